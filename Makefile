@@ -1,0 +1,64 @@
+# Every target sets up what it needs; `make demo` and `make test` work on a fresh clone.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+WORKERS ?= 2
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# python3.11 is not called that everywhere; fall back to python3, whose version is checked below.
+ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
+PYTHON := python3
+endif
+
+.PHONY: help setup demo test test-all lint bench pins clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+
+setup: $(STAMP)  ## make .venv with the pinned requirements and this package
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) found; install Python 3.11 or newer, or run: make setup PYTHON=/path/to/python" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: shuffledp needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) -V 2>&1); run: make setup PYTHON=/path/to/newer/python" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "error: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv) and run make again" >&2; exit 2; }
+	@echo "setting up $(VENV) (about a minute)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)  ## the main job on bundled real data; writes shuffledp-demo.html
+	$(BIN)/shuffledp demo --report shuffledp-demo.html
+
+test: $(STAMP)  ## the tests, slow ones left out
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test-all: $(STAMP)  ## all tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)  ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(STAMP)  ## time and memory of the main jobs
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+# pip-tools lives in a throwaway environment, so that it is nobody's dependency.
+PINS := build/pins-venv
+COMPILE := $(PINS)/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --upgrade \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
+pins:  ## pin requirements/*.in again
+	rm -rf $(PINS)
+	$(PYTHON) -m venv $(PINS)
+	$(PINS)/bin/python -m pip install --quiet pip-tools
+	cd requirements && ../$(COMPILE) --output-file=runtime.txt runtime.in
+	cd requirements && ../$(COMPILE) --output-file=dev.txt dev.in
+	rm -rf $(PINS)
+
+clean:  ## remove what make made
+	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,233 @@
+"""From a setting to the guarantee anyone may quote: smallest certified upper bound, largest witness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.blanket import BlanketBound
+from shuffledp.accounting.bound import AmplificationBound, SmallestProfile
+from shuffledp.accounting.pair_count import KaryWitness
+from shuffledp.accounting.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.published import GspaBound
+from shuffledp.accounting.upper import ClonesBound, LevelsBound, LocalBound
+from shuffledp.accounting.witness import RandomizedResponseWitness
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InconsistentBounds, OutOfRegime
+from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
+from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.setting import Setting
+
+bounds: Mapping[str, AmplificationBound] = {
+    bound.key: bound
+    for bound in (
+        ClonesBound(),
+        BlanketBound(),
+        LevelsBound(),
+        LocalBound(),
+        RandomizedResponseWitness(),
+        KaryWitness(),
+        GspaBound(),
+    )
+}
+"""Every theorem by key; each answers for the settings it fits and refuses the others."""
+
+
+def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guarantee:
+    """Certify the central privacy of a shuffled collection.
+
+    Parameters
+    ----------
+    setting : Setting
+        Population, randomizer, who sees what.
+    delta : float
+        Central delta, in (0, 1); far below 1/n is customary.
+    max_levels : int
+        At most so many levels are listed, spread evenly over the users, the worst always among them.
+
+    Returns
+    -------
+    Guarantee
+        Per level the smallest certified upper bound and the largest witness, and the evidence.
+
+    Raises
+    ------
+    InvalidInput
+        If delta is not in (0, 1).
+    InconsistentBounds
+        If an upper bound falls below a witness: a bug, please report it.
+
+    Examples
+    --------
+    >>> setting = Setting(Budgets.of([1.0] * 1000), "any", seen="reports", neighboring="replace-one")
+    >>> round(certify(setting, delta=1e-6).epsilon.upper, 4)
+    0.1487
+    """
+    target = check_delta(delta)
+    listed = _listed_levels(setting, target, max_levels)
+    lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
+    evidence: list[Evidence] = []
+    for bound in bounds.values():
+        try:
+            found = bound.level_epsilons(setting, target, listed)
+        except OutOfRegime as refusal:
+            evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=str(refusal)))
+            continue
+        worst = Interval(float(found.lower.max()), float(found.upper.max()))
+        evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
+        if bound.kind is Kind.CERTIFIED_UPPER:
+            upper = np.minimum(upper, found.upper)
+        elif bound.kind is Kind.CERTIFIED_LOWER:
+            lower = np.maximum(lower, found.lower)
+    _check_consistent(setting.budgets, listed, lower, upper)
+    budgets = setting.budgets
+    levels = tuple(
+        LevelGuarantee(
+            float(budgets.epsilons[level]),
+            float(budgets.deltas[level]),
+            int(budgets.counts[level]),
+            Interval(float(low), float(high)),
+        )
+        for level, low, high in zip(listed, lower, upper, strict=True)
+    )
+    return Guarantee(setting, target, levels, budgets.levels, tuple(evidence))
+
+
+def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
+    """Certified bracket of one victim's privacy profile: smallest upper bound, largest witness.
+
+    Parameters
+    ----------
+    setting : Setting
+        Population, randomizer, who sees what.
+    epsilon0 : float
+        The victim's budget (nats); some user must have it.
+
+    Returns
+    -------
+    PrivacyProfile
+        ``.delta(epsilon)`` and ``.epsilon(delta)`` are Intervals whose upper ends are certified for every
+        randomizer of the setting, and whose lower ends a real attack on one of them attains.
+
+    Raises
+    ------
+    InvalidInput
+        If no user has that budget.
+
+    Examples
+    --------
+    >>> setting = Setting(Budgets.of([1.0] * 1000), "any", seen="reports", neighboring="replace-one")
+    >>> privacy_profile(setting, epsilon0=1.0).delta(0.1).upper < 1e-3
+    True
+    """
+    setting.budgets.index_of(epsilon0)
+    uppers: list[PrivacyProfile] = []
+    witnesses: list[PrivacyProfile] = []
+    for bound in bounds.values():
+        if bound.kind is Kind.ASYMPTOTIC:
+            continue
+        try:
+            part = bound.profile(setting, epsilon0)
+        except OutOfRegime:
+            continue
+        (uppers if bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(part)
+    if not uppers:
+        raise OutOfRegime(f"no certified bound covers rounds = {setting.rounds}; ask for one round")
+    return BracketProfile(SmallestProfile(tuple(uppers)), tuple(witnesses))
+
+
+@dataclass(frozen=True, eq=False)
+class BracketProfile(PrivacyProfile):
+    """Upper ends from a certified upper bound, lower ends from witnesses.
+
+    Parameters
+    ----------
+    upper : PrivacyProfile
+        A certified upper bound.
+    witnesses : tuple of PrivacyProfile
+        Certified lower bounds, possibly none.
+    """
+
+    upper: PrivacyProfile
+    witnesses: tuple[PrivacyProfile, ...]
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where the upper bound vanishes."""
+        return self.upper.vanishes_at
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Largest witness and upper bound."""
+        return self._bracket(self.upper.delta(epsilon), [w.delta(epsilon) for w in self.witnesses])
+
+    def epsilon(self, delta: float) -> Interval:
+        """Largest witness and upper bound, each inverted by itself."""
+        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+
+    @staticmethod
+    def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:
+        lower = max((w.lower for w in witnesses), default=0.0)
+        if lower > upper.upper:
+            raise InconsistentBounds(
+                f"a witness at {lower} exceeds the certified bound {upper.upper}; please report"
+            )
+        return Interval(lower, upper.upper)
+
+
+def _listed_levels(setting: Setting, delta: float, most: int) -> NDArray[np.int64]:
+    """At most ``most`` levels, evenly spread over users, with the level of the largest certified epsilon."""
+    budgets = setting.budgets
+    if budgets.levels <= most:
+        return np.arange(budgets.levels)
+    through = np.cumsum(budgets.counts)
+    spread = np.searchsorted(through, np.linspace(0.0, float(through[-1]), most - 1), side="left")
+    return np.unique(np.append(np.minimum(spread, budgets.levels - 1), _worst_level(setting, delta)))
+
+
+def _worst_level(setting: Setting, delta: float) -> int:
+    """Level with the largest certified upper bound.
+
+    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget. Where only the own
+    level hides a user, levels are tried from the largest budget down, until the local bound of the next one
+    is no longer above the best found.
+    """
+    budgets = setting.budgets
+    top = budgets.levels - 1
+    try:
+        bounds["clones"].profile(setting, float(budgets.epsilons[top]))
+        return top
+    except OutOfRegime:
+        pass
+    best, worst = -math.inf, top
+    for level in range(top, -1, -1):
+        epsilon0 = float(budgets.epsilons[level])
+        local = LocalBound().profile(setting, epsilon0).epsilon(delta).upper
+        if local <= best:
+            break
+        value = min(local, _hidden_in_level(setting, epsilon0, delta))
+        if value > best:
+            best, worst = value, level
+    return worst
+
+
+def _hidden_in_level(setting: Setting, epsilon0: float, delta: float) -> float:
+    try:
+        return LevelsBound().profile(setting, epsilon0).epsilon(delta).upper
+    except OutOfRegime:
+        return math.inf
+
+
+def _check_consistent(
+    budgets: Budgets, listed: NDArray[np.int64], lower: FloatArray, upper: FloatArray
+) -> None:
+    crossed = np.flatnonzero(lower > upper)
+    if crossed.size:
+        at = crossed[0]
+        raise InconsistentBounds(
+            f"a witness at epsilon {lower[at]} exceeds the certified bound {upper[at]} for the level "
+            f"{budgets.epsilons[listed[at]]}; this is a bug in shuffledp, please report it"
+        )

@@ -1,0 +1,208 @@
+"""The k-ary witness: counts of the two symbols a victim may hold, the others on third symbols (theory 2c).
+
+With pC the law of how many others report one of the two symbols, m = a + b reports on them, and the victim
+reporting them with masses (A0, B0) under x0, swapped under x1, u = 1 - A0 - B0,
+
+    P(a, b) - e^eps Q(a, b) = Bin(a; m, 1/2) [ -u (e^eps - 1) pC(m) + pC(m-1)(2/m)((A0 - e^eps B0) a - (e^eps A0 - B0) b) ],
+
+whose positive part over a is one evaluation of psi_{m-1} of (C) per m. Exact for k = 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import (
+    MANY_LEVELS,
+    AmplificationBound,
+    epsilons_by_anchors,
+    level_alone,
+    require_one_pure_round,
+)
+from shuffledp.accounting.clones import noiseless_divergence
+from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.poisson_binomial import SuccessCount
+from shuffledp.numerics.sums import IndependentSum, positive_part
+from shuffledp.setting import Setting
+
+_SUM_UP_TO = 4096
+_WIDEST = 200_000
+_SMOOTHING = 0.05
+_Windows = dict[float, tuple[FloatArray, Enclosure, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class PairCountProfile(PrivacyProfile):
+    """Exact hockey-stick divergence of the two symbols' counts.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget, nats.
+    right, wrong : float
+        A0 and B0: chances that the victim reports her own symbol, and the other one; A0 = e^epsilon0 B0.
+    others : SuccessCount
+        How many others report one of the two symbols.
+    """
+
+    epsilon0: float
+    right: float
+    wrong: float
+    others: SuccessCount
+    _pmf: _Windows
+
+    @property
+    def vanishes_at(self) -> float:
+        """The victim's own budget."""
+        return self.epsilon0
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Sum over m, or for one budget and many users the equivalent sum over users (Z)."""
+        if self.others.counts.size == 1 and 40.0 * self.others.deviation > _SUM_UP_TO:
+            return self._by_users(epsilon)
+        return self._by_counts(epsilon)
+
+    def _by_counts(self, epsilon: float) -> Interval:
+        found = Interval(0.0, 1.0)
+        for reach in (10.0, 40.0):
+            found, outside = self._summed(epsilon, reach)
+            if outside <= 1e-6 * found.lower or 80.0 * self.others.deviation > _SUM_UP_TO:
+                break
+        return found
+
+    def _summed(self, epsilon: float, reach: float) -> tuple[Interval, float]:
+        """The sum over likely counts, and the probability of the others, charged to the upper end."""
+        if reach not in self._pmf:
+            self._pmf[reach] = self._window(reach)
+        x, pmf, outside = self._pmf[reach]  # others' counts from one below the first m on
+        grow, room = math.expm1(epsilon), -math.expm1(epsilon - self.epsilon0)
+        u = max(1.0 - self.right - self.wrong, 0.0)
+
+        def value(before: FloatArray, here: FloatArray) -> Enclosure:
+            slope = self.right * room * before - 0.5 * u * grow * here
+            rise = ((self.right + self.wrong) * before + u * here) * grow
+            keep = slope > 0
+            with np.errstate(divide="ignore", over="ignore"):
+                excess = np.where(keep, rise / np.where(keep, slope, 1.0), 0.0)
+            psi = noiseless_divergence(x[:-1], excess)
+            return Enclosure(np.where(keep, slope * psi.lower, 0.0), np.where(keep, slope * psi.upper, 0.0))
+
+        # increasing in pC(m-1), decreasing in pC(m)
+        low = value(pmf.lower[:-1], pmf.upper[1:]).lower
+        high = value(pmf.upper[:-1], pmf.lower[1:]).upper
+        lower = float(low.sum()) * (1 - 1e-11)
+        return Interval(lower, max(float(high.sum()) * (1 + 1e-11) + outside, lower)), outside
+
+    def _window(self, reach: float) -> tuple[FloatArray, Enclosure, float]:
+        mean, deviation, n = self.others.mean, self.others.deviation, self.others.n
+        low, high = (
+            max(0.0, math.floor(mean - reach * deviation)),
+            min(n, math.ceil(mean + reach * deviation)),
+        )
+        if high - low > _WIDEST:
+            raise OutOfRegime(
+                f"krr-exact with several budgets stops at {_WIDEST} likely counts; got {high - low:.0f}"
+            )
+        x = np.arange(low, high + 2.0)
+        pmf = self.others.pmf(x)
+        slack = 640.0 * EPS * (deviation + 1.0)  # success probabilities off by 4 EPS
+        below = float(self.others.cdf(np.array([low - 1.0])).upper[0])
+        above = float(self.others.failures().cdf(np.array([n - high - 1.0])).upper[0])
+        return x, Enclosure(pmf.lower * (1 - slack), pmf.upper * (1 + slack)), (below + above) * (1 + slack)
+
+    def _by_users(self, epsilon: float) -> Interval:
+        n, rest = self.others.n + 1.0, 1.0 - self.right - self.wrong
+        grow, room = math.expm1(epsilon), -math.expm1(epsilon - self.epsilon0)
+        wide = self.right / self.wrong
+        # the others hold third symbols: each names either of the two with chance B0
+        third = 1.0 - 2.0 * self.wrong
+        values = np.array([[wide * room, 1.0 - wide * math.exp(epsilon), -grow * rest / third]])
+        total = IndependentSum(
+            np.array([n]), values, np.array([[self.wrong, self.wrong, third]]), np.array([-grow])
+        )
+        found = positive_part(total, _SMOOTHING)
+        return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit of theory part 4."""
+        if self.others.mean == 0.0:
+            return None
+        return gaussian_epsilon(delta, 2.0 * (self.right - self.wrong) / math.sqrt(self.others.mean))
+
+
+def pair_count_profile(setting: Setting, epsilon0: float) -> PairCountProfile:
+    """Return the witness profile of one victim; a setting for any randomizer is attacked with three symbols."""
+    budgets = setting.budgets
+    others = budgets.counts.astype(np.float64)
+    others[budgets.index_of(epsilon0)] -= 1.0
+    return PairCountProfile(epsilon0, *_masses(setting, epsilon0), _others(setting, others), {})
+
+
+def _others(setting: Setting, counts: FloatArray) -> SuccessCount:
+    either = np.array([2.0 * _masses(setting, float(e))[1] for e in setting.budgets.epsilons])
+    return SuccessCount.of(np.minimum(either, 1.0), counts)
+
+
+def _masses(setting: Setting, epsilon0: float) -> tuple[float, float]:
+    """Chances of naming the own symbol, and one particular other symbol."""
+    if isinstance(setting.randomizer, str):
+        low = math.exp(-epsilon0)
+        return 1.0 / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low)
+    pair = setting.randomizer.pair_blanket(epsilon0)
+    return float(pair.masses[0] * pair.ratios0[0]), float(pair.masses[0] * pair.ratios1[0])
+
+
+class KaryWitness(AmplificationBound):
+    """k-ary randomized response, counts of two symbols, the others on third symbols; k = 3 stands for "any".
+
+    See docs/theorems/krr-exact.md.
+    """
+
+    key = "krr-exact"
+    kind = Kind.CERTIFIED_LOWER
+    reference = "counts of two symbols of shuffled k-ary randomized response, the others on third symbols"
+
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the witness for one victim; see `AmplificationBound.profile`."""
+        self._check(setting)
+        if setting.seen == "levels" and setting.budgets.levels > 1:
+            setting = level_alone(setting, epsilon0)
+        return pair_count_profile(setting, epsilon0)
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """With many levels, all users count as others (a report more only hides more), for a few victims.
+
+        The rest take the next smaller victim's lower end: mixing a report with omega only hides more.
+        """
+        budgets = setting.budgets
+        if budgets.levels <= MANY_LEVELS or setting.seen == "levels":
+            return super().level_epsilons(setting, delta, levels)
+        self._check(setting)
+        others = _others(setting, budgets.counts.astype(np.float64))
+        shared: _Windows = {}
+
+        def profile(epsilon0: float) -> PrivacyProfile:
+            return PairCountProfile(epsilon0, *_masses(setting, epsilon0), others, shared)
+
+        found = epsilons_by_anchors(budgets.epsilons[levels], delta, profile, anchors=9)
+        return Enclosure(found.lower, found.lower)
+
+    def _check(self, setting: Setting) -> None:
+        require_one_pure_round(setting, self.key)
+        if setting.budgets.levels > 1 and setting.seen == "users":
+            raise OutOfRegime(
+                "krr-exact with several budgets is stated for unordered reports; got seen = users"
+            )
+        if setting.seen == "sum":
+            raise OutOfRegime("krr-exact needs the counts of symbols; the sum of reports does not show them")
+        if not isinstance(setting.randomizer, str) and setting.randomizer.pair_blanket(1.0).two_point:
+            raise OutOfRegime(f"krr-exact needs third symbols for the others; got {setting.randomizer.name}")

@@ -1,0 +1,252 @@
+"""Lower bounds: what an attacker really gets from exact shuffled protocols (theory part 5).
+
+Binary randomized response, seen as its count N of other users' ones (`rr-exact`): with A and s of (C), and any
+threshold k,
+
+    H(eps) >= A (P(N <= k) - s P(N <= k - 1)),                                                                (N)
+
+and the same with zeros counted, which is the other direction. Any threshold is a test, so any is sound; for all
+the others on x0 the best one is explicit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_one_pure_round
+from shuffledp.accounting.clones import victim_line
+from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics import binomial
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.poisson_binomial import CONVOLVE_UP_TO, SuccessCount
+from shuffledp.setting import Setting
+
+_THRESHOLDS = 400
+
+
+def lie_probability(epsilon0: FloatArray) -> FloatArray:
+    """Return s = 1/(1 + e^epsilon0); relative error 4 EPS."""
+    low = np.exp(-epsilon0)
+    return low / (1.0 + low)
+
+
+@dataclass(frozen=True)
+class BinomialTest:
+    """The best (N) when the other n users share one budget and all hold x0: N ~ Bin(n, p).
+
+    Parameters
+    ----------
+    n : float
+        Number of other users.
+    p : float
+        Their lie probability; good to 4 EPS.
+    """
+
+    n: float
+    p: float
+
+    def psi(self, excess: float) -> Interval:
+        """Enclose max_k P(N <= k) - s P(N <= k-1), s = 1 + excess, over both directions.
+
+        pmf(k) >= s pmf(k-1) holds up to k = (n+1) p/(p + s (1-p)); with zeros counted, p becomes 1-p.
+        """
+        if not math.isfinite(excess):
+            excess = 1e300
+        s, p, q = 1.0 + excess, self.p, 1.0 - self.p
+        ones = math.floor((self.n + 1.0) * p / (p + s * q))
+        zeros = math.floor((self.n + 1.0) * q / (q + s * p))
+        counted = np.array([ones, self.n - zeros])
+        top = np.exp(binomial.log_pmf(counted, self.n, p))
+        # fewer ones than k are more than n - k failures; fewer zeros are more ones
+        below = binomial.tail(self.n + 1.0 - np.array([ones, zeros]), self.n, p, [True, False])
+        # p off by 4 EPS moves log-probabilities by 4 EPS (|k - np| + deviation)/(1-p) at most; doubled
+        reach = np.abs(counted - self.n * p) + math.sqrt(self.n * p) + 2.0
+        slack = 2.0 * binomial.RELATIVE_ERROR + 8.0 * EPS * reach / q
+        lower = top * (1.0 - slack) - excess * below * (1.0 + slack)
+        upper = top * (1.0 + slack) - excess * below * (1.0 - slack) + 1e-300
+        return Interval(max(float(lower.max()) - 1e-300, 0.0), max(float(upper.max()), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class TabledTest:
+    """(N) over a table of thresholds, for others with different budgets or records.
+
+    Parameters
+    ----------
+    through, before : Enclosure, shape (thresholds,)
+        Bounds on P(N <= k) and P(N <= k-1), for ones and for zeros.
+    """
+
+    through: Enclosure
+    before: Enclosure
+
+    @classmethod
+    def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
+        """Tabulate all thresholds of small populations, some hundred spread ones of large populations."""
+        through, before = zip(
+            cls._side(ones, deviations), cls._side(ones.failures(), deviations), strict=True
+        )
+        return cls(
+            Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
+            Enclosure(*(np.concatenate(ends) for ends in zip(*before, strict=True))),
+        )
+
+    @staticmethod
+    def _side(count: SuccessCount, deviations: float) -> tuple[Enclosure, Enclosure]:
+        low = max(0.0, math.floor(count.mean - deviations * count.deviation))
+        high = min(count.n, math.ceil(count.mean + 0.5 * deviations * count.deviation))
+        if count.n <= CONVOLVE_UP_TO:
+            k = np.arange(count.n + 1.0)
+        elif high - low <= CONVOLVE_UP_TO:
+            k = np.arange(low, high + 1.0)
+        else:
+            k = np.unique(np.floor(np.linspace(low, high, _THRESHOLDS)))
+        # probabilities off by 4 EPS, 40 deviations from the mean at most
+        slack = 640.0 * EPS * (count.deviation + 1.0)
+        return _widened(count.cdf(k), slack), _widened(count.cdf(k - 1.0), slack)
+
+    def psi(self, excess: float) -> Interval:
+        """Enclose the best tabled test."""
+        s = 1.0 + min(excess, 1e300)
+        lower = self.through.lower - s * self.before.upper
+        upper = self.through.upper - s * self.before.lower
+        return Interval(max(float(lower.max()), 0.0), max(float(upper.max()), 0.0))
+
+
+def _widened(bounds: Enclosure, slack: float) -> Enclosure:
+    return Enclosure(bounds.lower * (1.0 - slack), bounds.upper * (1.0 + slack))
+
+
+@dataclass(frozen=True)
+class CountProfile(PrivacyProfile):
+    """Profile of binary randomized response's shuffled count, the larger of its two directions.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget, nats.
+    test : BinomialTest or TabledTest
+        The other users' count.
+    others_deviation : float
+        Standard deviation of that count; only a first guess is taken from it.
+    """
+
+    epsilon0: float
+    test: BinomialTest | TabledTest
+    others_deviation: float
+
+    @property
+    def vanishes_at(self) -> float:
+        """The victim's own budget."""
+        return self.epsilon0
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(N)."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        psi = self.test.psi(excess)
+        return Interval(psi.lower * scale * (1 - 16 * EPS), psi.upper * scale * (1 + 16 * EPS))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit: the count moves by tanh(eps_v/2) of one user."""
+        if self.others_deviation == 0.0:
+            return None
+        return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / self.others_deviation)
+
+
+def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountProfile:
+    """Return the exact profile of binary randomized response seen as a count.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody, the victim included.
+    epsilon0 : float
+        The victim's level.
+    ones : int
+        How many of the others hold x1, from 0 to n-1, in ascending order of budget; the rest hold x0.
+
+    Raises
+    ------
+    InvalidInput
+        If no user has that budget, or ones is out of range.
+
+    Examples
+    --------
+    >>> rr_count_profile(Budgets([1.0], [3]), 1.0).delta(0.5).lower > 0.1
+    True
+    """
+    if not 0 <= ones < budgets.n:
+        raise InvalidInput(f"ones must be from 0 to n-1 = {budgets.n - 1}; got {ones}")
+    others = budgets.counts.astype(np.float64)
+    others[budgets.index_of(epsilon0)] -= 1.0
+    s = lie_probability(budgets.epsilons)
+    deviation = math.sqrt(float(s * (1.0 - s) @ others))
+    if budgets.levels == 1 and ones == 0:
+        return CountProfile(epsilon0, BinomialTest(float(others[0]), float(s[0])), deviation)
+    holding = np.clip(ones - (np.cumsum(others) - others), 0.0, others)
+    count = SuccessCount.of(np.concatenate((s, 1.0 - s)), np.concatenate((others - holding, holding)))
+    return CountProfile(epsilon0, TabledTest.of(count), deviation)
+
+
+class RandomizedResponseWitness(AmplificationBound):
+    """Binary randomized response, all others on x0: attained by real neighbours.
+
+    See docs/theorems/rr-exact.md.
+    """
+
+    key = "rr-exact"
+    kind = Kind.CERTIFIED_LOWER
+    reference = "exact count of shuffled binary randomized response, the others on x0 (theory part 5)"
+
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the witness for one victim; see `AmplificationBound.profile`."""
+        self._check(setting)
+        if setting.seen == "levels" and setting.budgets.levels > 1:
+            setting = level_alone(setting, epsilon0)
+        return rr_count_profile(setting.budgets, epsilon0)
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """With many levels, one count of all users serves every victim: an extra report only hides more."""
+        budgets = setting.budgets
+        if budgets.levels <= MANY_LEVELS or setting.seen == "levels":
+            return super().level_epsilons(setting, delta, levels)
+        self._check(setting)
+        s = lie_probability(budgets.epsilons)
+        test = TabledTest.of(SuccessCount.of(s, budgets.counts.astype(np.float64)))
+        found = _bisect_many(test, budgets.epsilons[levels], delta)
+        return Enclosure(found, found)
+
+    def _check(self, setting: Setting) -> None:
+        require_one_pure_round(setting, self.key)
+        if setting.seen == "users" and setting.budgets.levels > 1:
+            raise OutOfRegime(
+                "rr-exact with several budgets is stated for unordered reports; got seen = users"
+            )
+        if not isinstance(setting.randomizer, str) and not setting.randomizer.pair_blanket(1.0).two_point:
+            raise OutOfRegime(f"rr-exact attacks two-outcome randomizers; got {setting.randomizer.name}")
+
+
+def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatArray:
+    """An epsilon per victim at which the tabled test certainly has more than delta (0 if it never has)."""
+    low, high = np.zeros_like(epsilon0), epsilon0.copy()
+    through, before = test.through.lower, test.before.upper
+    useful = through > 1e-3 * delta
+    through, before = through[useful], before[useful]
+    for _ in range(36):
+        middle = 0.5 * (low + high)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            room, damp = -np.expm1(middle - epsilon0), 1.0 + np.exp(-epsilon0)
+            s = np.minimum(1.0 + np.expm1(middle) * damp / room * (1 + 32 * EPS), 1e300)
+        psi = np.max(through - s[:, None] * before, axis=1, initial=0.0)
+        more = (room > 0) & (room / damp * psi * (1 - 32 * EPS) > delta)
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return low

@@ -1,0 +1,226 @@
+"""Personal privacy budgets: who asked for how much privacy, counted by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import InvalidInput
+
+MAX_EPSILON0 = 700.0
+"""Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class Budgets:
+    """A population of local budgets (epsilon0, delta0), grouped into ascending levels.
+
+    Parameters
+    ----------
+    epsilons : array_like, shape (levels,)
+        Pure part of each level's local budget, nats, in [0, 700]. Zero is valid: such a user's report
+        carries no information.
+    counts : array_like of int, shape (levels,)
+        Users at each level, each at least 1.
+    deltas : array_like, shape (levels,), optional
+        Approximate part of each level's local budget, in [0, 1); default 0 (pure).
+
+    Attributes
+    ----------
+    epsilons, counts, deltas : ndarray, shape (levels,)
+        Sorted by (epsilon0, delta0), equal levels merged, read-only.
+
+    Raises
+    ------
+    InvalidInput
+        On an empty population, different lengths, or any value outside its range.
+
+    Examples
+    --------
+    >>> budgets = Budgets(epsilons=(0.5, 2.0), counts=(900, 100))
+    >>> budgets.n
+    1000
+    """
+
+    epsilons: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    deltas: NDArray[np.float64] = field(default=None)  # type: ignore[assignment]
+
+    def __init__(self, epsilons: ArrayLike, counts: ArrayLike, deltas: ArrayLike | None = None) -> None:
+        eps = _as_floats(epsilons, "epsilon0")
+        dls = np.zeros_like(eps) if deltas is None else _as_floats(deltas, "delta0")
+        cts = _as_counts(counts)
+        if not eps.size == dls.size == cts.size:
+            raise InvalidInput(
+                f"budgets need one epsilon0, delta0 and count per level; got {eps.size}, {dls.size} and {cts.size}"
+            )
+        if eps.size == 0:
+            raise InvalidInput("budgets need at least one user; got an empty population")
+        _check_range(eps, "epsilon0", MAX_EPSILON0, "a finite number of nats from 0 to 700", closed=True)
+        _check_range(dls, "delta0", 1.0, "a probability in [0, 1)", closed=False)
+        eps, dls, cts = _merge(eps, dls, cts)
+        for name, value in (("epsilons", eps), ("counts", cts), ("deltas", dls)):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, epsilons: ArrayLike, deltas: ArrayLike | None = None) -> Budgets:
+        """Count the levels of per-user budgets.
+
+        Parameters
+        ----------
+        epsilons : array_like, shape (n,)
+            Each user's epsilon0, nats, in [0, 700].
+        deltas : array_like, shape (n,), or float, optional
+            Each user's delta0, in [0, 1); default 0.
+
+        Examples
+        --------
+        >>> Budgets.of([0.5] * 900 + [2.0] * 100).counts.tolist()
+        [900, 100]
+        """
+        eps = _as_floats(epsilons, "epsilon0")
+        dls = None if deltas is None else np.broadcast_to(_as_floats(deltas, "delta0"), eps.shape).copy()
+        return cls(eps, np.ones(eps.size, dtype=np.int64), dls)
+
+    @classmethod
+    def from_column(
+        cls, epsilons: Iterable[object], deltas: Iterable[object] | None = None, name: str = "epsilon0"
+    ) -> Budgets:
+        """Budgets from table columns; a missing or non-numeric entry is named by its row (1-based).
+
+        Parameters
+        ----------
+        epsilons, deltas : iterable, length n
+            Column values; None, NaN and text are refused.
+        name : str
+            The column's name, for the error message.
+        """
+        eps = column_to_floats(epsilons, name)
+        return cls.of(eps, None if deltas is None else column_to_floats(deltas, f"delta of {name}"))
+
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        return int(self.counts.sum())
+
+    @property
+    def levels(self) -> int:
+        """Number of different budgets."""
+        return int(self.epsilons.size)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether every delta0 is zero."""
+        return not bool(self.deltas.any())
+
+    def index_of(self, epsilon0: float) -> int:
+        """Position of the level whose epsilon0 is given; the largest delta0 of several.
+
+        Raises
+        ------
+        InvalidInput
+            If no user has that budget.
+        """
+        found = np.flatnonzero(self.epsilons == epsilon0)
+        if found.size == 0:
+            some = ", ".join(f"{e:g}" for e in self.epsilons[:5])
+            more = ", ..." if self.levels > 5 else ""
+            raise InvalidInput(f"no user has epsilon0 = {epsilon0}; the levels are {some}{more}")
+        return int(found[-1])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Budgets):
+            return NotImplemented
+        return (
+            np.array_equal(self.epsilons, other.epsilons)
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.deltas, other.deltas)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.epsilons.tobytes(), self.counts.tobytes(), self.deltas.tobytes()))
+
+    def __repr__(self) -> str:
+        if self.levels > 6:
+            return f"Budgets(n={self.n}, levels={self.levels}, epsilon0 {self.epsilons[0]:g} to {self.epsilons[-1]:g})"
+        deltas = "" if self.is_pure else f", deltas={tuple(self.deltas.tolist())}"
+        return (
+            f"Budgets(epsilons={tuple(self.epsilons.tolist())}, counts={tuple(self.counts.tolist())}{deltas})"
+        )
+
+
+def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]:
+    """Turn a table column into floats, naming the first bad row (1-based)."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    listed = list(values)
+    out = np.empty(len(listed))
+    for row, value in enumerate(listed):
+        try:
+            out[row] = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            what = "is missing" if value is None or value == "" else f"is {value!r}, not a number"
+            raise InvalidInput(
+                f"{name} in row {row + 1} {what}; give every user a number, or drop the row"
+            ) from None
+    return out
+
+
+def _as_floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be numbers; got {_short(values)}") from None
+    return np.atleast_1d(array).ravel()
+
+
+def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
+    try:
+        raw = np.atleast_1d(np.asarray(values))
+        counts = raw.astype(np.int64)
+        exact = raw.dtype.kind in "iuf" and bool(np.all(counts == raw))
+    except (TypeError, ValueError, OverflowError):
+        exact, counts, raw = False, np.zeros(0, dtype=np.int64), np.zeros(0)
+    if not exact:
+        raise InvalidInput(f"level counts must be whole numbers; got {_short(values)}")
+    bad = np.flatnonzero(counts < 1)
+    if bad.size:
+        raise InvalidInput(
+            f"a level needs at least one user; got count {raw[bad[0]]}; leave the level out instead"
+        )
+    if float(raw.astype(np.float64).sum()) > 2.0**53:
+        raise InvalidInput("more than 2^53 users cannot be counted exactly")
+    return counts.ravel()
+
+
+def _check_range(values: NDArray[np.float64], what: str, top: float, rule: str, *, closed: bool) -> None:
+    below_top = values <= top if closed else values < top
+    bad = np.flatnonzero(~((values >= 0) & below_top))
+    if bad.size:
+        where = f" (entry {bad[0] + 1} of {values.size})" if values.size > 1 else ""
+        raise InvalidInput(f"{what} must be {rule}; got {values[bad[0]]}{where}")
+
+
+def _merge(
+    eps: NDArray[np.float64], dls: NDArray[np.float64], cts: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    if not dls.any() and (cts == 1).all():
+        levels, users = np.unique(eps + 0.0, return_counts=True)
+        return levels, np.zeros_like(levels), users.astype(np.int64)
+    order = np.lexsort((dls, eps))
+    eps, dls, cts = eps[order] + 0.0, dls[order] + 0.0, cts[order]  # + 0.0 turns -0.0 into 0.0
+    first = np.concatenate(([True], (eps[1:] != eps[:-1]) | (dls[1:] != dls[:-1])))
+    starts = np.flatnonzero(first)
+    return eps[starts], dls[starts], np.add.reduceat(cts, starts)
+
+
+def _short(values: object) -> str:
+    shown: object = (
+        list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
+    )
+    text = repr(shown)
+    return text if len(text) <= 80 else text[:77] + "..."

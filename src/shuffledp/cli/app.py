@@ -1,0 +1,176 @@
+"""The commands and their options; each body hands over to its own module, so that --help starts fast."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli import options as o
+
+COMMANDS = ("amplify", "calibrate", "mean", "frequency", "demo")
+app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Differential privacy in the shuffle model: certified central guarantees from personal local budgets."""
+    if show_version:
+        typer.echo(f"shuffledp {version('shuffledp')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+@app.command()
+def amplify(
+    delta: o.Delta,
+    epsilon0: o.Epsilon0 = None,
+    n: o.N = None,
+    level: o.Levels = None,
+    budgets: o.BudgetsFile = None,
+    column: o.Column = None,
+    delta_column: o.DeltaColumn = None,
+    seen: o.Seen = None,
+    randomizer: o.Randomizer = "any",
+    rounds: o.Rounds = 1,
+    bounds: o.Bounds = "certified",
+    levels_out: o.LevelsOut = None,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    """Tell how private the shuffled output is.
+
+    Example:
+
+    shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
+    """
+    from shuffledp.cli.plan import Outputs, run_amplify
+    from shuffledp.cli.population import Population, check_bounds, make_setting
+
+    check_bounds(bounds)
+    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
+    setting = make_setting(population, randomizer=randomizer, seen=seen, rounds=rounds)
+    run_amplify(setting, delta, Outputs(json, report, levels_out))
+
+
+@app.command()
+def calibrate(
+    target_epsilon: o.TargetEpsilon,
+    delta: o.Delta,
+    epsilon0: o.Epsilon0 = None,
+    n: o.N = None,
+    level: o.Levels = None,
+    budgets: o.BudgetsFile = None,
+    column: o.Column = None,
+    delta_column: o.DeltaColumn = None,
+    seen: o.Seen = None,
+    randomizer: o.Randomizer = "any",
+    rounds: o.Rounds = 1,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    """Find the largest local budget for N users, or the fewest users for a local budget.
+
+    Example:
+
+    shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
+    """
+    from shuffledp.cli.plan import Outputs, refuse_levels, run_calibrate
+
+    refuse_levels(level, budgets, column, delta_column)
+    run_calibrate(
+        target_epsilon,
+        delta,
+        epsilon0,
+        n,
+        randomizer=randomizer,
+        seen=seen,
+        rounds=rounds,
+        outputs=Outputs(json, report),
+    )
+
+
+@app.command()
+def mean(
+    table: o.Table,
+    value: o.Value,
+    epsilon0: o.OwnEpsilon0,
+    delta: o.Delta,
+    low: o.Low = None,
+    high: o.High = None,
+    seen: o.Seen = None,
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="one-bit.")] = "one-bit",
+    clip: o.Clip = False,
+    simulation_seed: o.SimulationSeed = None,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    r"""Estimate a mean from a table, privately.
+
+    Example (on the table that comes with the package):
+
+    shuffledp mean "$(shuffledp demo --where)" --value hours_per_week \
+    --low 1 --high 99 --epsilon0 0.5 --delta 1e-6
+    """
+    from shuffledp.cli.estimate import Run, run_mean
+
+    run = Run(table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report)
+    run_mean(run, low, high, clip=clip)
+
+
+@app.command()
+def frequency(
+    table: o.Table,
+    value: o.Value,
+    epsilon0: o.OwnEpsilon0,
+    delta: o.Delta,
+    categories: o.Categories = None,
+    seen: o.Seen = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", metavar="NAME", help="krr, or rr for two.")
+    ] = "krr",
+    simulation_seed: o.SimulationSeed = None,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    r"""Estimate how often each category occurs in a table, privately.
+
+    Example (on the table that comes with the package):
+
+    shuffledp frequency "$(shuffledp demo --where)" --value income \
+    --categories "<=50K,>50K" --epsilon0 0.5 --delta 1e-6
+    """
+    from shuffledp.cli.estimate import Run, run_frequency
+
+    run = Run(table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report)
+    run_frequency(run, categories)
+
+
+@app.command()
+def demo(
+    delta: o.Delta = 1e-6,
+    simulation_seed: o.SimulationSeed = None,
+    json: o.Json = False,
+    report: o.Report = None,
+    where: Annotated[
+        bool, typer.Option("--where", help="Print where the bundled table lies and exit.")
+    ] = False,
+) -> None:
+    """Show the main job on bundled real data: three private estimates of 48,842 people.
+
+    Example:
+
+    shuffledp demo --report shuffledp-demo.html
+    """
+    from shuffledp.cli.demo import TABLE, run_demo
+
+    if where:
+        typer.echo(str(TABLE))
+        raise typer.Exit
+    run_demo(delta, simulation_seed, as_json=json, report=report)

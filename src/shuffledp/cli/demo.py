@@ -1,0 +1,204 @@
+"""`demo`: three questions about the people of UCI Adult, each with its guarantee and the true value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+import shuffledp
+from shuffledp.cli.estimate import choose_random
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol import Release, estimate_frequency, estimate_mean
+from shuffledp.report.rows import CONFIDENCE, frequency_rows
+from shuffledp.report.terminal import NOT_PRIVATE
+from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
+from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
+from shuffledp.tables import read_columns
+
+TABLE = Path(shuffledp.__file__).parent / "data" / "adult.parquet"
+HOURS = (1.0, 99.0)
+"""Hours per week the questionnaire allowed."""
+INCOMES = ("<=50K", ">50K")
+EDUCATIONS = (
+    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad", "Some-college",
+    "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
+)  # fmt: skip
+FRACTIONS = ((0.54, 0.1), (0.37, 0.5), (0.09, 1.0))
+"""GSPA Figure 3: shares of cautious, medium and liberal users, and their local budgets."""
+SEEN = "reports"
+GSPA = "gspa"
+HOW_TO_READ = (
+    "How to read it: each answer is computed from randomized, shuffled reports only, so noise moves it off "
+    "the true value, and its interval tells how far. 54 % of the people have a budget of 0.1, 37 % of 0.5, "
+    "9 % of 1.0; hidden among all the others, each leaks far less than that. 'At most' is proved, 'at least' "
+    "is what a real attack achieves, and 'GSPA formula' is a published approximation, which is no guarantee."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of the demo with its private answer and the true one."""
+
+    question: str
+    release: Release
+    truth: tuple[float, ...]
+    bounds: tuple[float, float] | None = None
+
+
+def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report: Path | None) -> None:
+    """Ask the three questions and show the answers."""
+    random = choose_random(simulation_seed)
+    with reserved(report, "--report") as page:
+        with working("Asking 48,842 people three questions"):
+            asked = ask(delta, random)
+        if page is not None:
+            page.write(_page(asked))
+    if as_json:
+        print(
+            dumps(
+                {
+                    "question": "demo",
+                    "private": asked[0].release.private,
+                    "answers": [_json(a) for a in asked],
+                }
+            )
+        )
+        return
+    _print(asked, delta)
+    if report is not None:
+        console().print(f"The same as a page: {report.resolve()}", soft_wrap=True, highlight=False)
+
+
+def ask(delta: float, random: Randomness) -> list[Asked]:
+    """Estimate the mean of hours, the shares of incomes and of educations, each with fresh noise."""
+    columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
+    hours = columns.numbers["hours_per_week"]
+    epsilon0 = assign_budgets(hours.size, random)
+    answers = [
+        Asked(
+            "Mean hours per week",
+            estimate_mean(
+                hours, *HOURS, epsilon0, mechanism="one-bit", seen=SEEN, delta=delta, random=random
+            ),
+            (float(hours.mean()),),
+            HOURS,
+        )
+    ]
+    for question, column, categories, mechanism in (
+        ("Income over 50K", "income", INCOMES, "rr"),
+        ("Education", "education", EDUCATIONS, "krr"),
+    ):
+        records = columns.texts[column]
+        release = estimate_frequency(
+            records, list(categories), epsilon0, mechanism=mechanism, seen=SEEN, delta=delta, random=random
+        )
+        answers.append(
+            Asked(
+                question, release, tuple(int((records == name).sum()) / records.len() for name in categories)
+            )
+        )
+    return answers
+
+
+def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
+    """Give every user a budget: exact shares by `FRACTIONS`, to whom is left to chance."""
+    counts = [round(fraction * n) for fraction, _ in FRACTIONS[1:]]
+    levels = np.repeat([budget for _, budget in FRACTIONS], [n - sum(counts), *counts])
+    return levels[random.permutation(n)]
+
+
+def total_epsilon(asked: list[Asked]) -> float:
+    """Bound what all questions together cost anybody: the guarantees add up (basic composition)."""
+    return math.nextafter(math.fsum(a.release.guarantee.epsilon.upper for a in asked), math.inf)
+
+
+def _json(asked: Asked) -> dict[str, Any]:
+    known = mean_to_json(asked.release) if asked.bounds is not None else frequency_to_json(asked.release)
+    truth = asked.truth[0] if asked.bounds is not None else list(asked.truth)
+    return known | {
+        "asked": asked.question,
+        "truth": truth,
+        "gspa_claim": asymptotic_epsilon(asked.release.guarantee, GSPA),
+    }
+
+
+def _page(asked: list[Asked]) -> str:
+    from shuffledp.report.page import Answer, render
+
+    total_delta = len(asked) * asked[0].release.guarantee.delta
+    return render(
+        "Three private estimates of 48,842 people",
+        [Answer(a.question, a.release.guarantee, a.release, a.bounds, a.truth) for a in asked],
+        command=COMMAND_LINE.get(),
+        version=version("shuffledp"),
+        remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
+        f"Whoever answers all three questions is protected by ε ≤ {up(total_epsilon(asked))} in total "
+        f"at δ = {probability(total_delta)}, the sum of the three guarantees.",
+    )
+
+
+def _print(asked: list[Asked], delta: float) -> None:
+    """Show answers, guarantees, and how to read them."""
+    out = console()
+    if not asked[0].release.private:
+        out.print(NOT_PRIVATE, style="bold red")
+    out.print(_answers_table(asked))
+    out.print(_guarantees_table(asked, delta))
+    out.print(HOW_TO_READ)
+    out.print(
+        f"Whoever answers all three questions is protected by epsilon <= {up(total_epsilon(asked))} in total "
+        f"at delta = {probability(len(asked) * delta)}: the guarantees add up."
+    )
+
+
+def _answers_table(asked: list[Asked]) -> Table:
+    table = Table(
+        title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left"
+    )
+    for heading in ("question", "private estimate", f"{CONFIDENCE:.0%} confidence interval", "true value"):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for a in asked:
+        if a.bounds is not None:
+            low, high = a.release.confidence_interval(CONFIDENCE)
+            numbers = (a.release.estimate, low, high, a.truth[0])
+            value, low, high, truth = (with_error(float(x), float(a.release.standard_error)) for x in numbers)
+            table.add_row(a.question, value, f"{low} to {high}", truth)
+            continue
+        rows = list(zip(frequency_rows(a.release), a.truth, strict=True))
+        if len(rows) > 2:
+            table.add_section()
+            table.add_row(a.question, "", "", "")
+        for row, truth in rows if len(rows) > 2 else rows[1:]:  # of two shares the second tells both
+            label = f"  {row.category}" if len(rows) > 2 else a.question
+            table.add_row(label, share(row.frequency), f"{share(row.low)} to {share(row.high)}", share(truth))
+    return table
+
+
+def _guarantees_table(asked: list[Asked], delta: float) -> Table:
+    """One row per level and question: what is proved, what an attack shows, what the paper's formula says."""
+    table = Table(title=f"What the answers leak, at delta = {probability(delta)}", title_justify="left")
+    numbers = ("own budget", "people", "central epsilon at most", "at least", "GSPA formula (asymptotic)")
+    for heading in ("question", *numbers):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for a in asked:
+        guarantee = a.release.guarantee
+        claim = asymptotic_epsilon(guarantee, GSPA)
+        for i, level in enumerate(guarantee.levels):
+            table.add_row(
+                a.question if i == 0 else "",
+                near(level.epsilon0),
+                count(level.count),
+                up(level.epsilon.upper),
+                down(level.epsilon.lower),
+                near(claim) if claim is not None and level is guarantee.worst else "",
+            )
+        table.add_section()
+    return table

@@ -1,0 +1,184 @@
+"""The options' names, types and help texts, each once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+POPULATION = "Population (one of the three ways)"
+RESULT = "Output"
+
+
+def number(text: str) -> float:
+    """Read a number option."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number; write it like 0.5 or 1e-6") from None
+
+
+def whole_number(text: str) -> int:
+    """Read a whole-number option; 1e6 and 1_000_000 are accepted for a million."""
+    try:
+        return int(text)
+    except ValueError:
+        value = number(text) if text.strip().lower() not in ("inf", "-inf", "nan") else 0.5
+    if not value.is_integer():
+        raise typer.BadParameter(f"{text!r} is not a whole number; write it like 10000 or 1e4")
+    return int(value)
+
+
+Epsilon0 = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon0",
+        parser=number,
+        metavar="E",
+        help="Local budget of every user.",
+        rich_help_panel=POPULATION,
+    ),
+]
+N = Annotated[
+    int | None,
+    typer.Option(
+        "--n",
+        parser=whole_number,
+        metavar="N",
+        help="Number of users, with --epsilon0.",
+        rich_help_panel=POPULATION,
+    ),
+]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--level",
+        metavar="E:COUNT",
+        help="COUNT users at local budget E, or E,DELTA0:COUNT; repeat for each level.",
+        rich_help_panel=POPULATION,
+    ),
+]
+BudgetsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--budgets",
+        metavar="FILE",
+        help="Table (CSV, TSV, Parquet) with one local budget per user.",
+        rich_help_panel=POPULATION,
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--column", metavar="NAME", help="The column of --budgets with epsilon0.", rich_help_panel=POPULATION
+    ),
+]
+DeltaColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--delta-column",
+        metavar="NAME",
+        help="The column of --budgets with delta0 (default: all 0).",
+        rich_help_panel=POPULATION,
+    ),
+]
+Seen = Annotated[
+    str | None,
+    typer.Option(
+        "--seen",
+        metavar="WHAT",
+        help="What the analyzer sees: reports, users, levels or sum. Required with two levels or more.",
+    ),
+]
+Randomizer = Annotated[
+    str,
+    typer.Option(
+        "--randomizer",
+        metavar="NAME",
+        help="What randomizes a record: any, rr, krr:K (K categories) or one-bit.",
+    ),
+]
+Rounds = Annotated[
+    int, typer.Option("--rounds", parser=whole_number, metavar="T", help="Collections from the same users.")
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        "--delta",
+        parser=number,
+        metavar="D",
+        help="Central delta, strictly between 0 and 1; well below 1/n, such as 1e-6.",
+    ),
+]
+TargetEpsilon = Annotated[
+    float,
+    typer.Option("--target-epsilon", parser=number, metavar="E", help="The central epsilon that must hold."),
+]
+Bounds = Annotated[
+    str,
+    typer.Option(
+        "--bounds",
+        metavar="WHICH",
+        help="certified: proofs, witnesses and the papers' formulas; all: every published bound there is.",
+    ),
+]
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV or Parquet file, one row per user.")]
+Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
+OwnEpsilon0 = Annotated[
+    str,
+    typer.Option(
+        "--epsilon0",
+        metavar="COL_OR_NUMBER",
+        help="Column with each user's local budget, or one number for all.",
+    ),
+]
+Low = Annotated[
+    float | None,
+    typer.Option(
+        "--low", parser=number, metavar="L", help="Lower end of the range; needed, and known beforehand."
+    ),
+]
+High = Annotated[
+    float | None,
+    typer.Option(
+        "--high", parser=number, metavar="H", help="Upper end of the range; needed, and known beforehand."
+    ),
+]
+Categories = Annotated[
+    str | None,
+    typer.Option(
+        "--categories",
+        metavar="A,B,C|FILE",
+        help="The categories; needed, and known beforehand: a list, or a text file with one per line.",
+    ),
+]
+Clip = Annotated[bool, typer.Option("--clip", help="Move values outside [low, high] to the nearer end.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
+    ),
+]
+LevelsOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--levels-out",
+        metavar="FILE.csv",
+        help="Write every level's guarantee (the tables list at most 1,000).",
+        rich_help_panel=RESULT,
+    ),
+]
+SimulationSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--simulation-seed",
+        parser=whole_number,
+        metavar="N",
+        help="Repeatable noise from a seed, for testing: the output is marked NOT PRIVATE.",
+        rich_help_panel=RESULT,
+    ),
+]

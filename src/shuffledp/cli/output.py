@@ -1,0 +1,109 @@
+"""What a command writes: files whole or not at all, tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Generator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from shuffledp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMMAND_LINE: ContextVar[str] = ContextVar("COMMAND_LINE", default="shuffledp")
+"""The command as typed, for the page that tells how to repeat it."""
+
+PATIENCE = 1.0
+"""Seconds after which a job shows that it is still running."""
+
+
+@contextlib.contextmanager
+def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
+    """Open a file that appears under its name only when the block ends well.
+
+    Entering the block already creates a temporary file beside the target, so a path that cannot be written
+    is refused before any work is done or any record is read.
+
+    Parameters
+    ----------
+    path : Path or None
+        Where the text shall stand; None yields None.
+    option : str
+        The option that named the path, for the error message.
+
+    Raises
+    ------
+    InvalidInput
+        If the path is a directory or a device, or its directory is missing or not writable.
+    """
+    if path is None:
+        yield None
+        return
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        kind = "a directory" if target.is_dir() else "not a regular file"
+        raise InvalidInput(f"{option} {path} is {kind}; name a file to write")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise InvalidInput(f"{option} {path} is write-protected; choose another name")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise InvalidInput(
+            f"{option} {path} cannot be written ({error.strerror}); choose an existing, writable directory"
+        ) from None
+    try:
+        with open(handle, "w", encoding="utf-8") as stream:
+            yield stream
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def working(message: str) -> Generator[None]:
+    """Show on a terminal's stderr that a job is running, once it has taken a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    progress.add_task(message, total=None)
+    timer = threading.Timer(PATIENCE, progress.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()
+
+
+def _umask() -> int:
+    """Read the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def console() -> Console:
+    """Open stdout for people's tables."""
+    from rich.console import Console
+
+    return Console()

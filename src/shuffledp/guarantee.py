@@ -1,0 +1,102 @@
+"""The only thing anyone may quote: a central guarantee, per level, with the evidence for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shuffledp.numerics.interval import Interval
+from shuffledp.setting import Setting
+
+
+class Kind(StrEnum):
+    """What a bound's number means. Rounding direction and search side follow from it."""
+
+    CERTIFIED_UPPER = "certified-upper"
+    CERTIFIED_LOWER = "certified-lower"
+    ASYMPTOTIC = "asymptotic"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one bound said about the worst level, or why it said nothing.
+
+    Parameters
+    ----------
+    key : str
+        The bound's key in ``shuffledp.bounds``.
+    kind : Kind
+        Certified upper bound, certified lower bound (witness) or asymptotic formula.
+    reference : str
+        Where the theorem stands.
+    epsilon : Interval or None
+        The bound's own central epsilon (nats), the largest over levels, as wide as its counted numerical
+        slack; None if refused.
+    refused : str or None
+        Why the bound does not apply; None if it does.
+    """
+
+    key: str
+    kind: Kind
+    reference: str
+    epsilon: Interval | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelGuarantee:
+    """Central guarantee of the users at one budget level.
+
+    Parameters
+    ----------
+    epsilon0, delta0 : float
+        The level's local budget.
+    count : int
+        Users at the level.
+    epsilon : Interval
+        Certified bracket of the central epsilon (nats) at the guarantee's delta: the upper end holds for
+        these users, the lower end is attained by a real attack on a randomizer within the setting.
+    """
+
+    epsilon0: float
+    delta0: float
+    count: int
+    epsilon: Interval
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A certified central (epsilon, delta) guarantee of one shuffled collection.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    delta : float
+        Central delta, in (0, 1).
+    levels : tuple of LevelGuarantee
+        At most the number of levels asked for, ascending in epsilon0, the worst always among them.
+    levels_total : int
+        How many levels the population has.
+    evidence : tuple of Evidence
+        Every bound consulted, with its value or its refusal.
+    """
+
+    setting: Setting
+    delta: float
+    levels: tuple[LevelGuarantee, ...]
+    levels_total: int
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def epsilon(self) -> Interval:
+        """Worst central epsilon over levels: the end to publish is ``.upper``."""
+        return Interval(
+            max(level.epsilon.lower for level in self.levels),
+            max(level.epsilon.upper for level in self.levels),
+        )
+
+    @property
+    def worst(self) -> LevelGuarantee:
+        """The level with the largest certified epsilon."""
+        return max(self.levels, key=lambda level: level.epsilon.upper)

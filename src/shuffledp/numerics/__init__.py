@@ -1,0 +1,1 @@
+"""Numbers with counted errors. Knows nothing of privacy."""

@@ -1,0 +1,331 @@
+"""Counts of independent successes with different probabilities: certified lower tails.
+
+Three routes, chosen by size: one probability (binomial tails), few users (exact convolution, all terms
+positive), and everything else (the transform (L) of `sums`, tilted to each tail, at a cost that does not
+grow with the number of users).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shuffledp.numerics import binomial
+from shuffledp.numerics.floats import EPS, round_down, round_up, two_product
+from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.sums import IndependentSum
+
+CONVOLVE_UP_TO = 4096
+MAX_GROUPS = 512
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class SuccessCount:
+    """C = sum of independent Bernoulli variables, ``counts[g]`` of them with probability ``probabilities[g]``.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (groups,)
+        In [0, 1]; the doubles given are taken as exact.
+    counts : ndarray, shape (groups,)
+        Whole numbers >= 0, as floats.
+    """
+
+    probabilities: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, probabilities: FloatArray, counts: FloatArray) -> SuccessCount:
+        """Drop empty groups and impossible successes; sort by probability."""
+        keep = (counts > 0) & (probabilities > 0)
+        p, c = probabilities[keep], counts[keep].astype(np.float64)
+        order = np.argsort(p, kind="stable")
+        return cls(p[order], c[order])
+
+    @cached_property
+    def n(self) -> float:
+        """Number of variables that can succeed."""
+        return float(self.counts.sum())
+
+    @cached_property
+    def mean(self) -> float:
+        """E C, in plain double precision: it places grids, nothing is certified from it."""
+        return float((self.counts * self.probabilities).sum())
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of C, likewise."""
+        return math.sqrt(float((self.counts * self.probabilities * (1.0 - self.probabilities)).sum()))
+
+    def failures(self) -> SuccessCount:
+        """Return the count of failures; complements are rounded by half a unit in the last place."""
+        return SuccessCount.of(1.0 - self.probabilities, self.counts)
+
+    def cdf(self, x: FloatArray) -> Enclosure:
+        """Enclose P(C <= x) for ascending whole x, shape (points,)."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.counts.size == 0:
+            certain = (x >= 0).astype(np.float64)
+            return Enclosure(certain, certain)
+        if self.counts.size == 1:
+            value, error = binomial.cdf(x, self.counts[0], self.probabilities[0]), binomial.RELATIVE_ERROR
+        elif self.n <= CONVOLVE_UP_TO:
+            value, error = self._convolved_cdf(x)
+        else:
+            return self._transformed_cdf(x)
+        outside = (x < 0) | (x >= self.n)
+        lower = np.where(outside, value, np.maximum(value * (1.0 - error) - _TINY, 0.0))
+        upper = np.where(outside, value, np.minimum(value * (1.0 + error) + _TINY, 1.0))
+        return Enclosure(lower, upper)
+
+    def pmf(self, x: FloatArray) -> Enclosure:
+        """Enclose P(C = x) for ascending whole x, shape (points,)."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.counts.size == 0:
+            certain = (x == 0).astype(np.float64)
+            return Enclosure(certain, certain)
+        inside = (x >= 0) & (x <= self.n)
+        if self.counts.size == 1:
+            value, error = (
+                np.exp(binomial.log_pmf(x, self.counts[0], self.probabilities[0])),
+                binomial.RELATIVE_ERROR,
+            )
+        elif self.n <= CONVOLVE_UP_TO:
+            table, error = self.pmf_convolved()
+            value = np.where(inside, table[np.clip(x, 0, self.n).astype(np.int64)], 0.0)
+        else:
+            return self._transformed_pmf(x)
+        tiny = np.where(inside, _TINY, 0.0)
+        return Enclosure(np.maximum(value * (1.0 - error) - tiny, 0.0), value * (1.0 + error) + tiny)
+
+    def pmf_convolved(self) -> tuple[FloatArray, float]:
+        """Exact pmf on 0..n by convolution, and its relative error (besides underflow below 1e-300)."""
+        pmf, error = np.ones(1), 0.0
+        for p, count in zip(self.probabilities, self.counts, strict=True):
+            if count == 1:
+                factor, own = np.array([1.0 - p, p]), EPS
+            else:
+                factor = np.exp(binomial.log_pmf(np.arange(count + 1), count, p))
+                own = binomial.RELATIVE_ERROR
+            pmf = np.convolve(pmf, factor)
+            error += own + 2.0 * (min(count + 1, pmf.size) + 1) * EPS
+        return pmf, error
+
+    def _convolved_cdf(self, x: FloatArray) -> tuple[FloatArray, float]:
+        pmf, error = self.pmf_convolved()
+        below = np.cumsum(pmf)
+        above = np.concatenate((np.cumsum(pmf[::-1])[::-1][1:], [0.0]))
+        values = np.where(below < 0.5, below, 1.0 - above)
+        at = np.clip(x, -1, self.n).astype(np.int64)
+        return np.where(at < 0, 0.0, np.where(at >= self.n, 1.0, values[at])), error + 2.0 * pmf.size * EPS
+
+    def _transformed_cdf(self, x: FloatArray) -> Enclosure:
+        lower, upper = (x >= self.n).astype(np.float64), (x >= 0).astype(np.float64)
+        inside = (x >= 0) & (x < self.n)
+        # each tail from its own side: P(C <= x) below the mean, 1 - P(n - C <= n - x - 1) above
+        below, above = inside & (x <= self.mean), inside & (x > self.mean)
+        lower[below], upper[below] = _grouped(self).lower_tails(x[below])
+        failures = self.failures()
+        tail = _grouped(failures).lower_tails(failures.n - x[above] - 1.0)
+        lower[above], upper[above] = round_down(1.0 - tail.upper), round_up(1.0 - tail.lower)
+        return Enclosure(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+
+    def _transformed_pmf(self, x: FloatArray) -> Enclosure:
+        """Differences of neighbouring tails, each from its own side of the mean, so that far tails stay sharp."""
+        lower, upper = np.zeros_like(x), np.zeros_like(x)
+        failures = self.failures()
+        for side, count, at in ((x <= self.mean, self, x), (x > self.mean, failures, failures.n - x)):
+            if side.any():
+                reached, before = _lower_bounds(count, at[side]), _lower_bounds(count, at[side] - 1.0)
+                lower[side] = round_down(reached.lower - before.upper)
+                upper[side] = round_up(reached.upper - before.lower)
+        return Enclosure(np.maximum(lower, 0.0), np.maximum(upper, 0.0))
+
+
+def _lower_bounds(count: SuccessCount, x: FloatArray) -> Enclosure:
+    """P(C <= x) for x about the mean or below it; 0 below 0."""
+    found = _grouped(count).lower_tails(np.maximum(x, 0.0))
+    return Enclosure(np.where(x < 0, 0.0, np.maximum(found.lower, 0.0)), np.where(x < 0, 0.0, found.upper))
+
+
+@dataclass(frozen=True, eq=False)
+class SuccessRange:
+    """A count whose success probabilities are known to a few units in the last place.
+
+    Parameters
+    ----------
+    fewest, most : SuccessCount
+        Counts stochastically below and above it: all probabilities rounded down, and up.
+    """
+
+    fewest: SuccessCount
+    most: SuccessCount
+
+    @classmethod
+    def of(cls, probabilities: FloatArray, counts: FloatArray, ulps: int) -> SuccessRange:
+        """Round each probability, known to within ``ulps`` units in the last place, both ways."""
+        return cls(
+            SuccessCount.of(np.clip(round_down(probabilities, ulps), 0.0, 1.0), counts),
+            SuccessCount.of(np.clip(round_up(probabilities, ulps), 0.0, 1.0), counts),
+        )
+
+    def cdf(self, x: FloatArray) -> Enclosure:
+        """Enclose P(C <= x) for ascending whole x, shape (points,)."""
+        if self.fewest.counts.size == self.most.counts.size == 1 and self.most.probabilities[0] < 1.0:
+            return self._binomial_cdf(np.asarray(x, dtype=np.float64))
+        return Enclosure(self.most.cdf(x).lower, self.fewest.cdf(x).upper)
+
+    def _binomial_cdf(self, x: FloatArray) -> Enclosure:
+        """One binomial instead of two: p d/dp log P(C <= x) is at most (|x - np| + deviation + 1)/(1-p).
+
+        The derivative is p (n-x)/(1-p) times pmf/cdf, and Mills' ratio bounds pmf/cdf by (z + 1)/deviation for
+        a log-concave law, up to lattice effects; the factor 4 is spare.
+        """
+        low, high = float(self.fewest.probabilities[0]), float(self.most.probabilities[0])
+        found = self.most.cdf(x)
+        reach = (np.abs(x - self.most.mean) + self.most.deviation + 1.0) / (1.0 - high)
+        slack = 4.0 * (high - low) / high * reach
+        return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
+
+
+def _grouped(count: SuccessCount) -> _Groups:
+    """At most MAX_GROUPS groups of neighbouring probabilities, each standing for its mean."""
+    p, c = count.probabilities, count.counts
+    if p.size <= MAX_GROUPS:
+        return _Groups(p, c, p, p, np.zeros_like(p))
+    cumulative = np.cumsum(c)
+    label = np.minimum((cumulative - c) / cumulative[-1] * MAX_GROUPS, MAX_GROUPS - 1).astype(np.int64)
+    starts = np.flatnonzero(np.concatenate(([True], label[1:] != label[:-1])))
+    sizes = np.add.reduceat(c, starts)
+    mean = np.add.reduceat(c * p, starts) / sizes
+    ends = np.concatenate((starts[1:], [p.size])) - 1
+    centre = np.repeat(mean, np.diff(np.concatenate((starts, [p.size]))))
+    scatter = np.add.reduceat(c * (p - centre) ** 2, starts)
+    return _Groups(mean, sizes, p[starts], p[ends], scatter)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Groups of Bernoulli variables: mean probability, size, extremes, and sum of squared distances to the mean."""
+
+    p: FloatArray
+    size: FloatArray
+    smallest: FloatArray
+    largest: FloatArray
+    scatter: FloatArray
+
+    def lower_tails(self, x: FloatArray) -> Enclosure:
+        """Enclose P(C <= x) for any x up to the mean, tilting anew every few standard deviations."""
+        lower, upper = np.zeros_like(x), np.zeros_like(x)
+        if x.size:
+            reach = 3.0 * max(math.sqrt(self._least_variance(0.0)), 1.0)
+            anchors = np.maximum(
+                np.linspace(x.min(), x.max(), 1 + math.ceil((x.max() - x.min()) / reach)), 0.5
+            )
+            nearest = np.argmin(np.abs(x[:, None] - anchors), axis=1)
+            for index in np.unique(nearest):
+                mine = nearest == index
+                lower[mine], upper[mine] = self.lower_tail(x[mine], float(anchors[index]))
+        return Enclosure(lower, upper)
+
+    def lower_tail(self, x: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds on P(C <= x) by (L) with one tilt theta > 0, good near the anchor."""
+        sums = IndependentSum(self.size, np.ones((self.p.size, 1)), self.p[:, None], self.p)
+        theta = self._tilt(anchor)
+        variance = self._least_variance(theta)
+        deviation = math.sqrt(variance)
+        offset = _exact_offset(x, self.size, self.p)
+        size = float(sums.log_mgf_centered(np.array([-theta + 0j]))[0].real[0]) + theta * float(offset.min())
+        # odd, so that the points at +-t pair up; the aliases at x + k period are below exp(-theta period)
+        period = 2.0 * math.ceil(8.0 * deviation + (20.0 + 0.5 * max(-size, 0.0)) / theta + 8.0) + 1.0
+        points = self._points(variance, period)
+        z = theta + 1j * (2.0 * math.pi / period) * np.arange(points)
+        centered, error = sums.log_mgf_centered(-z)
+        # probabilities may be complements rounded by half an EPS each
+        error = error + self._scatter_error(z) + EPS * float(self.size.sum()) * np.abs(np.expm1(-z)) * 2.0
+        kernel = -np.expm1(-z)
+        weight = np.where(np.arange(points) == 0, 1.0, 2.0) / period
+        base = centered.real[0]
+        log_scale = base + theta * offset
+        phase = np.exp((centered - base)[None] + 1j * z.imag[None] * offset[:, None])
+        amplitude = weight * np.abs(phase[0]) / np.abs(kernel)
+        value = (phase / kernel).real @ weight
+        doubt = float(amplitude @ np.expm1(np.minimum(error + 64 * EPS, 50.0)))
+        doubt_phase = 16.0 * EPS * np.abs(offset) * float(amplitude @ np.abs(z))
+        missing = 0.0
+        if 2 * points - 1 < period:
+            missing = math.exp(-2.0 * variance * math.sin(0.5 * z.imag[-1]) ** 2) / abs(kernel[-1])
+        slack = doubt + doubt_phase + missing + 1e-14 * np.abs(value)
+        scale = np.exp(np.minimum(log_scale, 700.0)) * (1 + 16 * EPS * np.abs(log_scale))
+        upper = (value + slack) * scale + _TINY
+        alias = math.exp(-theta * period) / -math.expm1(-theta * period) + self._far_alias(
+            x, theta, period, sums
+        )
+        lower = (value - slack) * scale * (1 - 1e-13) - alias - _TINY
+        return lower, np.maximum(upper, 0.0)
+
+    def _tilt(self, anchor: float) -> float:
+        """theta > 0 with tilted mean near the anchor, at least 1.5/deviation (any positive value is valid)."""
+        low, high = -60.0, 60.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            tilted = self.p / (self.p + (1.0 - self.p) * math.exp(middle))
+            low, high = (middle, high) if float(tilted @ self.size) > anchor else (low, middle)
+        return max(0.5 * (low + high), 1.5 / max(math.sqrt(self._least_variance(0.0)), 0.3))
+
+    def _least_variance(self, theta: float) -> float:
+        """Lower bound of the variance tilted by exp(-theta C): p(1-p) after tilting is unimodal in p."""
+
+        def variance(p: FloatArray) -> FloatArray:
+            down = math.exp(-theta)
+            return p * (1.0 - p) * down / (1.0 - p + p * down) ** 2
+
+        return float(np.minimum(variance(self.smallest), variance(self.largest)) @ self.size) * (1 - 1e-12)
+
+    @staticmethod
+    def _points(variance: float, period: float) -> int:
+        """Points after which |M(-z)| has fallen by e^-45: |M(-theta-it)| <= M(-theta) exp(-variance (1 - cos t))."""
+        whole = int(period + 1) // 2
+        if variance <= 22.5:
+            return whole
+        return min(
+            whole, math.ceil(2.0 * math.asin(math.sqrt(22.5 / variance)) * period / (2.0 * math.pi)) + 1
+        )
+
+    def _scatter_error(self, z: np.ndarray) -> FloatArray:
+        """|sum log(1+p_i y) - size log(1+mean y)| <= sum (p_i - mean)^2 max|y/(1+py)|^2 / 2 along the segment."""
+        if not self.scatter.any():
+            return np.zeros(z.size)
+        y = np.expm1(-z)
+        ends = (1.0 + np.multiply.outer(y, self.smallest), 1.0 + np.multiply.outer(y, self.largest))
+        distance = np.minimum(np.abs(ends[0]), np.abs(ends[1]))
+        # the segment from ends[0] to ends[1] has direction y; its distance to 0 is |Im(conj(y) ends)|/|y| inside
+        along = (np.conj(y)[:, None] * ends[0]).real * (np.conj(y)[:, None] * ends[1]).real < 0
+        across = np.abs((np.conj(y)[:, None] * ends[0]).imag) / np.abs(y)[:, None]
+        distance = np.where(along, across, distance)
+        with np.errstate(divide="ignore"):
+            return 0.51 * (np.abs(y)[:, None] ** 2 / distance**2) @ self.scatter
+
+    def _far_alias(self, x: FloatArray, theta: float, period: float, sums: IndependentSum) -> FloatArray:
+        """Aliases at x - k period, by Chernoff with larger tilts: sum_k exp(theta k P) M(-t) exp(t (x - k P))."""
+        tilts = theta * np.array([1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0])
+        centered, error = sums.log_mgf_centered(-tilts.astype(np.complex128))
+        # Jensen: for real arguments the grouped mgf is an upper bound of the true one
+        gap = (tilts - theta) * period
+        logs = centered.real + error - gap - np.log(-np.expm1(-gap))
+        offset = _exact_offset(x, self.size, self.p)
+        best = np.min(logs[None] + tilts * offset[:, None] + 1e-12 * np.abs(tilts * offset[:, None]), axis=1)
+        return np.where(x < period, 0.0, np.exp(np.minimum(best, 700.0)))
+
+
+def _exact_offset(x: FloatArray, size: FloatArray, p: FloatArray) -> FloatArray:
+    """x - sum size*p without cancellation."""
+    high, low = two_product(size, p)
+    parts = [*(-high).tolist(), *(-low).tolist()]
+    total = math.fsum(parts)
+    rest = math.fsum([*parts, -total])
+    return (x + total) + rest

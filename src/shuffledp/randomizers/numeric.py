@@ -1,0 +1,134 @@
+"""Randomizers of a number in a known range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.randomizers.base import PairBlanket
+from shuffledp.randomizers.categorical import RandomizedResponse
+
+_BINARY = RandomizedResponse(2)
+
+
+@dataclass(frozen=True)
+class OneBit:
+    """One bit about a number: round it at random to an end of its range, then randomized response.
+
+    A value x becomes 1 with probability t = (x - low)/(high - low), else 0, and the bit goes through binary
+    randomized response. The report's law is linear in t (theory part 8, 2c "mixture families").
+
+    Parameters
+    ----------
+    low, high : float
+        The range of the values, finite, low < high. It is public: choose it without looking at the records.
+
+    Raises
+    ------
+    InvalidInput
+        If an end is not finite, low >= high, or the width overflows.
+
+    Examples
+    --------
+    >>> OneBit(0.0, 10.0).channel(0.0).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        try:
+            low, high = float(self.low), float(self.high)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"the range needs two numbers; got {self.low!r} and {self.high!r}") from None
+        if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
+            raise InvalidInput(
+                f"the range needs finite low < high and a finite width; got low {low} and high {high}"
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def name(self) -> str:
+        """``"one-bit"``."""
+        return "one-bit"
+
+    def channel(self, epsilon0: float) -> FloatArray:
+        """P(report | value) for the two end points; a value at fraction t mixes the rows by (1-t, t).
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, at least 0.
+        """
+        return _BINARY.channel(epsilon0)
+
+    def pair_blanket(self, epsilon0: float) -> PairBlanket:
+        """Set the end points against the uniform blanket on {0, 1}: that of binary randomized response.
+
+        No pair inside the range is worse: a value's law is a mixture of the end points' laws, so every
+        value's report contains the blanket, and the hockey-stick divergence is jointly convex, so that a
+        victim's pair (x0, x1) is at most as distinguishable as the worst pair of end points (theory 2c).
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, at least 0.
+        """
+        return _BINARY.pair_blanket(epsilon0)
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
+        """One bit per value, each under its own budget.
+
+        Parameters
+        ----------
+        records : array_like of float, shape (n,)
+            Values in [low, high].
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats, at least 0; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            0 or 1, independent of each other given the values. The bit before randomized response is 1 with
+            probability floor(2^64 t)/2^64, t rounded to double: within 2^-52 of (x - low)/(high - low), and
+            exact at both ends.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is outside the range or NaN (the first such row is named, counting from 1), or a budget
+            is bad.
+
+        Examples
+        --------
+        >>> from shuffledp.numerics.randomness import secure_random
+        >>> OneBit(0, 10).randomize([0.0, 10.0], 700.0, secure_random()).tolist()
+        [0, 1]
+        """
+        values = np.asarray(records, dtype=np.float64)
+        if values.ndim != 1:
+            raise InvalidInput(f"records must be one-dimensional; got shape {values.shape}")
+        inside = (values >= self.low) & (values <= self.high)
+        if not inside.all():
+            row = int(np.argmin(inside))
+            raise InvalidInput(
+                f"value in row {row + 1} is {values[row]}, outside the range [{self.low}, {self.high}]; "
+                "widen the range, or clip"
+            )
+        at_top = values == self.high
+        fraction = values - self.low
+        fraction /= self.high - self.low
+        fraction[fraction >= 1.0] = math.nextafter(1.0, 0.0)  # 2^64 is no threshold; the top end is set below
+        fraction *= 2.0**64
+        bits = random.bernoulli(fraction.astype(np.uint64), values.size) | at_top
+        return _BINARY.randomize(bits.astype(np.int64), epsilon0, random)

@@ -1,0 +1,195 @@
+"""One self-contained HTML page: question, estimate, guarantee, assumptions, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from shuffledp.accounting import bounds, privacy_profile
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Guarantee, Kind
+from shuffledp.report import wording
+from shuffledp.report.rows import CONFIDENCE, frequency_rows
+from shuffledp.report.svg import ProfileCurve, bars_picture, mean_picture, profile_picture
+from shuffledp.setting import SEEN_MEANING
+
+if TYPE_CHECKING:
+    from shuffledp.protocol.release import Release
+
+MOST_LEVELS = 12
+POINTS = 25
+"""Points of a drawn privacy profile."""
+GSPA = "gspa"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and what is known about it.
+
+    Parameters
+    ----------
+    question : str
+        The question in words, such as "What is the mean of hours_per_week?".
+    guarantee : Guarantee
+        The central guarantee.
+    release : Release or None
+        The estimate; None when only a guarantee was asked for.
+    bounds : (low, high) or None
+        The range of a mean; None for frequencies.
+    truth : sequence of float or None
+        The true value or values, where the data are public anyway (the demo).
+    """
+
+    question: str
+    guarantee: Guarantee
+    release: Release | None = None
+    bounds: tuple[float, float] | None = None
+    truth: Sequence[float] | None = None
+
+
+def render(heading: str, answers: Sequence[Answer], *, command: str, version: str, remark: str = "") -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the page.
+    answers : sequence of Answer
+        What to show, in order; at least one.
+    command : str
+        The command that repeats the run.
+    version : str
+        Version of shuffledp.
+    remark : str
+        A sentence under the heading.
+
+    Returns
+    -------
+    str
+        An HTML document that loads nothing from elsewhere.
+    """
+    environment = Environment(
+        loader=PackageLoader("shuffledp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        up=wording.up,
+        down=wording.down,
+        near=wording.near,
+        count=wording.count,
+        share=wording.share,
+        probability=wording.probability,
+    )
+    releases = [answer.release for answer in answers if answer.release is not None]
+    return environment.get_template("page.html").render(
+        heading=heading,
+        remark=remark,
+        answers=[_answer(answer) for answer in answers],
+        simulation=any(not release.private for release in releases),
+        drew_noise=bool(releases),
+        several=len(answers) > 1,
+        setting=answers[0].guarantee.setting,
+        seen_meaning=SEEN_MEANING[answers[0].guarantee.setting.seen],
+        pure=answers[0].guarantee.setting.budgets.is_pure,
+        command=command,
+        version=version,
+    )
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    """Collect what the template needs to know of one answer."""
+    guarantee = answer.guarantee
+    levels = wording.some_levels(guarantee, MOST_LEVELS)
+    worst = guarantee.worst
+    return {
+        "question": answer.question,
+        "estimate": None if answer.release is None else _estimate(answer, answer.release),
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "promise": wording.promise(worst, guarantee.delta),
+        "worst": worst,
+        "levels": [
+            {
+                "level": level,
+                "budget": wording.local_budget(level),
+                "factor": wording.odds_factor(level.epsilon.upper),
+            }
+            for level in levels
+        ],
+        "levels_total": guarantee.levels_total,
+        "gspa": wording.asymptotic_epsilon(guarantee, GSPA),
+        "profile": _profile(guarantee),
+        "evidence": [
+            {"entry": e, "words": wording.KIND_WORDS[e.kind], "lower": e.kind is Kind.CERTIFIED_LOWER}
+            for e in guarantee.evidence
+        ],
+        "legend": {str(kind): words for kind, words in wording.KIND_LEGEND.items()},
+    }
+
+
+def _estimate(answer: Answer, release: Release) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "n": release.n,
+        "mechanism": release.mechanism,
+        "notes": wording.notes(release),
+        "confidence": f"{CONFIDENCE:.0%}",
+    }
+    if answer.bounds is not None:
+        low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
+        truth = None if answer.truth is None else answer.truth[0]
+        value, error = float(release.estimate), float(release.standard_error)
+        picture = mean_picture(value, low, high, answer.bounds, truth)
+        return shown | {
+            "kind": "mean",
+            "value": value,
+            "shown": [wording.with_error(x, error) for x in (value, low, high)],
+            "error": error,
+            "low": low,
+            "high": high,
+            "range": answer.bounds,
+            "truth": truth,
+            "picture": Markup(picture),
+        }
+    rows = frequency_rows(release)
+    return shown | {
+        "kind": "frequency",
+        "rows": [
+            {"row": row, "truth": answer.truth[i] if answer.truth else None} for i, row in enumerate(rows)
+        ],
+        "truth": answer.truth,
+        "picture": Markup(bars_picture(rows, answer.truth)),
+    }
+
+
+def _profile(guarantee: Guarantee) -> Markup | None:
+    """Draw the worst level's privacy profile; None where there is no finite, positive epsilon."""
+    worst, setting = guarantee.worst, guarantee.setting
+    if not 0.0 < worst.epsilon.upper < np.inf:
+        return None
+    bracket = privacy_profile(setting, epsilon0=worst.epsilon0)
+    # Far enough right to see the curve fall a thousand times further than the delta asked for.
+    reach = min(bracket.epsilon(guarantee.delta * 1e-3).upper, 2.0 * worst.epsilon.upper)
+    epsilons = np.linspace(0.0, max(reach, 1.1 * worst.epsilon.upper), POINTS).tolist()
+    deltas = [bracket.delta(epsilon) for epsilon in epsilons]
+    curves = [
+        ProfileCurve("certified upper", "certified", epsilons, [delta.upper for delta in deltas]),
+        ProfileCurve("witness", "witness", epsilons, [delta.lower for delta in deltas]),
+    ]
+    try:
+        claimed = bounds[GSPA].profile(setting, epsilon0=worst.epsilon0)
+        curves.append(
+            ProfileCurve(
+                "GSPA", "asymptotic", epsilons, [claimed.delta(epsilon).upper for epsilon in epsilons]
+            )
+        )
+    except OutOfRegime:
+        pass  # the evidence table tells why the formula does not apply
+    return Markup(profile_picture(curves, worst.epsilon.upper, guarantee.delta))

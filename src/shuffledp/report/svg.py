@@ -1,0 +1,182 @@
+"""Three pictures as inline SVG, coloured by the page's own style sheet (so they follow light and dark).
+
+All share one coordinate system: x to the right, y down, units of about one CSS pixel on a telephone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from shuffledp.report.rows import FrequencyRow
+
+WIDTH = 420.0
+LEFT, RIGHT = 54.0, 14.0
+MOST_NEGATIVE_POWER = -300
+
+
+@dataclass(frozen=True)
+class ProfileCurve:
+    """Points of a privacy profile delta(epsilon) to draw.
+
+    Parameters
+    ----------
+    name : str
+        Words of the legend.
+    style : str
+        CSS class of the line: "certified", "witness" or "asymptotic".
+    epsilons, deltas : sequence of float, same length
+        The points, epsilons ascending; deltas of 0 end the line.
+    """
+
+    name: str
+    style: str
+    epsilons: Sequence[float]
+    deltas: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A linear map from values [start, end] to positions [first, last]."""
+
+    start: float
+    end: float
+    first: float
+    last: float
+
+    def at(self, value: float) -> float:
+        """Position of a value."""
+        return self.first + (value - self.start) / (self.end - self.start) * (self.last - self.first)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round values inside the axis, some `about` of them."""
+        raw = (self.end - self.start) / about
+        unit = 10.0 ** math.floor(math.log10(raw))
+        step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= raw * 0.999)
+        first = math.ceil(self.start / step - 1e-9)
+        return [(first + i) * step for i in range(math.floor(self.end / step + 1e-9) - first + 1)]
+
+
+def mean_picture(
+    estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None
+) -> str:
+    """Draw a mean with its confidence interval on a stretch of its range, with the true value if known."""
+    values = [low, high, estimate, *([] if truth is None else [truth])]
+    room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
+    axis = Axis(min(values) - room, max(values) + room, 16, WIDTH - 16)
+    y = 30.0
+    parts = [_line(axis.at(low), y, axis.at(high), y, "interval")]
+    parts += [_line(axis.at(end), y - 9, axis.at(end), y + 9, "interval cap") for end in (low, high)]
+    parts.append(f'<circle class="estimate" cx="{axis.at(estimate):.1f}" cy="{y}" r="5.5"/>')
+    if truth is not None:
+        x = axis.at(truth)
+        parts.append(f'<path class="truth" d="M{x:.1f} {y - 15}l5 -9h-10z"/>')
+    parts += _bottom_axis(axis, 58, 16, WIDTH - 16)
+    label = f"Estimate {estimate:.5g}, confidence interval {low:.5g} to {high:.5g}"
+    return _svg(parts, 84, label)
+
+
+def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -> str:
+    """Draw shares as bars with their confidence intervals; the true shares where they are known."""
+    top = max([row.high for row in rows] + list(truths or ())) * 1.05
+    bottom = min(0.0, min(row.low for row in rows))
+    names = 118.0
+    axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
+    step, y = 26.0, 8.0
+    parts: list[str] = []
+    zero = axis.at(0.0)
+    for i, row in enumerate(rows):
+        mid = y + 10
+        x = axis.at(row.frequency)
+        parts.append(_text(names - 8, mid + 4, _shortened(row.category), "end"))
+        parts.append(
+            f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>'
+        )
+        parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
+        if truths is not None:
+            parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
+        parts.append(_text(WIDTH, mid + 4, f"{row.frequency:.1%}", "end"))
+        y += step
+    parts.append(_line(zero, 2, zero, y, "axis"))
+    return _svg(parts, y + 4, "Estimated share of each category with its confidence interval")
+
+
+def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float) -> str:
+    """Draw privacy profiles, delta on a logarithmic scale, and mark the published point (epsilon, delta)."""
+    ends = [e for curve in curves for e in curve.epsilons]
+    positive = [d for curve in curves for d in curve.deltas if d > 0.0]
+    floor = max(math.floor(math.log10(min([delta, *positive]))), math.floor(math.log10(delta)) - 6)
+    x_axis = Axis(0.0, max([epsilon, *ends]), LEFT, WIDTH - RIGHT)
+    y_axis = Axis(0.0, float(max(floor, MOST_NEGATIVE_POWER)), 12, 250)
+    parts = _powers(y_axis) + _bottom_axis(x_axis, y_axis.last, LEFT, WIDTH - RIGHT)
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, y_axis.last + 36, "epsilon", "middle"))
+    parts.append(_text(LEFT + 6, 26, "delta", "start"))
+    for curve in curves:
+        d = _path(curve, x_axis, y_axis)
+        parts.append(f'<path class="curve {curve.style}" d="{d}"/>')
+    x, y = x_axis.at(epsilon), y_axis.at(math.log10(delta))
+    parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, y_axis.last, "guide"))
+    parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
+    return _svg(
+        parts, y_axis.last + 44, f"Privacy profile; published point epsilon {epsilon:.4g}, delta {delta:g}"
+    )
+
+
+def _path(curve: ProfileCurve, x_axis: Axis, y_axis: Axis) -> str:
+    """Trace a curve down to the bottom of the picture, where it is cut."""
+    points: list[str] = []
+    for epsilon, delta in zip(curve.epsilons, curve.deltas, strict=True):
+        power = math.log10(delta) if delta > 0.0 else -math.inf
+        y = y_axis.at(max(power, y_axis.end))
+        points.append(f"{x_axis.at(epsilon):.1f} {y:.1f}")
+        if power <= y_axis.end:
+            break
+    return "M" + "L".join(points)
+
+
+def _powers(axis: Axis) -> list[str]:
+    powers = range(0, int(axis.end) - 1, -max(1, math.ceil(-axis.end / 8)))
+    parts: list[str] = []
+    for power in powers:
+        y = axis.at(power)
+        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid"))
+        label = (
+            "1"
+            if power == 0
+            else f'10<tspan dy="-5" font-size="11">{power}</tspan>'.replace("-5", "#")
+            .replace("-", "−")
+            .replace("#", "-5")
+        )
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+    return parts
+
+
+def _bottom_axis(axis: Axis, y: float, left: float, right: float) -> list[str]:
+    parts = [_line(left, y, right, y, "axis")]
+    for tick in axis.ticks():
+        x = axis.at(tick)
+        parts.append(_line(x, y, x, y + 5, "axis"))
+        parts.append(_text(x, y + 19, f"{tick:.6g}", "middle"))
+    return parts
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    return f'<line class="{style}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 16 else name[:15] + "…"
+
+
+def _svg(parts: Sequence[str], height: float, label: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
+        + "".join(parts)
+        + "</svg>"
+    )

@@ -1,0 +1,178 @@
+"""Columns out of a table file, or one sentence on why not: CSV, TSV and Parquet through polars.
+
+Text files are read as text and each asked-for column is converted over its full length, so that a
+stray word in the last row is an error that names the row, never a silent null or a guessed type.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+PARQUET = (".parquet", ".pq")
+PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were asked for, row by row.
+
+    Parameters
+    ----------
+    numbers : dict of str to ndarray of float64, shape (n,)
+        No NaN, no missing entry; infinities are left to the caller's own range check.
+    texts : dict of str to polars Series of text, length n
+        Entries as the file spells them, white space at both ends removed; none missing.
+    """
+
+    numbers: dict[str, NDArray[np.float64]]
+    texts: dict[str, pl.Series]
+
+
+def read_columns(path: str | Path, *, numbers: Sequence[str] = (), texts: Sequence[str] = ()) -> Columns:
+    r"""Read the named columns of a table, each row checked.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.csv``, ``.tsv`` or ``.tab`` file with a header line, or a ``.parquet`` file. Only the named
+        columns are kept in memory.
+    numbers : sequence of str
+        Columns that must hold a number in every row.
+    texts : sequence of str
+        Columns read as text, whatever their type.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is missing, not a table, truncated or empty; if a column is missing (the nearest name is
+        suggested) or named twice in the header; if an entry is missing or not a number (first such row
+        named, counting from 1 after the header).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "hours.csv"
+    >>> _ = file.write_text("hours,sector\n40,public\n38.5,private\n")
+    >>> read_columns(file, numbers=["hours"]).numbers["hours"]
+    array([40. , 38.5])
+    """
+    import polars as pl
+
+    file = Path(path)
+    frame = _scan(file)
+    wanted = list(dict.fromkeys([*numbers, *texts]))
+    try:
+        names = frame.collect_schema().names()
+        _check_names(file, names, wanted)
+        # The parser looks for rows with too many fields, such as an unquoted "1,000", only where every column
+        # is asked for; so the others are asked for too, and at once reduced to a number nobody reads.
+        table = frame.select(pl.col(wanted), pl.exclude(wanted).null_count()).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(file, error) from None
+    if table.height == 0:
+        raise InvalidInput(f"table {file} has no rows; give one row per user")
+    return Columns(
+        numbers={name: _numbers(table[name]) for name in numbers},
+        texts={name: _texts(table[name]) for name in texts},
+    )
+
+
+def _scan(file: Path) -> pl.LazyFrame:
+    """Open the file lazily; its ending tells the format, checked for Parquet against the first bytes."""
+    import polars as pl
+
+    if file.is_dir():
+        raise InvalidInput(f"{file} is a directory; name one CSV, TSV or Parquet file")
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(len(PARQUET_MAGIC))
+    except FileNotFoundError:
+        raise InvalidInput(f"table {file} does not exist; {_similar_file(file)}") from None
+    except OSError as error:
+        raise _unreadable(file, error) from None
+    if not start:
+        raise InvalidInput(f"table {file} is empty; give a header line and one row per user")
+    suffix = file.suffix.lower()
+    if suffix in PARQUET:
+        if start != PARQUET_MAGIC:
+            raise InvalidInput(f"{file} is not a Parquet file (no PAR1 mark); export the table again")
+        return pl.scan_parquet(file)
+    if suffix not in SEPARATORS:
+        known = ", ".join([*SEPARATORS, *PARQUET])
+        ending = f"the ending {suffix!r}" if suffix else "no ending"
+        raise InvalidInput(f"{file} has {ending}, so its format is unknown; use one of {known}")
+    return pl.scan_csv(file, separator=SEPARATORS[suffix], infer_schema=False)
+
+
+def _check_names(file: Path, names: list[str], wanted: list[str]) -> None:
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            listed = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
+            raise InvalidInput(f"no column {name!r} in {file}; {hint}its columns are {listed}")
+        if f"{name}_duplicated_0" in names:  # how polars renames a header's second use of a name
+            raise InvalidInput(f"column {name!r} stands twice in the header of {file}; rename one")
+
+
+def _numbers(column: pl.Series) -> NDArray[np.float64]:
+    import polars as pl
+
+    kept = column
+    if column.dtype == pl.String:
+        kept = column.str.strip_chars()
+    elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean or column.dtype == pl.Null):
+        raise InvalidInput(f"column {column.name!r} holds {column.dtype}, not numbers; name a numeric one")
+    values = kept.cast(pl.Float64, strict=False)
+    _refuse_first(values.is_null() | values.is_nan(), kept, "give every row a number, or drop the row")
+    return values.to_numpy()
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    text = column.cast(pl.String).str.strip_chars()
+    _refuse_first(text.is_null() | (text == ""), text, "drop the row, or write a word for 'missing' there")
+    return text
+
+
+def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str) -> None:
+    """Name the first bad row, counted from 1, and how many there are."""
+    count = int(bad.sum())
+    if count == 0:
+        return
+    row = int(bad.arg_max() or 0)
+    entry = entries[row]
+    what = "missing" if entry is None or entry == "" else f"{str(entry)!r}, not a number"
+    others = f" ({count} such rows in all)" if count > 1 else ""
+    raise InvalidInput(f"{entries.name} in row {row + 1} is {what}; {way_out}{others}")
+
+
+def _similar_file(file: Path) -> str:
+    try:
+        near = difflib.get_close_matches(file.name, [entry.name for entry in file.parent.iterdir()], n=1)
+    except OSError:
+        near = []
+    return f"did you mean {file.with_name(near[0])}?" if near else "check the path"
+
+
+def _unreadable(file: Path, error: Any) -> InvalidInput:
+    """One line for whatever polars or the operating system found wrong, without their own many lines."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = " ".join(reason.strip().splitlines()[0].split()) if reason.strip() else type(error).__name__
+    return InvalidInput(
+        f"cannot read {file} as a table ({first[:160].rstrip('.')}); it may be cut short or no table at all"
+    )

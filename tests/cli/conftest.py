@@ -1,0 +1,57 @@
+"""The real command line, run in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shuffledp.cli import main
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.status == 0, self.err
+        assert self.err == ""
+        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    @property
+    def error(self) -> str:
+        """The one line on stderr of a refused command, without its mark."""
+        assert self.status == 2, (self.status, self.out, self.err)
+        assert self.out == ""
+        assert self.err.startswith("error: ")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1, self.err
+        assert "Traceback" not in self.err
+        return self.err.removeprefix("error: ").rstrip("\n")
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path) -> Run:
+    """Run `shuffledp ARGUMENTS` in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("SHUFFLEDP_DEBUG", raising=False)
+
+    def call(*arguments: object) -> Result:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Result(int(stopped.value.code or 0), captured.out, captured.err)
+
+    return call

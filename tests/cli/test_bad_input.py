@@ -1,0 +1,291 @@
+"""Every bad input: exit status 2, one clear line, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+PLAN = ("amplify", "--delta", "1e-6")
+ONE = (*PLAN, "--epsilon0", "1", "--n", "1000")
+MEAN = ("mean", "t.csv", "--value", "x", "--low", "0", "--high", "10", "--delta", "1e-6")
+FREQUENCY = ("frequency", "t.csv", "--value", "vote", "--delta", "1e-6")
+
+
+@pytest.fixture
+def table(run, tmp_path):
+    """The directory of the run holds t.csv with good columns and one bad column of each kind."""
+    rows = 40
+    columns = {
+        "x": np.linspace(0, 10, rows),
+        "vote": ["yes", "no"] * (rows // 2),
+        "budget": [0.5, 1.0] * (rows // 2),
+        "negative": [0.5] * 5 + [-0.25] + [0.5] * (rows - 6),
+        "infinite": ["0.5"] * 5 + ["inf"] + ["0.5"] * (rows - 6),
+        "undefined": ["0.5"] * 5 + ["NaN"] + ["0.5"] * (rows - 6),
+        "gap": ["0.5"] * 5 + [""] + ["0.5"] * (rows - 6),
+        "word": ["0.5"] * 5 + ["high"] + ["0.5"] * (rows - 6),
+        "outlier": [5.0] * 5 + [11.5] + [5.0] * (rows - 6),
+    }
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        # the population
+        ((*PLAN,), "give the population in exactly one way: --epsilon0 E --n N, or --level E:COUNT"),
+        ((*ONE, "--level", "1:5"), "give the population in exactly one way"),
+        ((*PLAN, "--epsilon0", "1"), "--epsilon0 E and --n N belong together; give both"),
+        ((*PLAN, "--n", "10"), "--epsilon0 E and --n N belong together; give both"),
+        ((*PLAN, "--epsilon0", "-1", "--n", "10"), "epsilon0 must be .*; got -1"),
+        ((*PLAN, "--epsilon0", "nan", "--n", "10"), "epsilon0 must be .*; got nan"),
+        ((*PLAN, "--epsilon0", "inf", "--n", "10"), "epsilon0 must be .*; got inf"),
+        (
+            (*PLAN, "--epsilon0", "much", "--n", "10"),
+            "'--epsilon0': 'much' is not a number; write it like 0.5",
+        ),
+        ((*PLAN, "--epsilon0", "1", "--n", "0"), "--n must be at least 1; got 0"),
+        ((*PLAN, "--epsilon0", "1", "--n", "-5"), "--n must be at least 1; got -5"),
+        ((*PLAN, "--epsilon0", "1", "--n", "2.5"), "'--n': '2.5' is not a whole number; write it like 10000"),
+        ((*PLAN, "--epsilon0", "1", "--n", "inf"), "'--n': 'inf' is not a whole number"),
+        ((*PLAN, "--level", "0.5:0"), "a level needs at least one user; got count 0; leave the level out"),
+        ((*PLAN, "--level", "0.5"), "--level '0.5' lacks its number of users; write it like 0.5:900"),
+        ((*PLAN, "--level", "a:5"), "--level 'a:5' is not E:COUNT or E,DELTA0:COUNT; write it like 0.5:900"),
+        ((*PLAN, "--level", "1:2.5"), "--level '1:2.5' is not E:COUNT"),
+        ((*PLAN, "--level", "-0.5:10"), "epsilon0 must be .*; got -0.5"),
+        ((*PLAN, "--level", "1,1.5:10"), r"delta0 must be a probability in \[0, 1\); got 1.5"),
+        ((*PLAN, "--column", "budget"), "(give the population|--column and --delta-column name columns)"),
+        # who sees what
+        (
+            (*PLAN, "--level", "0.5:9", "--level", "1:9"),
+            "--seen is needed, because there are 2 budget levels; choose one of",
+        ),
+        ((*ONE, "--seen", "all"), "--seen must be one of reports, users, levels, sum; got 'all'"),
+        # the rest of the question
+        (
+            ("amplify", "--epsilon0", "1", "--n", "10"),
+            "Missing option '--delta'; see shuffledp amplify --help",
+        ),
+        (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "0"), "delta must .*; got 0"),
+        (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "1"), "delta must .*; got 1"),
+        (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "-1e-6"), "delta must .*; got -1e-06"),
+        (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "nan"), "delta must .*; got nan"),
+        (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "tiny"), "'--delta': 'tiny' is not a number"),
+        (
+            (*ONE, "--randomizer", "oue:5"),
+            "--randomizer oue:5 is not in this version; choose any, rr, krr:K or one-bit",
+        ),
+        ((*ONE, "--randomizer", "matrix.csv"), "--randomizer matrix.csv is not in this version"),
+        (
+            (*ONE, "--randomizer", "magic"),
+            "--randomizer 'magic' is unknown; choose any, rr, krr:K or one-bit",
+        ),
+        (
+            (*ONE, "--randomizer", "krr"),
+            "--randomizer krr needs its number of categories, at least 2; got 'krr'; write krr:10",
+        ),
+        (
+            (*ONE, "--randomizer", "krr:1"),
+            "--randomizer krr needs its number of categories, at least 2; got 'krr:1'",
+        ),
+        ((*ONE, "--rounds", "0"), "rounds must be a whole number >= 1; got 0"),
+        ((*ONE, "--bounds", "some"), "--bounds must be certified or all; got 'some'"),
+        # how the command is written
+        ((*ONE, "--sean", "reports"), r"No such option: --sean .*--seen.*; see shuffledp amplify --help"),
+        ((*ONE, "more"), r"Got unexpected extra argument.*\(more\); see shuffledp amplify --help"),
+        (("amplifi",), "No such command 'amplifi'.*'amplify'.*; see shuffledp --help"),
+        (("--nope",), "No such option: --nope.*; see shuffledp --help"),
+        # calibrate
+        (
+            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6"),
+            "calibrate needs --n N .* or --epsilon0 E",
+        ),
+        (
+            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6", "--n", "9", "--epsilon0", "1"),
+            "calibrate needs --n N",
+        ),
+        (
+            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6", "--level", "1:9"),
+            "calibrate looks for one budget",
+        ),
+        (("calibrate", "--target-epsilon", "-1", "--delta", "1e-6", "--n", "100"), "epsilon must .*; got -1"),
+        (
+            ("calibrate", "--target-epsilon", "nan", "--delta", "1e-6", "--n", "100"),
+            "epsilon must .*; got nan",
+        ),
+        (("calibrate", "--target-epsilon", "1", "--delta", "2", "--n", "100"), "delta must .*; got 2"),
+    ],
+)
+def test_plans(run, arguments, message):
+    assert re.search(message, run(*arguments).error)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        (("gone.csv", "--column", "budget"), "table gone.csv does not exist; did you mean t.csv"),
+        (("t.csv",), "--budgets t.csv needs --column NAME, the column with each user's epsilon0"),
+        (
+            ("t.csv", "--column", "budgt"),
+            r"no column 'budgt' in t.csv; did you mean 'budget'\? its columns are x, vote, ",
+        ),
+        (("t.csv", "--column", "negative"), r"epsilon0 must be .*; got -0.25 \(entry 6 of 40\)"),
+        (("t.csv", "--column", "infinite"), r"epsilon0 must be .*; got inf \(entry 6 of 40\)"),
+        (("t.csv", "--column", "undefined"), "undefined in row 6 is 'NaN', not a number"),
+        (("t.csv", "--column", "gap"), "gap in row 6 is missing; give every row a number, or drop the row"),
+        (("t.csv", "--column", "word"), "word in row 6 is 'high', not a number; give every row a number"),
+        (
+            ("t.csv", "--column", "budget", "--delta-column", "x"),
+            r"delta0 must be a probability in \[0, 1\); got ",
+        ),
+    ],
+)
+def test_budget_files(run, table, budgets, message):
+    assert re.search(message, run(*PLAN, "--seen", "reports", "--budgets", *budgets).error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epsilon0", "-1"), "epsilon0 must be .*; got -1"),
+        (("--epsilon0", "nan"), "epsilon0 must be .*; got nan"),
+        (("--epsilon0", "0"), "every epsilon0 is 0, so no report carries information"),
+        (("--epsilon0", "bugdet"), r"no column 'bugdet' in t.csv; did you mean 'budget'\?"),
+        (("--epsilon0", "budget"), "--seen is needed, because there are 2 budget levels"),
+        (("--epsilon0", "negative", "--seen", "reports"), r"got -0.25 \(entry 6 of 40\)"),
+        (("--epsilon0", "gap", "--seen", "reports"), "gap in row 6 is missing"),
+        (("--epsilon0", "1", "--value", "outlier"), r"row 6 is 11.5, outside \[0.0, 10.0\]; clip"),
+        (("--epsilon0", "1", "--value", "vote"), "vote in row 1 is 'yes', not a number"),
+        (("--epsilon0", "1", "--value", "y"), "no column 'y' in t.csv; "),
+        (
+            ("--epsilon0", "1", "--low", "11"),
+            "the range needs finite .*low < high.*; got low 11.0 and high 10.0",
+        ),
+        (("--epsilon0", "1", "--low", "nan"), "the range needs finite .*; got low nan and high 10.0"),
+        (
+            ("--epsilon0", "1", "--mechanism", "laplace"),
+            "--mechanism laplace is not in this version here; choose one-bit",
+        ),
+        (("--epsilon0", "1", "--mechanism", "magic"), "--mechanism magic is unknown here; choose one-bit"),
+        (("--epsilon0", "1", "--delta", "1"), "delta must .*; got 1"),
+        (("--epsilon0", "1", "--seen", "users"), "seen must be one of reports, levels, sum; got 'users'"),
+        (
+            ("--epsilon0", "1", "--simulation-seed", "-1"),
+            "a simulation seed must be a whole number of at least 0; got -1",
+        ),
+        (
+            ("--epsilon0", "1", "--report", "no/such/page.html"),
+            "--report no/such/page.html cannot be written",
+        ),
+    ],
+)
+def test_means(run, table, arguments, message):
+    assert re.search(message, run(*MEAN, *arguments).error)
+    assert os.listdir(table) == ["t.csv"]
+
+
+def test_the_range_is_asked_for_because_the_data_would_leak_it(run, table):
+    error = run("mean", "t.csv", "--value", "x", "--epsilon0", "1", "--delta", "1e-6", "--low", "0").error
+    assert (
+        error == "--high is needed: the range must be known beforehand, as reading it off the data would leak"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (),
+            "--categories is needed: they must be known beforehand, as reading them off the data would leak",
+        ),
+        (
+            ("--categories", "yes"),
+            r"--categories 'yes' is neither a list of two or more \(A,B,C\) nor a file",
+        ),
+        (("--categories", "yes,yes"), "category 'yes' is given twice; name each category once"),
+        (("--categories", "yes,maybe"), r"record in row 2 is 'no', which is none of the categories"),
+        (("--categories", "yes,no,"), "--categories 'yes,no,' holds an empty name; take out the comma"),
+        (
+            ("--categories", "yes,no,perhaps", "--mechanism", "rr"),
+            "mechanism 'rr' needs exactly two categories; got 3; use 'krr'",
+        ),
+        (
+            ("--categories", "yes,no", "--mechanism", "olh"),
+            "--mechanism olh is not in this version here; choose krr or rr",
+        ),
+        (("--categories", "yes,no", "--value", "gap"), "gap in row 6 is missing"),
+    ],
+)
+def test_frequencies(run, table, arguments, message):
+    assert re.search(message, run(*FREQUENCY, "--epsilon0", "1", *arguments).error)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "table t.csv is empty; give a header line and one row per user"),
+        ("t.csv", b"x\n", "table t.csv has no rows; give one row per user"),
+        ("t.csv", b"x,y\n1,2\n1,2,3\n", r"cannot read t.csv as a table \(.*\); it may be cut short"),
+        ("t.csv", b'x,y\n1,2\n1,"2\n', r"(cannot read t.csv as a table|is )"),
+        ("t.parquet", b"PAR1 cut short", r"cannot read t.parquet as a table"),
+        ("t.parquet", b"x\n1\n", r"t.parquet is not a Parquet file"),
+        ("t.png", b"\x89PNG", r"t.png has the ending '.png', so its format is unknown; use one of .csv"),
+    ],
+)
+def test_files_that_are_no_tables(run, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    arguments = ("mean", name, "--value", "y" if b"y" in content else "x", "--low", "0", "--high", "10")
+    assert re.search(
+        message, run(*arguments, "--epsilon0", "1", "--delta", "1e-6", "--report", "page.html").error
+    )
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("option", ["--report", "--levels-out"])
+def test_output_that_cannot_be_written_is_refused_first(run, tmp_path, option):
+    assert "cannot be written (No such file or directory)" in run(*ONE, option, "no/such/file").error
+    assert "is a directory; name a file to write" in run(*ONE, option, tmp_path).error
+    assert "is not a regular file; name a file to write" in run(*ONE, option, os.devnull).error
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_page_is_refused_before_the_table_is_opened(run):
+    arguments = ("mean", "gone.csv", "--value", "x", "--low", "0", "--high", "1", "--epsilon0", "1")
+    error = run(*arguments, "--delta", "1e-6", "--report", "no/page.html").error
+    assert error.startswith("--report no/page.html cannot be written")
+
+
+def test_a_refused_command_leaves_the_old_page_alone(run, table):
+    (table / "page.html").write_text("old")
+    assert run(*MEAN, "--epsilon0", "1", "--value", "outlier", "--report", "page.html").error
+    assert (table / "page.html").read_text() == "old"
+    assert sorted(os.listdir(table)) == ["page.html", "t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "line"),
+    [
+        (
+            RuntimeError("two\nlines"),
+            1,
+            "error: internal failure (RuntimeError: two lines); nothing was released",
+        ),
+        (KeyboardInterrupt(), 130, "error: interrupted; nothing was written"),
+        (MemoryError("full"), 1, "error: internal failure (MemoryError: full)"),
+    ],
+)
+def test_failures_inside_are_one_line_too(run, monkeypatch, tmp_path, failure, status, line):
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("shuffledp.cli.plan.certify", fail)
+    result = run(*ONE, "--report", "page.html")
+    assert result.status == status
+    assert result.err.startswith(line)
+    assert result.err.count("\n") == 1
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,90 @@
+"""Numbers as people read them never move to the wrong side."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import down, near, odds_factor, probability, up, with_error
+
+positive = st.floats(min_value=1e-300, max_value=1e300, allow_nan=False)
+
+
+@given(positive)
+def test_upper_ends_are_never_shown_too_small_and_lower_ends_never_too_large(value):
+    # A double nearest to a short decimal number is shown as that number: 0.1, not 0.1001.
+    ulp = Decimal(math.ulp(value))
+    assert Decimal(up(value)) >= Decimal(value) - ulp
+    assert Decimal(down(value)) <= Decimal(value) + ulp
+    assert Decimal(down(value)) <= Decimal(up(value)) <= Decimal(value) * Decimal("1.0011") + ulp
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.123412, "0.1235"),
+        (0.1, "0.1"),
+        (2.0, "2"),
+        (0.0, "0"),
+        (math.inf, "∞"),
+        (9.99999, "10"),
+        (1.23451e-7, "1.235e-7"),
+        (123456.7, "123500"),
+        (1e-4, "0.0001"),
+    ],
+)
+def test_up(value, shown):
+    assert up(value) == shown
+
+
+def test_down_and_near():
+    assert down(0.123486) == "0.1234"
+    assert down(0.0) == "0"
+    assert near(0.123486) == "0.1235"
+    assert near(-3.14159) == "-3.142"
+    assert down(9.99999) == "9.999"
+
+
+def test_odds_factor_is_an_upper_end():
+    assert odds_factor(0.0) in ("1", "1.001")
+    assert float(odds_factor(0.5)) >= math.exp(0.5)
+    assert odds_factor(math.inf) == "∞"
+    assert odds_factor(701.0) == "∞"
+
+
+def test_estimates_follow_their_error():
+    assert with_error(39.24871, 1.3953) == "39.2"
+    assert with_error(39.24871, 0.0123) == "39.249"
+    assert with_error(123456.0, 2345.0) == "123,500"
+    assert with_error(3.0, math.inf) == "3"
+    assert probability(1e-6) == "1e-6"
+    assert probability(0.05) == "0.05"
+
+
+def test_json_is_exact_and_strict():
+    values = {
+        "a": 0.1 + 0.2,
+        "b": math.inf,
+        "c": np.float64(1.5),
+        "d": np.array([1, 2]),
+        "e": (True, None),
+        "f": np.bool_(True),
+    }
+    text = dumps(values)
+    assert json.loads(text) == {
+        "a": 0.1 + 0.2,
+        "b": "inf",
+        "c": 1.5,
+        "d": [1, 2],
+        "e": [True, None],
+        "f": True,
+    }
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dumps({"epsilon": math.nan})

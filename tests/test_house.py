@@ -1,0 +1,77 @@
+"""The house rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import shuffledp.accounting as accounting
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES, MOST_FUNCTION_LINES = 400, 60
+PYTHON = sorted(
+    p for folder in ("src", "tests", "benchmarks", "examples", "tools") for p in (ROOT / folder).rglob("*.py")
+)
+TEXT = [
+    ROOT / name
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "Makefile", "pyproject.toml")
+]
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=short)
+def test_no_file_and_no_function_is_too_long(path):
+    source = path.read_text(encoding="utf-8")
+    assert source.count("\n") <= MOST_LINES
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
+            length = (node.end_lineno or node.lineno) - body[0].lineno + 1
+            assert length <= MOST_FUNCTION_LINES, f"{node.name} has {length} lines besides its docstring"
+
+
+@pytest.mark.parametrize("key", sorted(accounting.bounds))
+def test_every_bound_has_its_theorem_written_down(key):
+    page = ROOT / "docs" / "theorems" / f"{key}.md"
+    assert page.is_file(), f"docs/theorems/{key}.md is missing: statement, hypotheses, rounding argument"
+    assert len(page.read_text(encoding="utf-8")) > 200
+
+
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt"])
+def test_requirements_are_pinned_with_hashes_and_without_addresses(name):
+    lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if line and not line.startswith((" ", "#"))]
+    assert pinned
+    assert [line for line in pinned if not re.match(r"[\w.\-\[\]]+==\S+ (;.*)?\\$", line)] == []
+    assert len([line for line in lines if "--hash=sha256:" in line]) >= len(pinned)
+    assert [line for line in lines if "://" in line or "--find-links" in line or "index-url" in line] == []
+
+
+def test_readme_commands_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"make ([a-z-]+)", readme))
+    assert {"demo", "test"} <= named <= targets
+    from shuffledp.cli.app import COMMANDS
+
+    assert set(re.findall(r"^shuffledp ([a-z]+)", readme, re.MULTILINE)) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", [*PYTHON, *TEXT], ids=short)
+def test_no_path_of_one_machine_and_no_package_index(path):
+    if path == Path(__file__).resolve():
+        return
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"(?<![\w.])/(home|work|root|Users)/\w|pypi\.org/simple|--index-url", text)
+
+
+def test_the_package_is_typed_and_licensed():
+    assert (ROOT / "src" / "shuffledp" / "py.typed").is_file()
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in (ROOT / "src" / "shuffledp" / "data" / "README.md").read_text(encoding="utf-8")
