@@ -78,9 +78,7 @@ def grid(repeats: int) -> None:
             widths.append(width)
         slowest, widest = max(slowest, (took, where)), max(widest, (width, where))
     print(f"one budget, {len(seconds)} questions (n 1e2 to 1e12, epsilon0 0.01 to 8, delta 1e-3 to 1e-12)")
-    print(
-        f"  median {1e3 * statistics.median(seconds):8.1f} ms   worst {1e3 * slowest[0]:8.1f} ms at {slowest[1]}"
-    )
+    print(f"  median {1e3 * statistics.median(seconds):8.1f} ms   worst {1e3 * slowest[0]:8.1f} ms at {slowest[1]}")
     print(f"  over 50 ms: {sum(took > 0.05 for took in seconds)} of {len(seconds)}")
     print(
         f"  relative width of the clones interval where epsilon > 0 ({len(widths)} questions): "
@@ -125,9 +123,7 @@ def apple_upper(folder: str) -> float:
     """Upper bound by apple/ml-shuffling-amplification."""
     sys.path.insert(0, folder)
     epsilon0, n, delta = PEER_QUESTION
-    found = importlib.import_module("computeamplification").numericalanalysis(
-        n, epsilon0, delta, 10, 100, True
-    )
+    found = importlib.import_module("computeamplification").numericalanalysis(n, epsilon0, delta, 10, 100, True)
     return float(found)
 
 
@@ -142,9 +138,8 @@ def wangsw_upper(folder: str) -> float:
 def peers(repeats: int) -> None:
     """Time the same question here and there, in one run."""
     ours, answer = median_seconds(one_budget(*PEER_QUESTION), repeats)
-    print(
-        f"peers at epsilon0, n, delta = {PEER_QUESTION}: ours {1e3 * ours:.1f} ms, epsilon {answer.epsilon.upper:.8f}"
-    )
+    epsilon = answer.epsilon.upper
+    print(f"peers at epsilon0, n, delta = {PEER_QUESTION}: ours {1e3 * ours:.1f} ms, epsilon {epsilon:.8f}")
     for variable, solve in (("SHUFFLEDP_PEER_APPLE", apple_upper), ("SHUFFLEDP_PEER_WANGSW", wangsw_upper)):
         folder = os.environ.get(variable)
         if not folder:

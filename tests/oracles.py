@@ -58,16 +58,12 @@ class ShuffledProtocol:
     shuffled reports, the level for "levels visible". `summed` releases the sum of the report values only.
     """
 
-    def __init__(
-        self, channels: Sequence[Channel], tags: Sequence[int] | None = None, *, summed: bool = False
-    ) -> None:
+    def __init__(self, channels: Sequence[Channel], tags: Sequence[int] | None = None, *, summed: bool = False) -> None:
         self.channels = list(channels)
         self.tags = list(tags) if tags is not None else [0] * len(self.channels)
         self.summed = summed
         self.scales = [math.lcm(*(p.denominator for row in ch for p in row)) for ch in self.channels]
-        outputs = {
-            (tag, y) for tag, ch in zip(self.tags, self.channels, strict=True) for y in range(len(ch[0]))
-        }
+        outputs = {(tag, y) for tag, ch in zip(self.tags, self.channels, strict=True) for y in range(len(ch[0]))}
         self.cells = {cell: i for i, cell in enumerate(sorted(outputs))}
 
     def _start(self) -> dict[Hashable, int]:
@@ -232,9 +228,7 @@ def clone_pair_delta_large(eps0: float, n: int, eps: float) -> mpf:
     step = high * mpf(10) ** -5
     width = 1 / mp.sqrt((slope(high + step) - slope(high - step)) / (2 * step))
     peak = exponent(high)
-    area = mp.quad(
-        lambda y: exp(exponent(mp.mpc(high, y)) - peak).real, [width * i for i in (0, 1, 2, 4, 6, 9, 14)]
-    )
+    area = mp.quad(lambda y: exp(exponent(mp.mpc(high, y)) - peak).real, [width * i for i in (0, 1, 2, 4, 6, 9, 14)])
     return exp(peak) * area / mp.pi / n
 
 
@@ -246,17 +240,13 @@ def clone_pair_delta_levels(eps_v: float, others: dict[float, int], eps: float) 
     """
     counts = np.ones(1)
     for budget, size in others.items():
-        counts = signal.fftconvolve(
-            counts, stats.binom.pmf(np.arange(size + 1), size, 2 / (1 + math.exp(budget)))
-        )
+        counts = signal.fftconvolve(counts, stats.binom.pmf(np.arange(size + 1), size, 2 / (1 + math.exp(budget))))
     c = np.flatnonzero(counts > 1e-18)
     w, t = 1 / (1 + math.exp(-eps_v)), math.exp(eps)
     m = c + 1
     # sign of [w a + (1-w)(m-a)] - t [(1-w) a + w (m-a)]
     start = np.ceil(m * (t * w - (1 - w)) / ((2 * w - 1) * (1 + t)))
-    h = (w - t * (1 - w)) * stats.binom.sf(start - 2, c, 0.5) + ((1 - w) - t * w) * stats.binom.sf(
-        start - 1, c, 0.5
-    )
+    h = (w - t * (1 - w)) * stats.binom.sf(start - 2, c, 0.5) + ((1 - w) - t * w) * stats.binom.sf(start - 1, c, 0.5)
     return float(np.sum(counts[c] * np.maximum(h, 0.0)))
 
 

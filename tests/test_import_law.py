@@ -65,9 +65,7 @@ def imports(tree: ast.AST) -> list[str]:
                 whole = f"{node.module}.{alias.name}"
                 is_module = (ROOT.parent / whole.replace(".", "/")).with_suffix(".py").exists()
                 found.append(
-                    whole
-                    if is_module or (ROOT.parent / whole.replace(".", "/")).is_dir()
-                    else str(node.module)
+                    whole if is_module or (ROOT.parent / whole.replace(".", "/")).is_dir() else str(node.module)
                 )
         found += imports(node)
     return found
@@ -99,10 +97,5 @@ def test_only_report_and_cli_present(path):
 def test_the_law_is_enforced_on_a_wrong_import():
     tree = ast.parse("from shuffledp.report.page import render\nif True:\n    import shuffledp.cli")
     assert own(imports(tree)) == ["report.page", "cli"]
-    assert (
-        layer("report.page")
-        > layer("accounting.certify")
-        > layer("randomizers.base")
-        > layer("numerics.floats")
-    )
+    assert layer("report.page") > layer("accounting.certify") > layer("randomizers.base") > layer("numerics.floats")
     assert layer("randomizers.numeric") > layer("accounting")

@@ -20,9 +20,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [("t.csv", ROWS), ("t.tsv", ROWS.replace(",", "\t")), ("T.CSV", ROWS)]
-)
+@pytest.mark.parametrize(("name", "content"), [("t.csv", ROWS), ("t.tsv", ROWS.replace(",", "\t")), ("T.CSV", ROWS)])
 def test_text_tables(tmp_path, name, content):
     columns = read_columns(written(tmp_path, name, content), numbers=["hours"], texts=["sector", "age"])
     assert columns.numbers["hours"].tolist() == [40.0, 38.5]
@@ -105,9 +103,7 @@ def test_missing_column_suggests_the_near_name(tmp_path):
 
 def test_missing_file_suggests_the_near_name(tmp_path):
     written(tmp_path, "people.csv", ROWS)
-    with pytest.raises(
-        InvalidInput, match=r"^table .*peple\.csv does not exist; did you mean .*people\.csv\?$"
-    ):
+    with pytest.raises(InvalidInput, match=r"^table .*peple\.csv does not exist; did you mean .*people\.csv\?$"):
         read_columns(tmp_path / "peple.csv", numbers=["x"])
     with pytest.raises(InvalidInput, match=r"does not exist; check the path$"):
         read_columns(tmp_path / "no" / "such.csv", numbers=["x"])
@@ -142,9 +138,7 @@ def test_truncated_parquet(tmp_path, keep):
 
 
 def test_a_picture_called_parquet(tmp_path):
-    with pytest.raises(
-        InvalidInput, match=r"is not a Parquet file \(no PAR1 mark\); export the table again$"
-    ):
+    with pytest.raises(InvalidInput, match=r"is not a Parquet file \(no PAR1 mark\); export the table again$"):
         read_columns(written(tmp_path, "t.parquet", b"\x89PNG\r\n\x1a\n" + bytes(100)), numbers=["x"])
 
 

@@ -148,9 +148,7 @@ class Budgets:
         if self.levels > 6:
             return f"Budgets(n={self.n}, levels={self.levels}, epsilon0 {self.epsilons[0]:g} to {self.epsilons[-1]:g})"
         deltas = "" if self.is_pure else f", deltas={tuple(self.deltas.tolist())}"
-        return (
-            f"Budgets(epsilons={tuple(self.epsilons.tolist())}, counts={tuple(self.counts.tolist())}{deltas})"
-        )
+        return f"Budgets(epsilons={tuple(self.epsilons.tolist())}, counts={tuple(self.counts.tolist())}{deltas})"
 
 
 def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]:
@@ -164,9 +162,7 @@ def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]
             out[row] = float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             what = "is missing" if value is None or value == "" else f"is {value!r}, not a number"
-            raise InvalidInput(
-                f"{name} in row {row + 1} {what}; give every user a number, or drop the row"
-            ) from None
+            raise InvalidInput(f"{name} in row {row + 1} {what}; give every user a number, or drop the row") from None
     return out
 
 
@@ -189,9 +185,7 @@ def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
         raise InvalidInput(f"level counts must be whole numbers; got {_short(values)}")
     bad = np.flatnonzero(counts < 1)
     if bad.size:
-        raise InvalidInput(
-            f"a level needs at least one user; got count {raw[bad[0]]}; leave the level out instead"
-        )
+        raise InvalidInput(f"a level needs at least one user; got count {raw[bad[0]]}; leave the level out instead")
     if float(raw.astype(np.float64).sum()) > 2.0**53:
         raise InvalidInput("more than 2^53 users cannot be counted exactly")
     return counts.ravel()
@@ -219,8 +213,6 @@ def _merge(
 
 
 def _short(values: object) -> str:
-    shown: object = (
-        list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
-    )
+    shown: object = list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
     text = repr(shown)
     return text if len(text) <= 80 else text[:77] + "..."

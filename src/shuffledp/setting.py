@@ -62,7 +62,7 @@ class Setting:
             raise InvalidInput(f"seen must be one of {', '.join(SEEN)}; got {self.seen!r}")
         if self.neighboring not in NEIGHBORING:
             raise InvalidInput(f"neighboring must be 'replace-one'; got {self.neighboring!r}")
-        if self.randomizer != "any" and not isinstance(self.randomizer, LocalRandomizer):
+        if self.randomizer != "any" and not isinstance(self.randomizer, LocalRandomizer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {self.randomizer!r}")
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"rounds must be a whole number >= 1; got {self.rounds!r}")

@@ -189,13 +189,9 @@ def test_sum_of_bits(seed):
     channels = [oracles.krr_channel(2, E) for E in ratios]
     summed = oracles.ShuffledProtocol(channels, summed=True)
     listed = oracles.ShuffledProtocol(channels)
-    profile = privacy_profile(
-        setting_of(ratios, RandomizedResponse(k=2), seen="sum"), epsilon0=log_up(ratios[0])
-    )
+    profile = privacy_profile(setting_of(ratios, RandomizedResponse(k=2), seen="sum"), epsilon0=log_up(ratios[0]))
     for t in asked_ratios(rng, ratios[0])[:3]:
         exact = summed.worst(0, t)
         assert exact == listed.worst(0, t)
         check_upper(profile.delta(log_down(t)).upper, exact, (list(map(str, ratios)), str(t)))
-        check_lower(
-            profile.delta(float(oracles.fraction_log(t))).lower, exact, (list(map(str, ratios)), str(t))
-        )
+        check_lower(profile.delta(float(oracles.fraction_log(t))).lower, exact, (list(map(str, ratios)), str(t)))

@@ -56,9 +56,7 @@ def test_uniform_clone_pair(case):
 @pytest.mark.parametrize("key", ["clones", "blanket"])
 @pytest.mark.parametrize("case", cases("personalized clone pair"))
 def test_personal_clone_pair(case, key):
-    setting = Setting(
-        Budgets.of(case["epsilons"]), RandomizedResponse(k=2), seen="reports", neighboring="replace-one"
-    )
+    setting = Setting(Budgets.of(case["epsilons"]), RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
     check_case(bounds[key].profile(setting, epsilon0=case["epsilons"][case["victim"]]), case)
 
 
@@ -92,9 +90,7 @@ def test_rr_exact_is_at_least_every_count_of_ones():
     """The witness maximises over the others' records; each single choice in the file is below it."""
     for case in (c for c in GOLDEN if c["kind"].startswith("binary")):
         budgets, victim = case["epsilons"], case["victim"]
-        setting = Setting(
-            Budgets.of(budgets), RandomizedResponse(k=2), seen="reports", neighboring="replace-one"
-        )
+        setting = Setting(Budgets.of(budgets), RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
         profile = bounds["rr-exact"].profile(setting, epsilon0=budgets[victim])
         if case["others_ones"] == 0:
             for eps, pq in case["profile_pq"]:

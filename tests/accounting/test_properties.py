@@ -21,9 +21,7 @@ FEWER = settings(FEW, max_examples=15)
 budget = st.floats(0.01, 8.0)
 size = st.integers(2, 100_000)
 deltas = st.floats(-12, -2).map(lambda x: 10.0**x)
-users = st.lists(
-    st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0]) | st.floats(0.0, 6.0), min_size=2, max_size=30
-)
+users = st.lists(st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0]) | st.floats(0.0, 6.0), min_size=2, max_size=30)
 
 
 def one_budget(e0: float, n: int) -> Setting:

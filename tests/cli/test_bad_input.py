@@ -191,9 +191,7 @@ def test_means(run, table, arguments, message):
 
 def test_the_range_is_asked_for_because_the_data_would_leak_it(run, table):
     error = run("mean", "t.csv", "--value", "x", "--epsilon0", "1", "--delta", "1e-6", "--low", "0").error
-    assert (
-        error == "--high is needed: the range must be known beforehand, as reading it off the data would leak"
-    )
+    assert error == "--high is needed: the range must be known beforehand, as reading it off the data would leak"
 
 
 @pytest.mark.parametrize(
@@ -240,9 +238,7 @@ def test_frequencies(run, table, arguments, message):
 def test_files_that_are_no_tables(run, tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     arguments = ("mean", name, "--value", "y" if b"y" in content else "x", "--low", "0", "--high", "10")
-    assert re.search(
-        message, run(*arguments, "--epsilon0", "1", "--delta", "1e-6", "--report", "page.html").error
-    )
+    assert re.search(message, run(*arguments, "--epsilon0", "1", "--delta", "1e-6", "--report", "page.html").error)
     assert os.listdir(tmp_path) == [name]
 
 

@@ -105,9 +105,7 @@ def test_one_user_has_the_local_budget_only(run):
 
 
 def test_a_budget_of_zero_leaks_nothing(run):
-    answer = run(
-        "amplify", "--epsilon0", "0", "--n", "100", "--delta", "1e-6", "--json", "--report", "p.html"
-    ).json
+    answer = run("amplify", "--epsilon0", "0", "--n", "100", "--delta", "1e-6", "--json", "--report", "p.html").json
     assert answer["epsilon"] == {"lower": 0.0, "upper": 0.0}
 
 
@@ -163,13 +161,9 @@ def test_calibrate_both_ways(run):
     found = run("calibrate", "--target-epsilon", "0.5", "--n", "10000", "--delta", "1e-6", "--json").json
     assert set(found) == {"epsilon0", "certified_epsilon"}
     assert found["certified_epsilon"] <= 0.5
-    check = run(
-        "amplify", "--epsilon0", repr(found["epsilon0"]), "--n", "10000", "--delta", "1e-6", "--json"
-    ).json
+    check = run("amplify", "--epsilon0", repr(found["epsilon0"]), "--n", "10000", "--delta", "1e-6", "--json").json
     assert check["epsilon"]["upper"] <= 0.5
-    more = run(
-        "amplify", "--epsilon0", found["epsilon0"] * 1.01, "--n", "10000", "--delta", "1e-6", "--json"
-    ).json
+    more = run("amplify", "--epsilon0", found["epsilon0"] * 1.01, "--n", "10000", "--delta", "1e-6", "--json").json
     assert more["epsilon"]["upper"] > 0.5
 
     found = run("calibrate", "--target-epsilon", "0.5", "--epsilon0", "2", "--delta", "1e-6", "--json").json
@@ -177,9 +171,7 @@ def test_calibrate_both_ways(run):
     assert found["certified_epsilon"] <= 0.5
     fewer = run("amplify", "--epsilon0", "2", "--n", found["n"] - 1, "--delta", "1e-6", "--json").json
     assert fewer["epsilon"]["upper"] > 0.5
-    words = run(
-        "calibrate", "--target-epsilon", "0.5", "--epsilon0", "2", "--delta", "1e-6", "--report", "p.html"
-    ).out
+    words = run("calibrate", "--target-epsilon", "0.5", "--epsilon0", "2", "--delta", "1e-6", "--report", "p.html").out
     assert f"{found['n']:,} users" in words
 
 
@@ -205,8 +197,7 @@ def test_mean_prints_the_object_of_the_contract(run, people):
     assert set(answer["guarantee"]) == GUARANTEE_KEYS
     assert answer["confidence_interval"][0] <= answer["estimate"] <= answer["confidence_interval"][1]
     assert (
-        run(*arguments).json["estimate"] != answer["estimate"]
-        or run(*arguments).json["estimate"] != answer["estimate"]
+        run(*arguments).json["estimate"] != answer["estimate"] or run(*arguments).json["estimate"] != answer["estimate"]
     )
 
 
@@ -332,9 +323,7 @@ def test_help_loads_nothing_heavy():
         "try:\n    main(['amplify', '--help'])\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('numpy', 'scipy', 'polars', 'matplotlib', 'jinja2') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.rstrip().endswith("[]")
 
 

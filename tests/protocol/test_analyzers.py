@@ -23,9 +23,7 @@ def simulate(records, epsilons, randomizer, seen, weights="population", seed=1, 
     for _ in range(REPEATS):
         budgets = dealer.permutation(epsilons) if assign else epsilons
         reports = randomizer.randomize(records, budgets, random)
-        runs.append(
-            analyze(shuffle_reports(reports, budgets, seen=seen, random=random), randomizer, weights=weights)
-        )
+        runs.append(analyze(shuffle_reports(reports, budgets, seen=seen, random=random), randomizer, weights=weights))
     return runs
 
 

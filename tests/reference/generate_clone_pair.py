@@ -208,9 +208,7 @@ def main():
         )
         out.append(personal_case(b, 0, [round(b[0] * q, 6) for q in (0, 0.2, 0.5)], [2, 8], [1e-3, 1e-6]))
         out.append(binary_rr_case(b, v, 0, [round(b[v] * q, 6) for q in (0, 0.05, 0.2, 0.5, 0.9)], []))
-        out.append(
-            binary_rr_case(b, v, len(b) // 2, [round(b[v] * q, 6) for q in (0, 0.05, 0.2, 0.5, 0.9)], [])
-        )
+        out.append(binary_rr_case(b, v, len(b) // 2, [round(b[v] * q, 6) for q in (0, 0.05, 0.2, 0.5, 0.9)], []))
     for n, k, e0 in kgrid:
         out.append(
             krr_case(

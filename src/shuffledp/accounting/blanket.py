@@ -42,6 +42,7 @@ from shuffledp.setting import Setting
 EXACT_UP_TO = 48
 """Up to this many reports, h is a finite sum over all compositions."""
 _PER_DEVIATION = 6.0
+_RESOLUTION = 5000.0
 _SMOOTHING = 0.04
 _SLACK = 1e-12
 
@@ -102,8 +103,7 @@ def blanket_count(budgets: Budgets, family: LocalRandomizer, without: int) -> Su
     """Return the law of C of (I): the others, all but one of level ``without``, whose report is a blanket one."""
     others = budgets.counts.astype(np.float64)
     others[without] -= 1.0
-    gamma = np.array([family.pair_blanket(float(e)).gamma for e in budgets.epsilons])
-    return SuccessRange.of(gamma, others, ulps=32)
+    return SuccessRange.of(family.blanket_mass(budgets.epsilons), others, ulps=32)
 
 
 def _loss_atoms(pair: PairBlanket, epsilon: float, epsilon0: float) -> FloatArray:
@@ -207,7 +207,11 @@ class BlanketProfile(PrivacyProfile):
 
     def _resolved(self, depth: float) -> BlockedCount:
         if depth not in self._blocks:
-            self._blocks[depth] = BlockedCount.of(self.blankets, depth, _PER_DEVIATION)
+            # h changes by about z^2/2c per user: large counts need fewer blocks for the same accuracy
+            count = self.blankets.most
+            needed = _RESOLUTION * count.deviation / max(count.mean, 1.0)
+            per_deviation = min(max(needed, 1.5), _PER_DEVIATION)
+            self._blocks[depth] = BlockedCount.of(self.blankets, depth, per_deviation)
         return self._blocks[depth]
 
     def _values(self, m: FloatArray, atoms: FloatArray, epsilon: float, trivial: float) -> Enclosure:
@@ -219,9 +223,7 @@ class BlanketProfile(PrivacyProfile):
             h = table[m[few].astype(np.int64) - 1]
             lower[few], upper[few] = h * (1 - 1e-11), h * (1 + 1e-11)
         if not few.all():
-            law = IndependentSum(
-                np.ones(1), atoms[None], self.pair.masses[None], np.array([-math.expm1(epsilon)])
-            )
+            law = IndependentSum(np.ones(1), atoms[None], self.pair.masses[None], np.array([-math.expm1(epsilon)]))
             many = positive_parts(law, m[~few], _SMOOTHING)
             lower[~few] = many.lower / m[~few] * (1 - _SLACK)
             upper[~few] = many.upper / m[~few] * (1 + _SLACK)

@@ -49,9 +49,7 @@ class AmplificationBound(ABC):
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Enclose the central epsilon of each listed level at one delta, shape (listed,)."""
-        found = [
-            self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels
-        ]
+        found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
         return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
 
 
@@ -72,9 +70,7 @@ def epsilons_by_anchors(
         How many victims are computed; the others take the next larger anchor's upper end and the next smaller
         one's lower end.
     """
-    chosen = np.unique(
-        np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64)
-    )
+    chosen = np.unique(np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64))
     found = [profile(float(epsilon0[index])).epsilon(delta) for index in chosen]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
@@ -115,13 +111,16 @@ class SmallestProfile(PrivacyProfile):
 def require_one_pure_round(setting: Setting, key: str) -> None:
     """Refuse what no theorem here covers yet: several rounds, or local delta0 > 0."""
     if setting.rounds != 1:
-        raise OutOfRegime(
-            f"{key} covers one round; got rounds = {setting.rounds}; composition is not in this version"
-        )
+        raise OutOfRegime(f"{key} covers one round; got rounds = {setting.rounds}; composition is not in this version")
     if not setting.budgets.is_pure:
-        raise OutOfRegime(
-            f"{key} needs pure local budgets (delta0 = 0); got delta0 = {setting.budgets.deltas.max():g}"
-        )
+        raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {setting.budgets.deltas.max():g}")
+
+
+def shows_levels(setting: Setting) -> bool:
+    """Whether an attacker may know each report's level: levels visible, or any randomizer, which may append it."""
+    if setting.budgets.levels == 1:
+        return False
+    return setting.seen == "levels" or (setting.seen == "reports" and isinstance(setting.randomizer, str))
 
 
 def level_alone(setting: Setting, epsilon0: float) -> Setting:

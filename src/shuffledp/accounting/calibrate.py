@@ -126,8 +126,8 @@ def calibrate_n(
     while certified(high) > wanted:
         if high >= LARGEST_N:
             raise InvalidInput(
-                f"no batch up to 1e12 users brings epsilon0 = {budget:g} to epsilon = {wanted:g} at delta = {target:g}; "
-                "lower epsilon0 or raise epsilon"
+                f"no batch up to 1e12 users brings epsilon0 = {budget:g} to epsilon = {wanted:g} "
+                f"at delta = {target:g}; lower epsilon0 or raise epsilon"
             )
         low, high = high, min(high * 4, LARGEST_N)
     while high - low > 1:

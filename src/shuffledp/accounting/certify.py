@@ -172,9 +172,7 @@ class BracketProfile(PrivacyProfile):
     def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:
         lower = max((w.lower for w in witnesses), default=0.0)
         if lower > upper.upper:
-            raise InconsistentBounds(
-                f"a witness at {lower} exceeds the certified bound {upper.upper}; please report"
-            )
+            raise InconsistentBounds(f"a witness at {lower} exceeds the certified bound {upper.upper}; please report")
         return Interval(lower, upper.upper)
 
 
@@ -221,9 +219,7 @@ def _hidden_in_level(setting: Setting, epsilon0: float, delta: float) -> float:
         return math.inf
 
 
-def _check_consistent(
-    budgets: Budgets, listed: NDArray[np.int64], lower: FloatArray, upper: FloatArray
-) -> None:
+def _check_consistent(budgets: Budgets, listed: NDArray[np.int64], lower: FloatArray, upper: FloatArray) -> None:
     crossed = np.flatnonzero(lower > upper)
     if crossed.size:
         at = crossed[0]

@@ -73,9 +73,7 @@ class CloneCurve:
 
     @staticmethod
     def _values(blocks: BlockedCount, excess: FloatArray) -> tuple[FloatArray, FloatArray]:
-        psi = noiseless_divergence(
-            np.broadcast_to(blocks.left, (excess.size, blocks.left.size)), excess[:, None]
-        )
+        psi = noiseless_divergence(np.broadcast_to(blocks.left, (excess.size, blocks.left.size)), excess[:, None])
         found = [blocks.expectation(Enclosure(*row)) for row in zip(psi.lower, psi.upper, strict=True)]
         return np.array([f.lower for f in found]), np.array([f.upper for f in found])
 

@@ -3,7 +3,8 @@
 With pC the law of how many others report one of the two symbols, m = a + b reports on them, and the victim
 reporting them with masses (A0, B0) under x0, swapped under x1, u = 1 - A0 - B0,
 
-    P(a, b) - e^eps Q(a, b) = Bin(a; m, 1/2) [ -u (e^eps - 1) pC(m) + pC(m-1)(2/m)((A0 - e^eps B0) a - (e^eps A0 - B0) b) ],
+    P(a, b) - e^eps Q(a, b)
+        = Bin(a; m, 1/2) [ -u (e^eps - 1) pC(m) + pC(m-1)(2/m)((A0 - e^eps B0) a - (e^eps A0 - B0) b) ],
 
 whose positive part over a is one evaluation of psi_{m-1} of (C) per m. Exact for k = 3.
 """
@@ -22,6 +23,7 @@ from shuffledp.accounting.bound import (
     epsilons_by_anchors,
     level_alone,
     require_one_pure_round,
+    shows_levels,
 )
 from shuffledp.accounting.clones import noiseless_divergence
 from shuffledp.accounting.gaussian import gaussian_epsilon
@@ -35,7 +37,7 @@ from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.setting import Setting
 
 _SUM_UP_TO = 4096
-_WIDEST = 200_000
+_WIDEST = 30_000
 _SMOOTHING = 0.05
 _Windows = dict[float, tuple[FloatArray, Enclosure, float]]
 
@@ -109,9 +111,7 @@ class PairCountProfile(PrivacyProfile):
             min(n, math.ceil(mean + reach * deviation)),
         )
         if high - low > _WIDEST:
-            raise OutOfRegime(
-                f"krr-exact with several budgets stops at {_WIDEST} likely counts; got {high - low:.0f}"
-            )
+            raise OutOfRegime(f"krr-exact with several budgets stops at {_WIDEST} likely counts; got {high - low:.0f}")
         x = np.arange(low, high + 2.0)
         pmf = self.others.pmf(x)
         slack = 640.0 * EPS * (deviation + 1.0)  # success probabilities off by 4 EPS
@@ -126,9 +126,7 @@ class PairCountProfile(PrivacyProfile):
         # the others hold third symbols: each names either of the two with chance B0
         third = 1.0 - 2.0 * self.wrong
         values = np.array([[wide * room, 1.0 - wide * math.exp(epsilon), -grow * rest / third]])
-        total = IndependentSum(
-            np.array([n]), values, np.array([[self.wrong, self.wrong, third]]), np.array([-grow])
-        )
+        total = IndependentSum(np.array([n]), values, np.array([[self.wrong, self.wrong, third]]), np.array([-grow]))
         found = positive_part(total, _SMOOTHING)
         return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
 
@@ -148,7 +146,13 @@ def pair_count_profile(setting: Setting, epsilon0: float) -> PairCountProfile:
 
 
 def _others(setting: Setting, counts: FloatArray) -> SuccessCount:
-    either = np.array([2.0 * _masses(setting, float(e))[1] for e in setting.budgets.epsilons])
+    """How many users on third symbols name one of the two: the blanket's mass on them, each time it is used."""
+    epsilon0 = setting.budgets.epsilons
+    if isinstance(setting.randomizer, str):
+        either = 2.0 * np.exp(-epsilon0) / (1.0 + 2.0 * np.exp(-epsilon0))
+    else:
+        cells = setting.randomizer.pair_blanket(1.0).masses
+        either = setting.randomizer.blanket_mass(epsilon0) * float(cells[0] + cells[1])
     return SuccessCount.of(np.minimum(either, 1.0), counts)
 
 
@@ -174,7 +178,7 @@ class KaryWitness(AmplificationBound):
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.profile`."""
         self._check(setting)
-        if setting.seen == "levels" and setting.budgets.levels > 1:
+        if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         return pair_count_profile(setting, epsilon0)
 
@@ -184,7 +188,9 @@ class KaryWitness(AmplificationBound):
         The rest take the next smaller victim's lower end: mixing a report with omega only hides more.
         """
         budgets = setting.budgets
-        if budgets.levels <= MANY_LEVELS or setting.seen == "levels":
+        if budgets.levels > MANY_LEVELS and shows_levels(setting):
+            raise OutOfRegime(f"krr-exact is not evaluated level by level for more than {MANY_LEVELS} levels")
+        if budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, delta, levels)
         self._check(setting)
         others = _others(setting, budgets.counts.astype(np.float64))
@@ -199,9 +205,7 @@ class KaryWitness(AmplificationBound):
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
         if setting.budgets.levels > 1 and setting.seen == "users":
-            raise OutOfRegime(
-                "krr-exact with several budgets is stated for unordered reports; got seen = users"
-            )
+            raise OutOfRegime("krr-exact with several budgets is stated for unordered reports; got seen = users")
         if setting.seen == "sum":
             raise OutOfRegime("krr-exact needs the counts of symbols; the sum of reports does not show them")
         if not isinstance(setting.randomizer, str) and setting.randomizer.pair_blanket(1.0).two_point:

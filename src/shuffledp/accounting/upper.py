@@ -34,9 +34,7 @@ class ClonesBound(AmplificationBound):
 
     key = "clones"
     kind = Kind.CERTIFIED_UPPER
-    reference = (
-        "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
-    )
+    reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the clone pair of one victim; see `AmplificationBound.profile`."""
@@ -58,13 +56,9 @@ class ClonesBound(AmplificationBound):
         if setting.budgets.levels == 1:
             return
         if setting.seen == "levels":
-            raise OutOfRegime(
-                "clones lets users of different levels hide each other; with levels visible use 'levels'"
-            )
+            raise OutOfRegime("clones lets users of different levels hide each other; with levels visible use 'levels'")
         if setting.seen == "users":
-            raise OutOfRegime(
-                "clones with several budgets is not a bound for ordered outputs (theory part 3)"
-            )
+            raise OutOfRegime("clones with several budgets is not a bound for ordered outputs (theory part 3)")
         if isinstance(setting.randomizer, str):
             raise OutOfRegime(
                 "clones with several budgets needs a stated two-outcome randomizer; got 'any', whose reports may "
@@ -89,17 +83,16 @@ class LevelsBound(AmplificationBound):
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The better of the clone pair and the common blanket inside the level."""
         require_one_pure_round(setting, self.key)
-        if setting.seen == "users" and setting.budgets.levels > 1:
-            raise OutOfRegime(
-                "levels needs budgets attached to users; with seen = users they belong to steps"
-            )
-        if setting.budgets.counts[setting.budgets.index_of(epsilon0)] == 1:
+        budgets = setting.budgets
+        if setting.seen == "users" and budgets.levels > 1:
+            raise OutOfRegime("levels needs budgets attached to users; with seen = users they belong to steps")
+        n = int(budgets.counts[budgets.index_of(epsilon0)])
+        if n == 1:
             return LocalProfile(epsilon0, 0.0)  # nobody to hide among
-        alone = level_alone(setting, epsilon0)
-        parts: list[PrivacyProfile] = [ClonesBound().profile(alone, epsilon0)]
-        if not isinstance(setting.randomizer, str) and not setting.randomizer.pair_blanket(1.0).two_point:
-            parts.append(BlanketBound().profile(alone, epsilon0))
-        return parts[0] if len(parts) == 1 else SmallestProfile(tuple(parts))
+        clones = one_budget_profile(epsilon0, n, coarse=budgets.levels > MANY_LEVELS)
+        if isinstance(setting.randomizer, str) or setting.randomizer.pair_blanket(1.0).two_point:
+            return clones
+        return SmallestProfile((clones, BlanketBound().profile(level_alone(setting, epsilon0), epsilon0)))
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Level by level; left out where another bound is certainly smaller and levels are many."""
@@ -135,9 +128,9 @@ class LocalProfile(PrivacyProfile):
         return Interval(value * (1 - 16 * EPS), value * (1 + 16 * EPS))
 
     def epsilon(self, delta: float) -> Interval:
-        """Closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0); inf below delta0.
+        """Closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
 
-        At delta = delta0 exactly, epsilon0.
+        Infinite below delta0; epsilon0 at delta0 exactly.
         """
         target = check_delta(delta)
         if target < self.delta0:

@@ -12,12 +12,13 @@ the others on x0 the best one is explicit.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_one_pure_round
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_one_pure_round, shows_levels
 from shuffledp.accounting.clones import victim_line
 from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.accounting.profile import PrivacyProfile
@@ -92,9 +93,7 @@ class TabledTest:
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
         """Tabulate all thresholds of small populations, some hundred spread ones of large populations."""
-        through, before = zip(
-            cls._side(ones, deviations), cls._side(ones.failures(), deviations), strict=True
-        )
+        through, before = zip(cls._side(ones, deviations), cls._side(ones.failures(), deviations), strict=True)
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
             Enclosure(*(np.concatenate(ends) for ends in zip(*before, strict=True))),
@@ -210,16 +209,19 @@ class RandomizedResponseWitness(AmplificationBound):
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.profile`."""
         self._check(setting)
-        if setting.seen == "levels" and setting.budgets.levels > 1:
+        if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         return rr_count_profile(setting.budgets, epsilon0)
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """With many levels, one count of all users serves every victim: an extra report only hides more."""
         budgets = setting.budgets
-        if budgets.levels <= MANY_LEVELS or setting.seen == "levels":
+        if budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, delta, levels)
         self._check(setting)
+        if shows_levels(setting):
+            found = _bisect_binomial(budgets.epsilons[levels], budgets.counts[levels].astype(np.float64) - 1.0, delta)
+            return Enclosure(found, found)
         s = lie_probability(budgets.epsilons)
         test = TabledTest.of(SuccessCount.of(s, budgets.counts.astype(np.float64)))
         found = _bisect_many(test, budgets.epsilons[levels], delta)
@@ -228,25 +230,45 @@ class RandomizedResponseWitness(AmplificationBound):
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
         if setting.seen == "users" and setting.budgets.levels > 1:
-            raise OutOfRegime(
-                "rr-exact with several budgets is stated for unordered reports; got seen = users"
-            )
+            raise OutOfRegime("rr-exact with several budgets is stated for unordered reports; got seen = users")
         if not isinstance(setting.randomizer, str) and not setting.randomizer.pair_blanket(1.0).two_point:
             raise OutOfRegime(f"rr-exact attacks two-outcome randomizers; got {setting.randomizer.name}")
 
 
 def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatArray:
-    """An epsilon per victim at which the tabled test certainly has more than delta (0 if it never has)."""
+    """Largest epsilon per victim found at which the tabled test certainly has more than delta (0 if none)."""
+    useful = test.through.lower > 1e-3 * delta
+    through, before = test.through.lower[useful], test.before.upper[useful]
+
+    def psi(excess: FloatArray) -> FloatArray:
+        s = np.minimum(1.0 + excess, 1e300)
+        return np.max(through - s[:, None] * before, axis=1, initial=0.0)
+
+    return _bisect(psi, epsilon0, delta)
+
+
+def _bisect_binomial(epsilon0: FloatArray, others: FloatArray, delta: float) -> FloatArray:
+    """Like `_bisect_many` for victims hidden among others of their own budget: (N) with N ~ Bin(others, s)."""
+    p = lie_probability(epsilon0)
+
+    def psi(excess: FloatArray) -> FloatArray:
+        s = np.minimum(1.0 + excess, 1e300)
+        k = np.floor((others + 1.0) * p / (p + s * (1.0 - p)))
+        reach = np.abs(k - others * p) + np.sqrt(others * p) + 2.0
+        slack = 2.0 * binomial.RELATIVE_ERROR + 8.0 * EPS * reach / (1.0 - p)
+        top = np.exp(binomial.log_pmf(k, others, p)) * (1.0 - slack)
+        return np.maximum(top - excess * binomial.cdf(k - 1.0, others, p) * (1.0 + slack), 0.0)
+
+    return _bisect(psi, epsilon0, delta)
+
+
+def _bisect(psi: Callable[[FloatArray], FloatArray], epsilon0: FloatArray, delta: float) -> FloatArray:
     low, high = np.zeros_like(epsilon0), epsilon0.copy()
-    through, before = test.through.lower, test.before.upper
-    useful = through > 1e-3 * delta
-    through, before = through[useful], before[useful]
     for _ in range(36):
         middle = 0.5 * (low + high)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             room, damp = -np.expm1(middle - epsilon0), 1.0 + np.exp(-epsilon0)
-            s = np.minimum(1.0 + np.expm1(middle) * damp / room * (1 + 32 * EPS), 1e300)
-        psi = np.max(through - s[:, None] * before, axis=1, initial=0.0)
-        more = (room > 0) & (room / damp * psi * (1 - 32 * EPS) > delta)
+            excess = np.where(room > 0, np.minimum(np.expm1(middle) * damp / room * (1 + 32 * EPS), 1e300), 1e300)
+            more = (room > 0) & (room / damp * psi(excess) * (1 - 32 * EPS) > delta)
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return low

@@ -57,9 +57,7 @@ def _run(arguments: list[str]) -> int:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         what = f"{type(error).__name__}: {error}"
-        return _fail(
-            f"internal failure ({what}); nothing was released; {DEBUG_VARIABLE}=1 shows where", INTERNAL
-        )
+        return _fail(f"internal failure ({what}); nothing was released; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
 
 
 def _usage(message: str, arguments: list[str]) -> str:

@@ -132,9 +132,7 @@ def frequency(
     delta: o.Delta,
     categories: o.Categories = None,
     seen: o.Seen = None,
-    mechanism: Annotated[
-        str, typer.Option("--mechanism", metavar="NAME", help="krr, or rr for two.")
-    ] = "krr",
+    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="krr, or rr for two.")] = "krr",
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
@@ -158,9 +156,7 @@ def demo(
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
-    where: Annotated[
-        bool, typer.Option("--where", help="Print where the bundled table lies and exit.")
-    ] = False,
+    where: Annotated[bool, typer.Option("--where", help="Print where the bundled table lies and exit.")] = False,
 ) -> None:
     """Show the main job on bundled real data: three private estimates of 48,842 people.
 

@@ -85,9 +85,7 @@ def ask(delta: float, random: Randomness) -> list[Asked]:
     answers = [
         Asked(
             "Mean hours per week",
-            estimate_mean(
-                hours, *HOURS, epsilon0, mechanism="one-bit", seen=SEEN, delta=delta, random=random
-            ),
+            estimate_mean(hours, *HOURS, epsilon0, mechanism="one-bit", seen=SEEN, delta=delta, random=random),
             (float(hours.mean()),),
             HOURS,
         )
@@ -101,9 +99,7 @@ def ask(delta: float, random: Randomness) -> list[Asked]:
             records, list(categories), epsilon0, mechanism=mechanism, seen=SEEN, delta=delta, random=random
         )
         answers.append(
-            Asked(
-                question, release, tuple(int((records == name).sum()) / records.len() for name in categories)
-            )
+            Asked(question, release, tuple(int((records == name).sum()) / records.len() for name in categories))
         )
     return answers
 
@@ -160,9 +156,7 @@ def _print(asked: list[Asked], delta: float) -> None:
 
 
 def _answers_table(asked: list[Asked]) -> Table:
-    table = Table(
-        title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left"
-    )
+    table = Table(title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left")
     for heading in ("question", "private estimate", f"{CONFIDENCE:.0%} confidence interval", "true value"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
     for a in asked:

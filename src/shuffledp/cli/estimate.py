@@ -127,9 +127,7 @@ def parse_categories(text: str | None) -> list[str]:
     if "," in text and not Path(text).exists():
         names = [name.strip() for name in text.split(",")]
         if not all(names):
-            raise InvalidInput(
-                f"--categories {text!r} holds an empty name; take out the comma that is too many"
-            )
+            raise InvalidInput(f"--categories {text!r} holds an empty name; take out the comma that is too many")
         return names
     try:
         lines = Path(text).read_text(encoding="utf-8").splitlines()
@@ -167,11 +165,7 @@ def _release(
             from shuffledp.report.page import Answer, render
 
             answer = Answer(question, release.guarantee, release, bounds)
-            page.write(
-                render(
-                    "A private estimate", [answer], command=COMMAND_LINE.get(), version=version("shuffledp")
-                )
-            )
+            page.write(render("A private estimate", [answer], command=COMMAND_LINE.get(), version=version("shuffledp")))
     return release
 
 

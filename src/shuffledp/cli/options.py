@@ -70,9 +70,7 @@ BudgetsFile = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(
-        "--column", metavar="NAME", help="The column of --budgets with epsilon0.", rich_help_panel=POPULATION
-    ),
+    typer.Option("--column", metavar="NAME", help="The column of --budgets with epsilon0.", rich_help_panel=POPULATION),
 ]
 DeltaColumn = Annotated[
     str | None,
@@ -135,15 +133,11 @@ OwnEpsilon0 = Annotated[
 ]
 Low = Annotated[
     float | None,
-    typer.Option(
-        "--low", parser=number, metavar="L", help="Lower end of the range; needed, and known beforehand."
-    ),
+    typer.Option("--low", parser=number, metavar="L", help="Lower end of the range; needed, and known beforehand."),
 ]
 High = Annotated[
     float | None,
-    typer.Option(
-        "--high", parser=number, metavar="H", help="Upper end of the range; needed, and known beforehand."
-    ),
+    typer.Option("--high", parser=number, metavar="H", help="Upper end of the range; needed, and known beforehand."),
 ]
 Categories = Annotated[
     str | None,
@@ -154,14 +148,10 @@ Categories = Annotated[
     ),
 ]
 Clip = Annotated[bool, typer.Option("--clip", help="Move values outside [low, high] to the nearer end.")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)
-]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)]
 Report = Annotated[
     Path | None,
-    typer.Option(
-        "--report", metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
-    ),
+    typer.Option("--report", metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT),
 ]
 LevelsOut = Annotated[
     Path | None,

@@ -96,9 +96,7 @@ def run_calibrate(
             if epsilon0 is None:
                 found = calibrate_epsilon0(n=users, epsilon=target, delta=delta, randomizer=shape.randomizer)
             else:
-                found = calibrate_n(
-                    epsilon0=epsilon0, epsilon=target, delta=delta, randomizer=shape.randomizer
-                )
+                found = calibrate_n(epsilon0=epsilon0, epsilon=target, delta=delta, randomizer=shape.randomizer)
         if page is not None:
             budgets = Population(epsilon0=found.epsilon0, n=found.n).budgets()
             guarantee = certify(dataclasses.replace(shape, budgets=budgets), delta)
@@ -108,9 +106,7 @@ def run_calibrate(
         print(dumps(answer | {"certified_epsilon": found.certified_epsilon}))
         return
     if n is not None:
-        words = (
-            f"[bold]epsilon0 = {down(found.epsilon0, 6)}[/] is the largest local budget for {count(n)} users"
-        )
+        words = f"[bold]epsilon0 = {down(found.epsilon0, 6)}[/] is the largest local budget for {count(n)} users"
     else:
         words = f"[bold]{count(found.n)} users[/] are the fewest at local budget {near(found.epsilon0)}"
     console().print(

@@ -54,9 +54,7 @@ class Population:
                 "or --budgets FILE --column NAME"
             )
         if self.file is None and (self.column is not None or self.delta_column is not None):
-            raise InvalidInput(
-                "--column and --delta-column name columns of --budgets FILE; give the file too"
-            )
+            raise InvalidInput("--column and --delta-column name columns of --budgets FILE; give the file too")
         if self.levels:
             return _from_levels(self.levels)
         if self.file is not None:
@@ -77,9 +75,7 @@ def make_setting(population: Population, *, randomizer: str, seen: str | None, r
             "deltas of the rounds, which is always safe"
         )
     budgets = population.budgets()
-    return Setting(
-        budgets, kind, seen=parse_seen(seen, budgets.levels), neighboring="replace-one", rounds=rounds
-    )
+    return Setting(budgets, kind, seen=parse_seen(seen, budgets.levels), neighboring="replace-one", rounds=rounds)
 
 
 def parse_seen(seen: str | None, levels: int) -> Seen:
@@ -87,9 +83,7 @@ def parse_seen(seen: str | None, levels: int) -> Seen:
     if seen is None:
         if levels > 1:
             ways = "; ".join(f"{name}: {SEEN_MEANING[name]}" for name in SEEN)
-            raise InvalidInput(
-                f"--seen is needed, because there are {levels} budget levels; choose one of {ways}"
-            )
+            raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {ways}")
         return "reports"
     if seen not in SEEN:
         raise InvalidInput(f"--seen must be one of {', '.join(SEEN)}; got {seen!r}")
@@ -110,9 +104,7 @@ def parse_randomizer(text: str) -> LocalRandomizer | Literal["any"]:
     if name == "krr" and colon and size.isdecimal() and int(size) >= 2:
         return RandomizedResponse(k=int(size))
     if name == "krr":
-        raise InvalidInput(
-            f"--randomizer krr needs its number of categories, at least 2; got {text!r}; write krr:10"
-        )
+        raise InvalidInput(f"--randomizer krr needs its number of categories, at least 2; got {text!r}; write krr:10")
     if name in LATER or text.endswith(".csv"):
         raise InvalidInput(f"--randomizer {text} is not in this version; choose {AVAILABLE}")
     raise InvalidInput(f"--randomizer {text!r} is unknown; choose {AVAILABLE}")

@@ -32,8 +32,8 @@ from shuffledp.numerics.interval import FloatArray
 RELATIVE_ERROR = 2e-11
 """Relative error of every probability below 1 returned here, for values of at least 1e-300."""
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_NODES, _WEIGHTS = (_NODES + 1.0) / 2.0, _WEIGHTS / 2.0
+_LEGENDRE = np.polynomial.legendre.leggauss(24)
+_NODES, _WEIGHTS = (_LEGENDRE[0] + 1.0) / 2.0, _LEGENDRE[1] / 2.0
 _DROP = 40.0
 
 
@@ -117,9 +117,7 @@ def _small_tail(a: FloatArray, n: FloatArray, p: FloatArray, mirrored: Any) -> F
     aa, nn, pp = np.where(valid, a, 1.0), np.where(valid, n, 1.0), np.where(valid, p, 0.5)
     q = 1.0 - pp
     # (a - 1 - (n-1) p)/q, or with p and q exchanged: n-1 - (a-1) successes against (n-1) p
-    gap = np.where(
-        mirrored, -subtract_product(nn - aa, nn - 1.0, pp), subtract_product(aa - 1.0, nn - 1.0, pp)
-    )
+    gap = np.where(mirrored, -subtract_product(nn - aa, nn - 1.0, pp), subtract_product(aa - 1.0, nn - 1.0, pp))
     slope = np.maximum(gap / np.where(mirrored, pp, q), 0.0)
     rho = np.where(mirrored, q / pp, pp / q)
     successes = np.where(mirrored, nn - aa, aa)
@@ -136,9 +134,7 @@ def tail_ratio(a: FloatArray, n: FloatArray, rho: FloatArray, slope: FloatArray)
     return a * end[..., 0] * np.einsum("...j,j->...", np.exp(exponent), _WEIGHTS)
 
 
-def _log_integrand(
-    s: FloatArray, a: FloatArray, n: FloatArray, rho: FloatArray, slope: FloatArray
-) -> FloatArray:
+def _log_integrand(s: FloatArray, a: FloatArray, n: FloatArray, rho: FloatArray, slope: FloatArray) -> FloatArray:
     return (a - 1.0) * log1p_minus(-s) + (n - a) * log1p_minus(rho * s) - slope * s
 
 

@@ -6,7 +6,7 @@ Accuracy contracts are relative, in units of EPS = 2^-53, and hold for real argu
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from shuffledp.numerics.interval import FloatArray
 
 EPS = 2.0**-53
-Numeric = TypeVar("Numeric", NDArray[np.float64], NDArray[np.complex128])
 
 
 def round_up(value: Any, ulps: int = 4) -> Any:
@@ -51,7 +50,7 @@ def subtract_product(a: Any, b: Any, c: Any) -> FloatArray:
     return (np.asarray(a, dtype=np.float64) - high) - low
 
 
-def _atanh_tail(v: Numeric) -> Numeric:
+def _atanh_tail(v: Any) -> Any:
     """Return ``atanh(v)/v - 1 = v^2/3 + v^4/5 + ...`` for |v| <= 0.2, relative error a few EPS."""
     v2 = v * v
     # 13 terms: the first one left out is below 0.04^13/27 < 3e-20 of the leading one
@@ -125,7 +124,5 @@ def stirling_error(n: FloatArray) -> FloatArray:
     big = np.maximum(n, 16.0)
     r = 1.0 / (big * big)
     # DLMF 5.11.1; the terms alternate, the first left out is below 5e-15 at n = 16
-    series = (
-        1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))
-    ) / big
+    series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))) / big
     return np.where(n < 16, table, series)

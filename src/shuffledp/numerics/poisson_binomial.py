@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.numerics import binomial
 from shuffledp.numerics.floats import EPS, round_down, round_up, two_product
 from shuffledp.numerics.interval import Enclosure, FloatArray
-from shuffledp.numerics.sums import IndependentSum
+from shuffledp.numerics.sums import IndependentSum, bromwich_line
 
 CONVOLVE_UP_TO = 4096
 MAX_GROUPS = 512
@@ -223,9 +223,7 @@ class _Groups:
         lower, upper = np.zeros_like(x), np.zeros_like(x)
         if x.size:
             reach = 3.0 * max(math.sqrt(self._least_variance(0.0)), 1.0)
-            anchors = np.maximum(
-                np.linspace(x.min(), x.max(), 1 + math.ceil((x.max() - x.min()) / reach)), 0.5
-            )
+            anchors = np.maximum(np.linspace(x.min(), x.max(), 1 + math.ceil((x.max() - x.min()) / reach)), 0.5)
             nearest = np.argmin(np.abs(x[:, None] - anchors), axis=1)
             for index in np.unique(nearest):
                 mine = nearest == index
@@ -243,7 +241,7 @@ class _Groups:
         # odd, so that the points at +-t pair up; the aliases at x + k period are below exp(-theta period)
         period = 2.0 * math.ceil(8.0 * deviation + (20.0 + 0.5 * max(-size, 0.0)) / theta + 8.0) + 1.0
         points = self._points(variance, period)
-        z = theta + 1j * (2.0 * math.pi / period) * np.arange(points)
+        z = bromwich_line(theta, period, points)
         centered, error = sums.log_mgf_centered(-z)
         # probabilities may be complements rounded by half an EPS each
         error = error + self._scatter_error(z) + EPS * float(self.size.sum()) * np.abs(np.expm1(-z)) * 2.0
@@ -262,14 +260,12 @@ class _Groups:
         slack = doubt + doubt_phase + missing + 1e-14 * np.abs(value)
         scale = np.exp(np.minimum(log_scale, 700.0)) * (1 + 16 * EPS * np.abs(log_scale))
         upper = (value + slack) * scale + _TINY
-        alias = math.exp(-theta * period) / -math.expm1(-theta * period) + self._far_alias(
-            x, theta, period, sums
-        )
+        alias = math.exp(-theta * period) / -math.expm1(-theta * period) + self._far_alias(x, theta, period, sums)
         lower = (value - slack) * scale * (1 - 1e-13) - alias - _TINY
         return lower, np.maximum(upper, 0.0)
 
     def _tilt(self, anchor: float) -> float:
-        """theta > 0 with tilted mean near the anchor, at least 1.5/deviation (any positive value is valid)."""
+        """Theta > 0 with tilted mean near the anchor, at least 1.5/deviation (any positive value is valid)."""
         low, high = -60.0, 60.0
         for _ in range(60):
             middle = 0.5 * (low + high)
@@ -292,9 +288,7 @@ class _Groups:
         whole = int(period + 1) // 2
         if variance <= 22.5:
             return whole
-        return min(
-            whole, math.ceil(2.0 * math.asin(math.sqrt(22.5 / variance)) * period / (2.0 * math.pi)) + 1
-        )
+        return min(whole, math.ceil(2.0 * math.asin(math.sqrt(22.5 / variance)) * period / (2.0 * math.pi)) + 1)
 
     def _scatter_error(self, z: np.ndarray) -> FloatArray:
         """|sum log(1+p_i y) - size log(1+mean y)| <= sum (p_i - mean)^2 max|y/(1+py)|^2 / 2 along the segment."""
@@ -323,7 +317,7 @@ class _Groups:
 
 
 def _exact_offset(x: FloatArray, size: FloatArray, p: FloatArray) -> FloatArray:
-    """x - sum size*p without cancellation."""
+    """X - sum size*p without cancellation."""
     high, low = two_product(size, p)
     parts = [*(-high).tolist(), *(-low).tolist()]
     total = math.fsum(parts)

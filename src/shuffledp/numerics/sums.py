@@ -182,7 +182,7 @@ class _Line:
         points = math.ceil(math.sqrt(2.0 * _FALL) / s * period / (2.0 * math.pi)) + 1
         if points > _MAX_POINTS:
             return None
-        z = theta + 1j * (2.0 * math.pi / period) * np.arange(points)
+        z = bromwich_line(theta, period, points)
         return cls(mean, theta, s, period, z, *total.log_mgf_centered(z), grid, grid_log)
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -205,15 +205,20 @@ class _Line:
         # beyond the last point |exp(s^2 z^2/2)| is e^-FALL of its value at the first
         cut = abs(z[-1])
         missing = math.exp(-_FALL) * (1.0 / (math.pi * cut) + 2.0 / (self.period * cut**2))
-        value = float(np.sum(weight * (terms * kernel).real))
+        value = float(np.sum(weight * np.real(terms * kernel)))
         slack = float(np.sum(doubt * np.abs(kernel))) + missing + abs(value) * 1e-13
-        density = float(np.sum(weight * terms.real + doubt)) + 2.0 * math.exp(-_FALL) / s
+        density = float(np.sum(weight * np.real(terms) + doubt)) + 2.0 * math.exp(-_FALL) / s
         size = math.exp(scale) if scale > -740.0 else 0.0
         upper = (value + slack) * size * (1 + 1e-13) + 1e-300
         alias = _alias(self.theta, self.period, self.grid, m * self.grid_log + 0.5 * (s * self.grid) ** 2)
         lower = (value - slack - s * s * max(density, 0.0)) * size * (1 - 1e-13) - alias
         lower = max(lower, mean * (1 - 8 * EPS), 0.0)  # Jensen: E(S)_+ >= (E S)_+
         return min(lower, upper), max(upper, 0.0)
+
+
+def bromwich_line(theta: float, period: float, points: int) -> ComplexArray:
+    """Return z_j = theta + 2 pi i j / period for j = 0, ..., points - 1."""
+    return np.asarray(theta + 1j * (2.0 * math.pi / period) * np.arange(points), dtype=np.complex128)
 
 
 def _real_grid(total: IndependentSum, sigma: float, mean: float) -> tuple[FloatArray, FloatArray]:

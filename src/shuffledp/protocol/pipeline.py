@@ -168,9 +168,7 @@ def _prepare(
     _check_choice("weights", weights, analyzers.WEIGHTS)
     source = secure_random() if random is None else random
     if not isinstance(source, Randomness):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(
-            f"random must come from secure_random() or simulation_random(seed); got {source!r}"
-        )
+        raise InvalidInput(f"random must come from secure_random() or simulation_random(seed); got {source!r}")
     try:
         n = len(records)
     except TypeError:
@@ -179,9 +177,7 @@ def _prepare(
         raise InvalidInput("there are no records; an estimate needs at least one user")
     budgets, population = _population(epsilon0, n)
     if population.epsilons[-1] == 0.0:
-        raise InvalidInput(
-            "every epsilon0 is 0, so no report carries information; give some users a budget above 0"
-        )
+        raise InvalidInput("every epsilon0 is 0, so no report carries information; give some users a budget above 0")
     setting = Setting(population, randomizer, seen=seen, neighboring="replace-one")
     return budgets, source, certify(setting, delta)
 
@@ -212,9 +208,7 @@ def _release(
 ) -> Release:
     setting = guarantee.setting
     shown = weights if setting.seen == "levels" else None
-    return Release(
-        analysis, guarantee, setting.budgets.n, setting.randomizer_name, source.private, shown, labels
-    )
+    return Release(analysis, guarantee, setting.budgets.n, setting.randomizer_name, source.private, shown, labels)
 
 
 def _labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:

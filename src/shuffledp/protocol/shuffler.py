@@ -36,9 +36,7 @@ class ShuffledReports:
 
     def __post_init__(self) -> None:
         if self.seen not in SHUFFLED:
-            raise InvalidInput(
-                f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {self.seen!r}"
-            )
+            raise InvalidInput(f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {self.seen!r}")
         if self.reports.ndim != 1 or self.reports.shape != self.epsilons.shape:
             raise InvalidInput(
                 f"reports need one budget each; got shapes {self.reports.shape} and {self.epsilons.shape}"
@@ -54,9 +52,7 @@ class ShuffledReports:
         return self.reports.size
 
 
-def shuffle_reports(
-    reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness
-) -> ShuffledReports:
+def shuffle_reports(reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness) -> ShuffledReports:
     """Permute the reports uniformly; the budgets with them, or separately.
 
     Parameters
@@ -86,9 +82,7 @@ def shuffle_reports(
     sent = np.asarray(reports, dtype=np.int64)
     budgets = np.asarray(epsilons, dtype=np.float64)
     if sent.ndim != 1 or (budgets.ndim and budgets.shape != sent.shape):
-        raise InvalidInput(
-            f"each of {sent.size} reports needs a budget, or all the same; got {budgets.size} budgets"
-        )
+        raise InvalidInput(f"each of {sent.size} reports needs a budget, or all the same; got {budgets.size} budgets")
     order = random.permutation(sent.size)
     shuffled = sent[order]
     if not budgets.ndim:

@@ -61,6 +61,10 @@ class LocalRandomizer(Protocol):
         """The worst pair of inputs against the family's common blanket."""
         ...
 
+    def blanket_mass(self, epsilon0: ArrayLike) -> NDArray[np.float64]:
+        """Gamma at each budget, shape of epsilon0; to a few ulps."""
+        ...
+
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
         """One report per record, shape (n,), each with its own budget (scalar or shape (n,))."""
         ...

@@ -65,9 +65,7 @@ class RandomizedResponse:
     def __post_init__(self) -> None:
         whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not (whole and 2 <= self.k <= MAX_CATEGORIES):
-            raise InvalidInput(
-                f"randomized response takes a whole number k from 2 to {MAX_CATEGORIES}; got {self.k!r}"
-            )
+            raise InvalidInput(f"randomized response takes a whole number k from 2 to {MAX_CATEGORIES}; got {self.k!r}")
         object.__setattr__(self, "k", int(self.k))
 
     @property
@@ -123,6 +121,21 @@ class RandomizedResponse:
         ratios0 = np.array([right, wrong, wrong])[:cells]
         ratios1 = np.array([wrong, right, wrong])[:cells]
         return PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1)
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """Chance gamma = k/(e^epsilon0 + k - 1) of a uniformly random report, at each budget.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, at least 0.
+
+        Returns
+        -------
+        ndarray, shape of epsilon0
+            To a few ulp of each entry.
+        """
+        return self._masses(_budget(epsilon0))[1]
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> NDArray[np.uint64]:
         """Integers K such that the record is kept with probability exactly K / 2^64.
@@ -221,15 +234,11 @@ class RandomizedResponse:
         if raw.ndim != 1:
             raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
         if raw.size and raw.dtype.kind not in "iu":
-            raise InvalidInput(
-                f"records must be whole numbers from 0 to {self.k - 1}; got {raw.dtype} entries"
-            )
+            raise InvalidInput(f"records must be whole numbers from 0 to {self.k - 1}; got {raw.dtype} entries")
         bad = (raw < 0) | (raw >= self.k)
         if bad.any():
             row = int(np.argmax(bad))
-            raise InvalidInput(
-                f"record in row {row + 1} is {raw[row]}; it must be a category from 0 to {self.k - 1}"
-            )
+            raise InvalidInput(f"record in row {row + 1} is {raw[row]}; it must be a category from 0 to {self.k - 1}")
         return raw.astype(np.int64)
 
 

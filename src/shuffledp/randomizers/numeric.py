@@ -49,9 +49,7 @@ class OneBit:
         except (TypeError, ValueError):
             raise InvalidInput(f"the range needs two numbers; got {self.low!r} and {self.high!r}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
-            raise InvalidInput(
-                f"the range needs finite low < high and a finite width; got low {low} and high {high}"
-            )
+            raise InvalidInput(f"the range needs finite low < high and a finite width; got low {low} and high {high}")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -83,6 +81,10 @@ class OneBit:
             Local budget, nats, at least 0.
         """
         return _BINARY.pair_blanket(epsilon0)
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """Chance of a uniformly random bit at each budget: that of binary randomized response."""
+        return _BINARY.blanket_mass(epsilon0)
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
         """One bit per value, each under its own budget.

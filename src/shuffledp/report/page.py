@@ -161,9 +161,7 @@ def _estimate(answer: Answer, release: Release) -> dict[str, Any]:
     rows = frequency_rows(release)
     return shown | {
         "kind": "frequency",
-        "rows": [
-            {"row": row, "truth": answer.truth[i] if answer.truth else None} for i, row in enumerate(rows)
-        ],
+        "rows": [{"row": row, "truth": answer.truth[i] if answer.truth else None} for i, row in enumerate(rows)],
         "truth": answer.truth,
         "picture": Markup(bars_picture(rows, answer.truth)),
     }
@@ -186,9 +184,7 @@ def _profile(guarantee: Guarantee) -> Markup | None:
     try:
         claimed = bounds[GSPA].profile(setting, epsilon0=worst.epsilon0)
         curves.append(
-            ProfileCurve(
-                "GSPA", "asymptotic", epsilons, [claimed.delta(epsilon).upper for epsilon in epsilons]
-            )
+            ProfileCurve("GSPA", "asymptotic", epsilons, [claimed.delta(epsilon).upper for epsilon in epsilons])
         )
     except OutOfRegime:
         pass  # the evidence table tells why the formula does not apply

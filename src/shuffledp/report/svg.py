@@ -59,9 +59,7 @@ class Axis:
         return [(first + i) * step for i in range(math.floor(self.end / step + 1e-9) - first + 1)]
 
 
-def mean_picture(
-    estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None
-) -> str:
+def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None) -> str:
     """Draw a mean with its confidence interval on a stretch of its range, with the true value if known."""
     values = [low, high, estimate, *([] if truth is None else [truth])]
     room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
@@ -91,9 +89,7 @@ def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -
         mid = y + 10
         x = axis.at(row.frequency)
         parts.append(_text(names - 8, mid + 4, _shortened(row.category), "end"))
-        parts.append(
-            f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>'
-        )
+        parts.append(f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>')
         parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
@@ -119,9 +115,7 @@ def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float
     x, y = x_axis.at(epsilon), y_axis.at(math.log10(delta))
     parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, y_axis.last, "guide"))
     parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
-    return _svg(
-        parts, y_axis.last + 44, f"Privacy profile; published point epsilon {epsilon:.4g}, delta {delta:g}"
-    )
+    return _svg(parts, y_axis.last + 44, f"Privacy profile; published point epsilon {epsilon:.4g}, delta {delta:g}")
 
 
 def _path(curve: ProfileCurve, x_axis: Axis, y_axis: Axis) -> str:

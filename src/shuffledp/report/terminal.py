@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from shuffledp.protocol.release import Release
 
 MOST_LEVELS = 12
-NOT_PRIVATE = (
-    "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
-)
+NOT_PRIVATE = "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
 KIND_STYLE = {Kind.CERTIFIED_UPPER: "green", Kind.CERTIFIED_LOWER: "cyan", Kind.ASYMPTOTIC: "yellow"}
 
 
@@ -69,9 +67,7 @@ def print_mean(console: Console, release: Release) -> None:
 
 def print_frequency(console: Console, release: Release) -> None:
     """Print estimated frequencies with their intervals and their guarantee."""
-    table = Table(
-        title=f"Frequencies of {count(release.n)} users ({release.mechanism})", title_justify="left"
-    )
+    table = Table(title=f"Frequencies of {count(release.n)} users ({release.mechanism})", title_justify="left")
     for heading in ("category", "frequency", "standard error", f"{CONFIDENCE:.0%} confidence interval"):
         table.add_column(heading, justify="left" if heading == "category" else "right")
     for row in frequency_rows(release):
@@ -127,7 +123,5 @@ def _evidence_table(evidence: tuple[Evidence, ...]) -> Table:
             value = down(entry.epsilon.lower) if lower else up(entry.epsilon.upper)
         words = Text(entry.reference if entry.refused is None else f"does not apply: {entry.refused}")
         style = "dim" if entry.epsilon is None else None
-        table.add_row(
-            entry.key, Text(KIND_WORDS[entry.kind], style=KIND_STYLE[entry.kind]), value, words, style=style
-        )
+        table.add_row(entry.key, Text(KIND_WORDS[entry.kind], style=KIND_STYLE[entry.kind]), value, words, style=style)
     return table

@@ -41,8 +41,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         "setting": {
             "n": setting.budgets.n,
             "levels": [
-                {"epsilon0": level.epsilon0, "delta0": level.delta0, "count": level.count}
-                for level in guarantee.levels
+                {"epsilon0": level.epsilon0, "delta0": level.delta0, "count": level.count} for level in guarantee.levels
             ],
             "seen": setting.seen,
             "randomizer": setting.randomizer_name,

@@ -132,9 +132,7 @@ def some_levels(guarantee: Guarantee, most: int) -> list[LevelGuarantee]:
 
 def _shown(value: float, rounding: str, digits: int) -> str:
     if math.isnan(value):
-        raise InvalidInput(
-            "cannot show a value that is not a number; this is a bug in shuffledp, please report it"
-        )
+        raise InvalidInput("cannot show a value that is not a number; this is a bug in shuffledp, please report it")
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     exact = decimal.Decimal(value)
