@@ -33,8 +33,9 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.blocks import BlockedCount
+from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
+from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts
 from shuffledp.randomizers.base import LocalRandomizer, PairBlanket
 from shuffledp.setting import Setting
@@ -106,20 +107,10 @@ def blanket_count(budgets: Budgets, family: LocalRandomizer, without: int) -> Su
     return SuccessRange.of(family.blanket_mass(budgets.epsilons), others, ulps=32)
 
 
-def _loss_atoms(pair: PairBlanket, epsilon: float, epsilon0: float) -> FloatArray:
-    """L on each cell: r_0 - e^eps r_1, free of cancellation for the cells of a pure family.
-
-    Where r_0 = e^epsilon0 r_1 the difference is r_0 (1 - e^(eps - epsilon0)); where they agree it is
-    -r_0 (e^eps - 1); otherwise it is a plain difference of numbers far apart.
-    """
-    top = pair.ratios0 > pair.ratios1
-    same = pair.ratios0 == pair.ratios1
-    plain = pair.ratios0 - math.exp(epsilon) * pair.ratios1
-    return np.where(
-        top,
-        pair.ratios0 * -math.expm1(epsilon - epsilon0),
-        np.where(same, -pair.ratios0 * math.expm1(epsilon), plain),
-    )
+def _loss_atoms(pair: PairBlanket, epsilon: float) -> FloatArray:
+    """L = r_0 - e^eps r_1 = r_0 (1 - e^(eps - loss)) on each cell, to a few ulps; infinite where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return -pair.ratios0 * np.expm1(epsilon - pair.losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,23 +137,30 @@ class OneBudgetBlanketProfile(PrivacyProfile):
         return self.epsilon0
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(Z) by the tilted transform, or by all compositions for few users."""
-        atoms = _loss_atoms(self.pair, epsilon, self.epsilon0)
-        if self.n <= EXACT_UP_TO:
-            weights = SuccessCount.of(np.array([self.pair.gamma]), np.array([self.n - 1.0]))
-            h = _composition_values(self.pair.masses, atoms, self.n)
-            pmf, error = weights.pmf_convolved()
-            value = float(pmf @ h[: pmf.size])
-            return Interval(value * (1 - error - 1e-11), value * (1 + error + 1e-11))
+        """(Z) by the tilted transform, or (I) by all compositions for few users."""
+        trivial = victim_line(epsilon, self.epsilon0)[0] * (1 + 1e-12)  # the local profile
+        atoms = _loss_atoms(self.pair, epsilon)
         gamma = self.pair.gamma
-        total = IndependentSum(
-            np.array([float(self.n)]),
-            (atoms / gamma)[None],
-            (self.pair.masses * gamma)[None],
-            np.array([-math.expm1(epsilon)]),  # E Z = E L = 1 - e^eps exactly
-        )
-        found = positive_part(total)
-        return Interval(found.lower / self.n * (1 - _SLACK), found.upper / self.n * (1 + _SLACK))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            scaled = atoms / gamma
+        if not np.isfinite(scaled).all():
+            return Interval(0.0, trivial)
+        if self.n <= EXACT_UP_TO:
+            count = SuccessRange.of(np.array([gamma]), np.array([self.n - 1.0]), ulps=32)
+            blocks = BlockedCount.of(count, 40.0, 75.0)
+            h = _composition_values(self.pair.masses, atoms, self.n)
+            at = blocks.left.astype(np.int64)
+            found = blocks.expectation(Enclosure(h.lower[at], h.upper[at]))
+        else:
+            total = IndependentSum(
+                np.array([float(self.n)]),
+                scaled[None],
+                (self.pair.masses * gamma)[None],
+                np.array([-math.expm1(epsilon)]),  # E Z = E L = 1 - e^eps exactly
+            )
+            whole = positive_part(total)
+            found = Interval(whole.lower / self.n * (1 - _SLACK), whole.upper / self.n * (1 + _SLACK))
+        return Interval(min(found.lower, trivial), min(found.upper, trivial))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit of theory part 4."""
@@ -195,7 +193,7 @@ class BlanketProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """(I): h at the ends of blocks of the blanket count; its far lower tail only if it matters."""
-        atoms = _loss_atoms(self.pair, epsilon, self.epsilon0)
+        atoms = _loss_atoms(self.pair, epsilon)
         trivial = victim_line(epsilon, self.epsilon0)[0] * (1 + 1e-12)  # h(c) <= h(0), the local profile
         value = Interval(0.0, 1.0)
         for depth in (11.0, 40.0):
@@ -217,11 +215,13 @@ class BlanketProfile(PrivacyProfile):
     def _values(self, m: FloatArray, atoms: FloatArray, epsilon: float, trivial: float) -> Enclosure:
         """h(m - 1), exactly for few reports and by the tilted transform for many."""
         lower, upper = np.zeros(m.size), np.full(m.size, trivial)
+        if not np.isfinite(atoms).all():
+            return Enclosure(lower, upper)
         few = m <= EXACT_UP_TO
         if few.any():
-            table = _composition_values(self.pair.masses, atoms, int(m[few][-1]))
-            h = table[m[few].astype(np.int64) - 1]
-            lower[few], upper[few] = h * (1 - 1e-11), h * (1 + 1e-11)
+            h = _composition_values(self.pair.masses, atoms, int(m[few][-1]))
+            at = m[few].astype(np.int64) - 1
+            lower[few], upper[few] = h.lower[at], h.upper[at]
         if not few.all():
             law = IndependentSum(np.ones(1), atoms[None], self.pair.masses[None], np.array([-math.expm1(epsilon)]))
             many = positive_parts(law, m[~few], _SMOOTHING)
@@ -240,19 +240,23 @@ def _guess(pair: PairBlanket, blankets: float, delta: float) -> float | None:
     return gaussian_epsilon(delta, math.sqrt(second / blankets)) if blankets > 0 else None
 
 
-def _composition_values(masses: FloatArray, atoms: FloatArray, largest: int) -> FloatArray:
-    """h(c) for c = 0, ..., largest - 1 over all compositions of m = c + 1 reports into three cells.
+def _composition_values(masses: FloatArray, atoms: FloatArray, largest: int) -> Enclosure:
+    """Enclose h(c) for c = 0, ..., largest - 1 by summing over all compositions of m = c + 1 reports.
 
-    All terms are positive and good to about 1e-13 relative (log-factorials below 48!), so the sum is too.
+    Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
+    cancel; its rounding, 16 EPS of the sum of magnitudes, is added and subtracted before the positive part.
     """
-    out = np.empty(largest)
-    logs = np.log(masses)
+    lower, upper = np.empty(largest), np.empty(largest)
+    logs, three = np.log(masses), atoms
     for m in range(1, largest + 1):
         a, b = np.meshgrid(np.arange(m + 1.0), np.arange(m + 1.0), indexing="ij")
         rest = m - a - b
         keep = rest >= 0
         a, b, rest = a[keep], b[keep], rest[keep]
-        total = np.maximum(a * atoms[0] + b * atoms[1] + rest * atoms[2], 0.0)
+        total = a * three[0] + b * three[1] + rest * three[2]
+        doubt = 16.0 * EPS * (a * abs(three[0]) + b * abs(three[1]) + rest * abs(three[2]))
         log_p = gammaln(m + 1.0) - gammaln(a + 1) - gammaln(b + 1) - gammaln(rest + 1)
-        out[m - 1] = float(np.exp(log_p + a * logs[0] + b * logs[1] + rest * logs[2]) @ total) / m
-    return out
+        weight = np.exp(log_p + a * logs[0] + b * logs[1] + rest * logs[2]) / m
+        lower[m - 1] = float(weight @ np.maximum(total - doubt, 0.0)) * (1 - 1e-11)
+        upper[m - 1] = float(weight @ np.maximum(total + doubt, 0.0)) * (1 + 1e-11)
+    return Enclosure(lower, upper)

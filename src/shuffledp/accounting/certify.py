@@ -17,7 +17,7 @@ from shuffledp.accounting.published import GspaBound
 from shuffledp.accounting.upper import ClonesBound, LevelsBound, LocalBound
 from shuffledp.accounting.witness import RandomizedResponseWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, OutOfRegime
+from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.setting import Setting
@@ -57,7 +57,7 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guaran
     Raises
     ------
     InvalidInput
-        If delta is not in (0, 1).
+        If delta is not in (0, 1), or max_levels is not a positive whole number.
     InconsistentBounds
         If an upper bound falls below a witness: a bug, please report it.
 
@@ -68,6 +68,8 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guaran
     0.1487
     """
     target = check_delta(delta)
+    if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"max_levels must be a whole number >= 1; got {max_levels!r}")
     listed = _listed_levels(setting, target, max_levels)
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
     evidence: list[Evidence] = []
@@ -195,11 +197,12 @@ def _worst_level(setting: Setting, delta: float) -> int:
     """
     budgets = setting.budgets
     top = budgets.levels - 1
-    try:
-        bounds["clones"].profile(setting, float(budgets.epsilons[top]))
-        return top
-    except OutOfRegime:
-        pass
+    for key in ("clones", "blanket"):
+        try:
+            bounds[key].profile(setting, float(budgets.epsilons[top]))
+            return top
+        except OutOfRegime:
+            continue
     best, worst = -math.inf, top
     for level in range(top, -1, -1):
         epsilon0 = float(budgets.epsilons[level])

@@ -45,7 +45,7 @@ class CloneCurve:
     @classmethod
     @lru_cache(maxsize=2)
     def of(cls, budgets: Budgets, delta: float) -> CloneCurve:
-        """Tabulate psi until it is below delta/10."""
+        """Tabulate psi until it is below delta/10, or constant."""
         p = clone_probability(budgets.epsilons)
         counts = budgets.counts.astype(np.float64)
         fewer = counts.copy()
@@ -58,7 +58,8 @@ class CloneCurve:
         step = _STEP / np.sqrt(most.mean + 1.0)
         grid = np.zeros(1)
         lower, upper = cls._values(blocks, grid)
-        while upper[-1] > 0.1 * delta:
+        # with more than n + 1 clones' worth of excess every threshold is at its end, and psi is constant
+        while upper[-1] > 0.1 * delta and grid[-1] <= most.n + 1.0:
             if grid.size > 20_000:
                 raise NotConverged("the profile does not fall to the delta asked for within double precision")
             # even steps of the test's standard score, then geometric ones

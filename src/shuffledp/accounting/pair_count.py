@@ -50,8 +50,9 @@ class PairCountProfile(PrivacyProfile):
     ----------
     epsilon0 : float
         The victim's budget, nats.
-    right, wrong : float
-        A0 and B0: chances that the victim reports her own symbol, and the other one; A0 = e^epsilon0 B0.
+    right, wrong, neither : float
+        A0, B0 and u: chances that the victim reports her own symbol, the other one, or a third one; each
+        to a few ulps, A0 = e^epsilon0 B0.
     others : SuccessCount
         How many others report one of the two symbols.
     """
@@ -59,6 +60,7 @@ class PairCountProfile(PrivacyProfile):
     epsilon0: float
     right: float
     wrong: float
+    neither: float
     others: SuccessCount
     _pmf: _Windows
 
@@ -87,7 +89,7 @@ class PairCountProfile(PrivacyProfile):
             self._pmf[reach] = self._window(reach)
         x, pmf, outside = self._pmf[reach]  # others' counts from one below the first m on
         grow, room = math.expm1(epsilon), -math.expm1(epsilon - self.epsilon0)
-        u = max(1.0 - self.right - self.wrong, 0.0)
+        u = self.neither
 
         def value(before: FloatArray, here: FloatArray) -> Enclosure:
             slope = self.right * room * before - 0.5 * u * grow * here
@@ -120,13 +122,17 @@ class PairCountProfile(PrivacyProfile):
         return x, Enclosure(pmf.lower * (1 - slack), pmf.upper * (1 + slack)), (below + above) * (1 + slack)
 
     def _by_users(self, epsilon: float) -> Interval:
-        n, rest = self.others.n + 1.0, 1.0 - self.right - self.wrong
-        grow, room = math.expm1(epsilon), -math.expm1(epsilon - self.epsilon0)
-        wide = self.right / self.wrong
+        n = self.others.n + 1.0
         # the others hold third symbols: each names either of the two with chance B0
         third = 1.0 - 2.0 * self.wrong
-        values = np.array([[wide * room, 1.0 - wide * math.exp(epsilon), -grow * rest / third]])
-        total = IndependentSum(np.array([n]), values, np.array([[self.wrong, self.wrong, third]]), np.array([-grow]))
+        wide = self.right / self.wrong
+        values = [
+            wide * -math.expm1(epsilon - self.epsilon0),
+            -math.expm1(epsilon + self.epsilon0),
+            -math.expm1(epsilon) * self.neither / third,
+        ]
+        masses = np.array([[self.wrong, self.wrong, third]])
+        total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]))
         found = positive_part(total, _SMOOTHING)
         return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
 
@@ -156,13 +162,14 @@ def _others(setting: Setting, counts: FloatArray) -> SuccessCount:
     return SuccessCount.of(np.minimum(either, 1.0), counts)
 
 
-def _masses(setting: Setting, epsilon0: float) -> tuple[float, float]:
-    """Chances of naming the own symbol, and one particular other symbol."""
+def _masses(setting: Setting, epsilon0: float) -> tuple[float, float, float]:
+    """Chances of naming the own symbol, one particular other symbol, and any third symbol."""
     if isinstance(setting.randomizer, str):
         low = math.exp(-epsilon0)
-        return 1.0 / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low)
+        return 1.0 / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low)
     pair = setting.randomizer.pair_blanket(epsilon0)
-    return float(pair.masses[0] * pair.ratios0[0]), float(pair.masses[0] * pair.ratios1[0])
+    own, other, third = pair.masses * pair.ratios0
+    return float(own), float(other), float(third)
 
 
 class KaryWitness(AmplificationBound):

@@ -18,7 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_one_pure_round, shows_levels
+from shuffledp.accounting.bound import (
+    MANY_LEVELS,
+    AmplificationBound,
+    level_alone,
+    require_one_pure_round,
+    shows_levels,
+)
 from shuffledp.accounting.clones import victim_line
 from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.accounting.profile import PrivacyProfile

@@ -77,7 +77,7 @@ def sf(a: Any, n: Any, p: Any) -> FloatArray:
 
     Examples
     --------
-    >>> float(sf(2, 3, 0.5))
+    >>> round(float(sf(2, 3, 0.5)), 9)
     0.5
     """
     return tail(a, n, p, False)

@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.numerics import binomial
 from shuffledp.numerics.floats import EPS, round_down, round_up, two_product
 from shuffledp.numerics.interval import Enclosure, FloatArray
-from shuffledp.numerics.sums import IndependentSum, bromwich_line
+from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line
 
 CONVOLVE_UP_TO = 4096
 MAX_GROUPS = 512
@@ -62,8 +62,8 @@ class SuccessCount:
         return math.sqrt(float((self.counts * self.probabilities * (1.0 - self.probabilities)).sum()))
 
     def failures(self) -> SuccessCount:
-        """Return the count of failures; complements are rounded by half a unit in the last place."""
-        return SuccessCount.of(1.0 - self.probabilities, self.counts)
+        """Return the count of failures; complements are off by at most one EPS, and never round to 1."""
+        return SuccessCount.of(np.minimum(1.0 - self.probabilities, 1.0 - EPS), self.counts)
 
     def cdf(self, x: FloatArray) -> Enclosure:
         """Enclose P(C <= x) for ascending whole x, shape (points,)."""
@@ -130,7 +130,7 @@ class SuccessCount:
         below, above = inside & (x <= self.mean), inside & (x > self.mean)
         lower[below], upper[below] = _grouped(self).lower_tails(x[below])
         failures = self.failures()
-        tail = _grouped(failures).lower_tails(failures.n - x[above] - 1.0)
+        tail = _grouped(failures).lower_tails(self.n - x[above] - 1.0)
         lower[above], upper[above] = round_down(1.0 - tail.upper), round_up(1.0 - tail.lower)
         return Enclosure(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
@@ -138,7 +138,7 @@ class SuccessCount:
         """Differences of neighbouring tails, each from its own side of the mean, so that far tails stay sharp."""
         lower, upper = np.zeros_like(x), np.zeros_like(x)
         failures = self.failures()
-        for side, count, at in ((x <= self.mean, self, x), (x > self.mean, failures, failures.n - x)):
+        for side, count, at in ((x <= self.mean, self, x), (x > self.mean, failures, self.n - x)):
             if side.any():
                 reached, before = _lower_bounds(count, at[side]), _lower_bounds(count, at[side] - 1.0)
                 lower[side] = round_down(reached.lower - before.upper)
@@ -175,21 +175,24 @@ class SuccessRange:
 
     def cdf(self, x: FloatArray) -> Enclosure:
         """Enclose P(C <= x) for ascending whole x, shape (points,)."""
-        if self.fewest.counts.size == self.most.counts.size == 1 and self.most.probabilities[0] < 1.0:
-            return self._binomial_cdf(np.asarray(x, dtype=np.float64))
-        return Enclosure(self.most.cdf(x).lower, self.fewest.cdf(x).upper)
+        x = np.asarray(x, dtype=np.float64)
+        low, high = self.fewest, self.most
+        if low.counts.size == high.counts.size == 1 and low.n == high.n and high.probabilities[0] < 1.0:
+            slack = self._binomial_slack(x)
+            if slack.max(initial=0.0) < 0.1:
+                found = high.cdf(x)
+                return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
+        return Enclosure(high.cdf(x).lower, low.cdf(x).upper)
 
-    def _binomial_cdf(self, x: FloatArray) -> Enclosure:
+    def _binomial_slack(self, x: FloatArray) -> FloatArray:
         """One binomial instead of two: p d/dp log P(C <= x) is at most (|x - np| + deviation + 1)/(1-p).
 
         The derivative is p (n-x)/(1-p) times pmf/cdf, and Mills' ratio bounds pmf/cdf by (z + 1)/deviation for
-        a log-concave law, up to lattice effects; the factor 4 is spare.
+        a log-concave law, up to lattice effects; the factor 4 is spare, as long as the slack is small.
         """
         low, high = float(self.fewest.probabilities[0]), float(self.most.probabilities[0])
-        found = self.most.cdf(x)
         reach = (np.abs(x - self.most.mean) + self.most.deviation + 1.0) / (1.0 - high)
-        slack = 4.0 * (high - low) / high * reach
-        return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
+        return 4.0 * (high - low) / high * reach
 
 
 def _grouped(count: SuccessCount) -> _Groups:
@@ -243,8 +246,7 @@ class _Groups:
         points = self._points(variance, period)
         z = bromwich_line(theta, period, points)
         centered, error = sums.log_mgf_centered(-z)
-        # probabilities may be complements rounded by half an EPS each
-        error = error + self._scatter_error(z) + EPS * float(self.size.sum()) * np.abs(np.expm1(-z)) * 2.0
+        error = error + self._scatter_error(z) + self._complement_error(z)
         kernel = -np.expm1(-z)
         weight = np.where(np.arange(points) == 0, 1.0, 2.0) / period
         base = centered.real[0]
@@ -290,23 +292,26 @@ class _Groups:
             return whole
         return min(whole, math.ceil(2.0 * math.asin(math.sqrt(22.5 / variance)) * period / (2.0 * math.pi)) + 1)
 
-    def _scatter_error(self, z: np.ndarray) -> FloatArray:
+    def _scatter_error(self, z: ComplexArray) -> FloatArray:
         """|sum log(1+p_i y) - size log(1+mean y)| <= sum (p_i - mean)^2 max|y/(1+py)|^2 / 2 along the segment."""
         if not self.scatter.any():
             return np.zeros(z.size)
-        y = np.expm1(-z)
-        ends = (1.0 + np.multiply.outer(y, self.smallest), 1.0 + np.multiply.outer(y, self.largest))
-        distance = np.minimum(np.abs(ends[0]), np.abs(ends[1]))
-        # the segment from ends[0] to ends[1] has direction y; its distance to 0 is |Im(conj(y) ends)|/|y| inside
-        along = (np.conj(y)[:, None] * ends[0]).real * (np.conj(y)[:, None] * ends[1]).real < 0
-        across = np.abs((np.conj(y)[:, None] * ends[0]).imag) / np.abs(y)[:, None]
-        distance = np.where(along, across, distance)
+        y = np.expm1(-z)[:, None]
+        low, high = _bernoulli_mgf(z, self.smallest), _bernoulli_mgf(z, self.largest)
+        # the segment from low to high has direction y; its distance to 0 is |Im(conj(y) low)|/|y| inside
+        inside = (np.conj(y) * low).real * (np.conj(y) * high).real < 0
+        across = np.abs((np.conj(y) * low).imag) / np.abs(y)
+        distance = np.where(inside, across, np.minimum(np.abs(low), np.abs(high)))
         with np.errstate(divide="ignore"):
-            return 0.51 * (np.abs(y)[:, None] ** 2 / distance**2) @ self.scatter
+            return 0.51 * (np.abs(y) ** 2 / distance**2) @ self.scatter
+
+    def _complement_error(self, z: ComplexArray) -> FloatArray:
+        """Probabilities may be complements off by an EPS: |d log(1 + p y)/dp| = |y/(1 + p y)|, doubled."""
+        return 2.0 * EPS * (np.abs(np.expm1(-z))[:, None] / np.abs(_bernoulli_mgf(z, self.p))) @ self.size
 
     def _far_alias(self, x: FloatArray, theta: float, period: float, sums: IndependentSum) -> FloatArray:
         """Aliases at x - k period, by Chernoff with larger tilts: sum_k exp(theta k P) M(-t) exp(t (x - k P))."""
-        tilts = theta * np.array([1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0])
+        tilts = theta + np.minimum(theta * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 7.0, 11.0]), 60.0)
         centered, error = sums.log_mgf_centered(-tilts.astype(np.complex128))
         # Jensen: for real arguments the grouped mgf is an upper bound of the true one
         gap = (tilts - theta) * period
@@ -314,6 +319,11 @@ class _Groups:
         offset = _exact_offset(x, self.size, self.p)
         best = np.min(logs[None] + tilts * offset[:, None] + 1e-12 * np.abs(tilts * offset[:, None]), axis=1)
         return np.where(x < period, 0.0, np.exp(np.minimum(best, 700.0)))
+
+
+def _bernoulli_mgf(z: ComplexArray, p: FloatArray) -> ComplexArray:
+    """1 - p + p exp(-z), shape (points, groups), without cancellation."""
+    return np.asarray((1.0 - p) + np.multiply.outer(np.exp(-z), p), dtype=np.complex128)
 
 
 def _exact_offset(x: FloatArray, size: FloatArray, p: FloatArray) -> FloatArray:

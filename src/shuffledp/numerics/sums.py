@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import NotConverged
-from shuffledp.numerics.floats import EPS, expm1_minus, log1p_minus_complex
+from shuffledp.numerics.floats import EPS, expm1_minus, log1p_minus_small
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 
 ComplexArray = NDArray[np.complex128]
@@ -69,20 +69,31 @@ class IndependentSum:
 
     def _log_mgf_block(self, z: ComplexArray) -> tuple[ComplexArray, FloatArray]:
         arg = z[:, None, None] * self.values[None]
+        size = np.abs(arg)
         terms = self.probabilities * expm1_minus(arg)
         second = terms.sum(axis=2)
         shift = z[:, None] * self.means
         w = second + shift
-        log_rest = log1p_minus_complex(w)
+        # away from 1 the mgf is summed as it stands, so that a tiny value keeps its digits
+        parts = self.probabilities * np.exp(arg)
+        rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
+        mgf = rest + parts.sum(axis=2)
+        near = np.abs(w) < 0.3
+        log_rest = np.where(near, log1p_minus_small(np.where(near, w, 0.0)), np.log(np.where(near, 1.0, mgf)) - w)
         total = (log_rest + second) @ self.counts.astype(np.complex128)
-        error_second = EPS * (np.abs(terms) * (40.0 + 4.0 * np.abs(arg))).sum(axis=2)
-        with np.errstate(divide="ignore", over="ignore"):
-            gain = np.abs(w) / np.abs(1.0 + w)
-        error = 34.0 * EPS * np.abs(log_rest) + error_second * (1.0 + gain) + 4.0 * EPS * np.abs(shift) * gain
+        # relative where the series is used; absolute beyond, where exp(z) - 1 - z has zeros
+        doubt_second = np.where(
+            size < 0.5, np.abs(terms) * 42.0, (np.abs(parts) + self.probabilities * (1.0 + size)) * (8.0 + 2.0 * size)
+        ).sum(axis=2)
+        doubt_mgf = (np.abs(parts) * (8.0 + 2.0 * size)).sum(axis=2) + 4.0
+        doubt_log = np.where(near, 2.0 * (doubt_second + 4.0 * np.abs(shift)) * np.abs(w), doubt_mgf / np.abs(mgf))
+        error = EPS * (34.0 * np.abs(log_rest) + 4.0 * np.abs(w) + doubt_log + doubt_second)
         return total, 2.0 * (error @ self.counts)
 
     def tilted_variance(self, theta: FloatArray) -> FloatArray:
         """Variance of S under the law tilted by exp(theta S); an estimate, used only to choose grids."""
+        if not np.abs(self.values).max(initial=0.0) < 1e150:
+            return np.full(theta.size, np.inf)
         weights = self.probabilities * np.exp(np.minimum(theta[:, None, None] * self.values, 700.0))
         rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
         norm = weights.sum(axis=2) + rest
@@ -101,10 +112,10 @@ def positive_part(total: IndependentSum, smoothing: float = 0.02) -> Interval:
     smoothing : float
         Standard deviation of U times the tilt; the enclosure's relative width is about its square.
 
-    Raises
-    ------
-    NotConverged
-        If the moment generating function overflows everywhere.
+    Returns
+    -------
+    Interval
+        The upper end is inf if the moment generating function overflows everywhere.
     """
     found = positive_parts(total, np.ones(1), smoothing)
     return Interval(float(found.lower[0]), float(found.upper[0]))
@@ -127,8 +138,11 @@ def positive_parts(total: IndependentSum, copies: FloatArray, smoothing: float =
     chunk = np.floor(np.log(copies) / math.log(1.2))
     for label in np.unique(chunk):
         mine = chunk == label
-        line = _Line.through(total, float(np.median(copies[mine])), smoothing)
-        lower[mine], upper[mine] = line.values(copies[mine]) if line else _crude(total, copies[mine])
+        try:
+            line = _Line.through(total, float(np.median(copies[mine])), smoothing)
+            lower[mine], upper[mine] = line.values(copies[mine]) if line else _crude(total, copies[mine])
+        except NotConverged:  # the mgf overflows: say only what Jensen says
+            lower[mine], upper[mine] = np.maximum(copies[mine] * total.mean, 0.0) * (1 - 16 * EPS), np.inf
     return Enclosure(lower, upper)
 
 
@@ -163,8 +177,8 @@ class _Line:
         """
         mean = total.mean
         sigma = math.sqrt(m * float(total.tilted_variance(np.zeros(1))[0]))
-        if sigma == 0.0:
-            raise NotConverged("a sum without variance needs no transform")
+        if not 0.0 < sigma < math.inf:
+            raise NotConverged("a sum without finite positive variance has no transform")
         grid, grid_log = _real_grid(total, sigma, mean)
         if np.min(m * grid_log - np.log(grid)) < -690.0:
             return None
@@ -175,7 +189,7 @@ class _Line:
         size = m * float(grid_log[best]) - 2.0 * math.log(theta * spread)
         smooth_log = m * grid_log + 0.5 * (s * grid) ** 2
         period = max(12.0 * spread, 30.0 / theta)
-        while _alias(theta, period, grid, smooth_log) > 1e-7 * math.exp(max(size, -700.0)):
+        while _alias(theta, period, grid, smooth_log) > 1e-7 * math.exp(min(max(size, -700.0), 700.0)):
             if period > 1e4 * max(spread, 1.0 / theta):
                 break  # whatever is left is charged to the lower end
             period *= 1.5

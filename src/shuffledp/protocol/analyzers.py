@@ -83,8 +83,8 @@ class Estimate:
         at least 4 z^2, the normal half width z standard_error + step/2 (continuity corrected); below, where
         few reports decide and the normal law is too thin, the half width from Bennett's inequality (Bennett
         1962), step u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of
-        bounded independent terms. The ends are cut to the target's range, but never so far as to leave out
-        the estimate.
+        bounded independent terms. The ends are cut to the target's range, so an estimate that noise has
+        pushed out of the range lies outside its interval.
 
         Parameters
         ----------
@@ -108,10 +108,7 @@ class Estimate:
         bennett = self.step * spread * _bennett(np.log(2.0 / (1.0 - level)) / spread)
         half = np.where(spread >= 4.0 * z**2, normal, bennett)
         low, high = self.support
-        return (
-            np.minimum(self.value, np.maximum(self.value - half, low)),
-            np.maximum(self.value, np.minimum(self.value + half, high)),
-        )
+        return np.clip(self.value - half, low, high), np.clip(self.value + half, low, high)
 
 
 def frequency(

@@ -28,12 +28,15 @@ class PairBlanket:
         omega-mass of each cell, summing to 1.
     ratios0, ratios1 : ndarray, shape (cells,)
         R(x0)/omega and R(x1)/omega on each cell.
+    losses : ndarray, shape (cells,)
+        log(R(x0)/R(x1)) on each cell, exactly: a difference of the ratios would lose small budgets.
     """
 
     gamma: float
     masses: NDArray[np.float64]
     ratios0: NDArray[np.float64]
     ratios1: NDArray[np.float64]
+    losses: NDArray[np.float64]
 
     @property
     def two_point(self) -> bool:

@@ -120,7 +120,8 @@ class RandomizedResponse:
         masses = np.array([1.0, 1.0, self.k - 2.0])[:cells] / self.k
         ratios0 = np.array([right, wrong, wrong])[:cells]
         ratios1 = np.array([wrong, right, wrong])[:cells]
-        return PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1)
+        losses = np.array([1.0, -1.0, 0.0])[:cells] * float(epsilon0)
+        return PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1, losses=losses)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
         """Chance gamma = k/(e^epsilon0 + k - 1) of a uniformly random report, at each budget.
