@@ -137,7 +137,7 @@ class ClonePairProfile(PrivacyProfile):
 
 
 @lru_cache(maxsize=64)
-def one_budget_profile(epsilon0: float, n: int, *, coarse: bool = False) -> ClonePairProfile:
+def one_budget_profile(epsilon0: float, n: int, *, coarse: bool) -> ClonePairProfile:
     """Return the clone pair of n users with one budget (2b); remembered, since several bounds ask for it.
 
     Parameters

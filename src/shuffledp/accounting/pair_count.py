@@ -38,7 +38,7 @@ from shuffledp.setting import Setting
 
 _SUM_UP_TO = 4096
 _WIDEST = 30_000
-_SMOOTHING = 0.05
+_SMOOTHING = 0.08
 _Windows = dict[float, tuple[FloatArray, Enclosure, float]]
 
 

@@ -32,6 +32,16 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
+def _next_guess(seen: dict[float, Interval], near: float, target: float) -> float:
+    """Where the lower curve meets the target, by the slope of the upper one around ``near``."""
+    value = seen.get(near, Interval(0.0, 0.0))
+    others = sorted((e for e in seen if e != near and seen[e].upper > 0.0), key=lambda e: abs(e - near))
+    if not others or value.lower <= 0.0:
+        return near * (1 - 1e-6)
+    fall = (math.log(value.upper) - math.log(seen[others[0]].upper)) / (others[0] - near)  # per nat, positive
+    return near - math.log(target / value.lower) / fall if fall > 0.0 else near * (1 - 1e-6)
+
+
 class PrivacyProfile(ABC):
     """The privacy profile of one pair of neighbours, or of the worst pair: delta(epsilon), non-increasing.
 
@@ -109,7 +119,7 @@ class PrivacyProfile(ABC):
         # the lower curve crosses at or before `above`; usually within the search tolerance of it
         if above > 0.0 and at(above).lower > target:
             return Interval(above, upper)
-        lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, above * (1 - 1e-6))
+        lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, _next_guess(seen, above, target))
         return Interval(min(lower, upper), upper)
 
     def _top(self, target: float) -> float:

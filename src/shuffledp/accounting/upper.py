@@ -41,7 +41,7 @@ class ClonesBound(AmplificationBound):
         self._check(setting)
         level = setting.budgets.index_of(epsilon0)
         if setting.budgets.levels == 1:
-            return one_budget_profile(epsilon0, setting.budgets.n)
+            return one_budget_profile(epsilon0, setting.budgets.n, coarse=False)
         return ClonePairProfile(epsilon0, clone_count(setting.budgets, level))
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:

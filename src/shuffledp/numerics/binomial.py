@@ -143,9 +143,12 @@ def _cut(a: FloatArray, n: FloatArray, rho: FloatArray, slope: FloatArray) -> Fl
 
     Newton from the right on a convex increasing function stays right of the root, so stopping early is safe.
     """
-    quadratic = (a - 1.0) + (n - a) * rho * rho / (1.0 + rho)
+    # each term alone: slope s + (a-1) s^2/2, and x - log(1+x) >= 3 x^2/(6+4x) at x = rho s
     with np.errstate(divide="ignore"):
-        start = 2.0 * _DROP / (slope + np.sqrt(slope * slope + 2.0 * quadratic * _DROP))
+        start = 2.0 * _DROP / (slope + np.sqrt(slope * slope + 2.0 * (a - 1.0) * _DROP))
+        start = np.minimum(
+            start, (4.0 * _DROP + np.sqrt(16.0 * _DROP**2 + 72.0 * _DROP * (n - a))) / (6.0 * (n - a) * rho)
+        )
     top = np.minimum(start, 1.0 - 1e-12)
     for _ in range(80):
         excess = -_log_integrand(top, a, n, rho, slope) - _DROP

@@ -83,7 +83,7 @@ class IndependentSum:
         total = (log_rest + second) @ self.counts.astype(np.complex128)
         # relative where the series is used; absolute beyond, where exp(z) - 1 - z has zeros
         doubt_second = np.where(
-            size < 0.5, np.abs(terms) * 42.0, (np.abs(parts) + self.probabilities * (1.0 + size)) * (8.0 + 2.0 * size)
+            size < 0.25, np.abs(terms) * 42.0, (np.abs(parts) + self.probabilities * (1.0 + size)) * (8.0 + 2.0 * size)
         ).sum(axis=2)
         doubt_mgf = (np.abs(parts) * (8.0 + 2.0 * size)).sum(axis=2) + 4.0
         doubt_log = np.where(near, 2.0 * (doubt_second + 4.0 * np.abs(shift)) * np.abs(w), doubt_mgf / np.abs(mgf))
