@@ -160,7 +160,7 @@ def binomial_pmf(n: int, p: mpf) -> list[mpf]:
 
 @lru_cache(maxsize=4096)
 def _clone_h(c: int, eps_v: mpf, eps: mpf) -> mpf:
-    """Sum over a of (P(a|c) - e^eps Q(a|c))_+ for the victim's report among c fair coins (theory 2a).
+    """Sum over a of (P(a|c) - e^eps Q(a|c))_+ for the victim's report among c fair coins.
 
     Of m = c + 1 reports, a of the first kind: the victim's is of the first kind (w.p. w under x0) and the c
     coins show a - 1, or it is of the second kind and they show a.

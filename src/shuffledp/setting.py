@@ -13,7 +13,7 @@ Seen = Literal["reports", "users", "levels", "sum"]
 SEEN: tuple[Seen, ...] = ("reports", "users", "levels", "sum")
 SEEN_MEANING: dict[str, str] = {
     "reports": "the analyst sees the shuffled reports, without their senders' budgets",
-    "users": "the analyst sees the reports in order, but the users were permuted first",
+    "users": "the analyst sees the reports in order, but the users were permuted first; budgets belong to positions",
     "levels": "the analyst sees the shuffled reports, each with its sender's budget",
     "sum": "the analyst sees only the sum of the reports",
 }
@@ -30,9 +30,9 @@ class Setting:
         The population; public, and independent of the records.
     randomizer : LocalRandomizer or "any"
         A family of local randomizers, or "any": whatever pure LDP randomizer within budget, one common to
-        all users of a level (theory 2b).
+        all users of a level.
     seen : {"reports", "users", "levels", "sum"}
-        Who sees what after the shuffle (theory part 1). No default.
+        Who sees what after the shuffle. No default.
     neighboring : {"replace-one"}
         The neighbouring relation: one user's record is replaced; n is public. No default.
     rounds : int

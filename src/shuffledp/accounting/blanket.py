@@ -163,7 +163,7 @@ class OneBudgetBlanketProfile(PrivacyProfile):
         return Interval(min(found.lower, trivial), min(found.upper, trivial))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit of theory part 4."""
+        """Gaussian limit, a first guess."""
         return _guess(self.pair, self.n * self.pair.gamma, delta)
 
 
@@ -230,12 +230,12 @@ class BlanketProfile(PrivacyProfile):
         return Enclosure(lower, np.minimum(upper, trivial))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit of theory part 4."""
+        """Gaussian limit, a first guess."""
         return _guess(self.pair, self.blankets.most.mean + 1.0, delta)
 
 
 def _guess(pair: PairBlanket, blankets: float, delta: float) -> float | None:
-    """mu_v^2 = E_omega (r_0 - r_1)^2 / sum gamma_i (theory part 4)."""
+    """mu_v^2 = E_omega (r_0 - r_1)^2 / sum gamma_i."""
     second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
     return gaussian_epsilon(delta, math.sqrt(second / blankets)) if blankets > 0 else None
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket import BlanketBound
 from shuffledp.accounting.bound import AmplificationBound, SmallestProfile
+from shuffledp.accounting.ordered import OrderedBound
 from shuffledp.accounting.pair_count import KaryWitness
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import GspaBound
@@ -27,6 +28,7 @@ bounds: Mapping[str, AmplificationBound] = {
     for bound in (
         ClonesBound(),
         BlanketBound(),
+        OrderedBound(),
         LevelsBound(),
         LocalBound(),
         RandomizedResponseWitness(),
@@ -197,7 +199,7 @@ def _worst_level(setting: Setting, delta: float) -> int:
     """
     budgets = setting.budgets
     top = budgets.levels - 1
-    for key in ("clones", "blanket"):
+    for key in ("clones", "blanket", "ordered"):
         try:
             bounds[key].profile(setting, float(budgets.epsilons[top]))
             return top

@@ -1,4 +1,4 @@
-"""The clone pair (theory 2a), from which every two-outcome bound follows.
+"""The clone pair, from which every two-outcome bound follows.
 
 The victim's report is one of two outcomes, "like x0" or "like x1"; each of C other users is a clone, that is,
 reports a fair coin over the same two. A victim with budget eps_v names her true outcome with probability
@@ -130,7 +130,7 @@ class ClonePairProfile(PrivacyProfile):
         return self._blocks[depth]
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, mu = tanh(eps_v/2) sqrt(4/E C) (theory part 4)."""
+        """Gaussian limit, mu = tanh(eps_v/2) sqrt(4/E C)."""
         if self.clones.most.mean <= 0.0:
             return None
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) * 2.0 / math.sqrt(self.clones.most.mean))

@@ -1,4 +1,4 @@
-"""The k-ary witness: counts of the two symbols a victim may hold, the others on third symbols (theory 2c).
+"""The k-ary witness: counts of the two symbols a victim may hold, the others on third symbols.
 
 With pC the law of how many others report one of the two symbols, m = a + b reports on them, and the victim
 reporting them with masses (A0, B0) under x0, swapped under x1, u = 1 - A0 - B0,
@@ -137,7 +137,7 @@ class PairCountProfile(PrivacyProfile):
         return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit of theory part 4."""
+        """Gaussian limit, a first guess."""
         if self.others.mean == 0.0:
             return None
         return gaussian_epsilon(delta, 2.0 * (self.right - self.wrong) / math.sqrt(self.others.mean))

@@ -58,7 +58,7 @@ class ClonesBound(AmplificationBound):
         if setting.seen == "levels":
             raise OutOfRegime("clones lets users of different levels hide each other; with levels visible use 'levels'")
         if setting.seen == "users":
-            raise OutOfRegime("clones with several budgets is not a bound for ordered outputs (theory part 3)")
+            raise OutOfRegime("clones with several budgets is not a bound for ordered outputs")
         if isinstance(setting.randomizer, str):
             raise OutOfRegime(
                 "clones with several budgets needs a stated two-outcome randomizer; got 'any', whose reports may "
@@ -78,7 +78,7 @@ class LevelsBound(AmplificationBound):
 
     key = "levels"
     kind = Kind.CERTIFIED_UPPER
-    reference = "clone theorem within the victim's own level, n = n_g (theory 2c)"
+    reference = "clone theorem within the victim's own level, n = n_g"
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The better of the clone pair and the common blanket inside the level."""

@@ -1,4 +1,4 @@
-"""Lower bounds: what an attacker really gets from exact shuffled protocols (theory part 5).
+"""Lower bounds: what an attacker really gets from exact shuffled protocols.
 
 Binary randomized response, seen as its count N of other users' ones (`rr-exact`): with A and s of (C), and any
 threshold k,
@@ -210,7 +210,7 @@ class RandomizedResponseWitness(AmplificationBound):
 
     key = "rr-exact"
     kind = Kind.CERTIFIED_LOWER
-    reference = "exact count of shuffled binary randomized response, the others on x0 (theory part 5)"
+    reference = "exact count of shuffled binary randomized response, the others on x0"
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.profile`."""

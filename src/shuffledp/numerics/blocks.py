@@ -1,6 +1,6 @@
 """Expectations of non-increasing functions of a count, bracketed from a few hundred values.
 
-If h does not increase, then for any partition of the range of C into blocks (theory part 2)
+If h does not increase, then for any partition of the range of C into blocks
 
     sum_j P(C in block j) h(right end of j)  <=  E h(C)  <=  sum_j P(C in block j) h(left end of j).
 

@@ -27,7 +27,7 @@ class ShuffledReports:
         Local budgets (nats); read-only. Seen "levels": entry i is the budget of report i. Otherwise the
         budgets are in a random order of their own, so that they say what the budgets are, and not whose.
     seen : {"reports", "levels", "sum"}
-        Who sees what (theory part 1). Under "sum" an analyzer uses nothing but the counts of the reports.
+        Who sees what. Under "sum" an analyzer uses nothing but the counts of the reports.
     """
 
     reports: NDArray[np.int64]

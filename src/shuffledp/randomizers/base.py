@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairBlanket:
-    """A randomizer's worst pair of inputs (x0, x1) seen against its common blanket omega (theory I, 2c).
+    """A randomizer's worst pair of inputs (x0, x1) seen against its common blanket omega.
 
     R(x)(y) >= gamma * omega(y) for every input x and output y; omega is the same for every budget of the
     family ("mixture family": R_eps(x) = gamma(eps) omega + (1 - gamma(eps)) mu_x), so users with

@@ -38,7 +38,7 @@ class SampledLaw(NamedTuple):
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """k-ary randomized response, a family over personal budgets (theory 2c, a mixture family).
+    """k-ary randomized response, a family over personal budgets (a mixture family).
 
     With probability 1 - gamma the report is the record, with probability gamma = k/(e^epsilon0 + k - 1) it is
     uniform on the k categories. So each wrong category is reported with probability s = 1/(e^epsilon0 + k -
@@ -105,8 +105,7 @@ class RandomizedResponse:
         """Any two categories x0, x1 against the uniform blanket on k categories.
 
         The cells are x0, x1 and, for k > 2, the categories that tell nothing about x0 against x1: masses
-        (1/k, 1/k, (k-2)/k), ratios of x0's report k s (e^epsilon0, 1, 1), of x1's k s (1, e^epsilon0, 1)
-        (theory 2c, second and third row).
+        (1/k, 1/k, (k-2)/k), ratios of x0's report k s (e^epsilon0, 1, 1), of x1's k s (1, e^epsilon0, 1).
 
         Parameters
         ----------

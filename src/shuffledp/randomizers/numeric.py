@@ -22,7 +22,7 @@ class OneBit:
     """One bit about a number: round it at random to an end of its range, then randomized response.
 
     A value x becomes 1 with probability t = (x - low)/(high - low), else 0, and the bit goes through binary
-    randomized response. The report's law is linear in t (theory part 8, 2c "mixture families").
+    randomized response. The report's law is linear in t.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class OneBit:
 
         No pair inside the range is worse: a value's law is a mixture of the end points' laws, so every
         value's report contains the blanket, and the hockey-stick divergence is jointly convex, so that a
-        victim's pair (x0, x1) is at most as distinguishable as the worst pair of end points (theory 2c).
+        victim's pair (x0, x1) is at most as distinguishable as the worst pair of end points.
 
         Parameters
         ----------
