@@ -60,8 +60,8 @@ def test_many_different_budgets_are_rounded_up():
 def test_budgets_of_users_are_refused():
     with pytest.raises(OutOfRegime, match="seen = users"):
         bounds["ordered"].profile(setting(Budgets([1.0], [10]), "reports"), 1.0)
+    two = Setting(Budgets([1.0, 2.0], [10, 10]), RandomizedResponse(2), "users", "replace-one")
     with pytest.raises(OutOfRegime, match="ordered"):
-        two = Setting(Budgets([1.0, 2.0], [10, 10]), RandomizedResponse(2), "users", "replace-one")
         bounds["clones"].profile(two, 1.0)
 
 

@@ -3,7 +3,8 @@
 For pure LDP steps, adaptive or not, and every eps >= 0 (docs/theorems/clones.md has the proof)
 
     H(eps) <= 1/n E( sum_t Z_t )_+,    Z_t independent,
-    Z_t = e^{eps_t} - e^eps,  1 - e^{eps_t + eps},  0    with probabilities s_t, s_t, 1 - 2 s_t,    s_t = 1/(1 + e^{eps_t}).
+    Z_t = e^{eps_t} - e^eps,  1 - e^{eps_t + eps},  0    with probabilities s_t, s_t, 1 - 2 s_t,
+    s_t = 1/(1 + e^{eps_t}).
 
 Budgets belong to steps, a user gets a random one, so there is one guarantee for everybody.
 """

@@ -6,7 +6,7 @@ report i, and coefficients a_i >= 0 with sum_i a_i keep_i = 1,
     f_j = sum_i a_i (1[report_i = j] - q_i),     E f_j = sum_i w_i 1[record_i = j],     w_i = a_i keep_i   (E)
 
 - a_i = 1 / sum keep: needs the count of the reports and nothing else. GSPA Algorithm 2 for two categories,
-  where sum keep = n - 2 sum s and sum q = sum s; w_i is proportional to keep_i
+  where sum keep = n - 2 sum s and sum q = sum s; w_i is proportional to keep_i.
 - a_i = 1 / (n keep_i): every user counts the same. Summed by level it is the stratified estimate with
   weights n_g/n.
 - a_i proportional to keep_i: inverse-variance weights, exact where every report is a fair draw over the
