@@ -79,7 +79,7 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
 def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -> str:
     """Draw shares as bars with their confidence intervals; the true shares where they are known."""
     top = max([row.high for row in rows] + list(truths or ())) * 1.05
-    bottom = min(0.0, min(row.low for row in rows))
+    bottom = min(0.0, min(min(row.low, row.frequency) for row in rows))
     names = 118.0
     axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
     step, y = 26.0, 8.0
@@ -93,7 +93,7 @@ def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -
         parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
-        parts.append(_text(WIDTH, mid + 4, f"{row.frequency:.1%}", "end"))
+        parts.append(_text(WIDTH, mid + 4, f"{row.frequency:z.1%}", "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
     return _svg(parts, y + 4, "Estimated share of each category with its confidence interval")
