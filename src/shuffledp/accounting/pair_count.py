@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,8 @@ class PairCountProfile(PrivacyProfile):
     others : SuccessCount
         How many others report one of the two symbols.
     """
+
+    tolerance: ClassVar[float] = 2e-5
 
     epsilon0: float
     right: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval
@@ -47,6 +48,9 @@ class PrivacyProfile(ABC):
 
     Subclasses state `delta_at`; inversion is derived from it once, on the safe sides.
     """
+
+    tolerance: ClassVar[float] = 1e-6
+    """Relative distance of the two verified points between which epsilon(delta) is found."""
 
     @property
     @abstractmethod
@@ -111,7 +115,7 @@ class PrivacyProfile(ABC):
             return Interval(0.0, 0.0)
         top = self._top(target)
         guess = self.guess_epsilon(target)
-        above, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess)
+        above, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
             return Interval(0.0, math.inf)
         if at(0.0).lower <= target:
@@ -119,7 +123,8 @@ class PrivacyProfile(ABC):
         # the lower curve crosses at or before `above`; usually within the search tolerance of it
         if above > 0.0 and at(above).lower > target:
             return Interval(above, upper)
-        lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, _next_guess(seen, above, target))
+        near = _next_guess(seen, above, target)
+        lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, near, self.tolerance)
         return Interval(min(lower, upper), upper)
 
     def _top(self, target: float) -> float:
