@@ -125,12 +125,12 @@ class Budgets:
         InvalidInput
             If no user has that budget.
         """
-        found = np.flatnonzero(self.epsilons == epsilon0)
-        if found.size == 0:
+        last = int(np.searchsorted(self.epsilons, epsilon0, side="right")) - 1
+        if last < 0 or self.epsilons[last] != epsilon0:
             some = ", ".join(f"{e:g}" for e in self.epsilons[:5])
             more = ", ..." if self.levels > 5 else ""
             raise InvalidInput(f"no user has epsilon0 = {epsilon0}; the levels are {some}{more}")
-        return int(found[-1])
+        return last
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Budgets):

@@ -98,5 +98,5 @@ class Guarantee:
 
     @property
     def worst(self) -> LevelGuarantee:
-        """The level with the largest certified epsilon."""
-        return max(self.levels, key=lambda level: level.epsilon.upper)
+        """The level with the largest certified epsilon; of several, the one with the largest witness and budget."""
+        return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon.lower, level.epsilon0))

@@ -285,3 +285,25 @@ def test_failures_inside_are_one_line_too(run, monkeypatch, tmp_path, failure, s
     assert result.err.startswith(line)
     assert result.err.count("\n") == 1
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*MEAN, "--epsilon0", "0.5", "--report", "t.csv"),  # once replaced the table by the page
+        (*MEAN, "--epsilon0", "0.5", "--report=./t.csv"),
+        (*FREQUENCY, "--epsilon0", "0.5", "--categories", "names.txt", "--report", "names.txt"),
+        (*ONE, "--levels-out", "same.html", "--report", "same.html"),
+    ],
+)
+def test_an_output_never_replaces_an_input_or_another_output(run, table, arguments):
+    (table / "names.txt").write_text("yes\nno\n", encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in table.iterdir()}
+    assert "another output of this command" in run(*arguments).error
+    assert {path.name: path.read_bytes() for path in table.iterdir()} == before
+
+
+def test_quoted_categories_may_hold_commas(run, tmp_path):
+    pl.DataFrame({"vote": ["yes, sure", "no"] * 20}).write_csv(tmp_path / "t.csv")
+    found = run(*FREQUENCY, "--epsilon0", "1", "--categories", '"yes, sure",no', "--json").json
+    assert [row["category"] for row in found["estimates"]] == ["yes, sure", "no"]

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shuffledp.guarantee import LevelGuarantee
+from shuffledp.numerics.interval import Interval
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import down, near, odds_factor, probability, up, with_error
+from shuffledp.report.wording import down, near, odds_factor, probability, promise, up, with_error
 
 positive = st.floats(min_value=1e-300, max_value=1e300, allow_nan=False)
 
@@ -50,6 +52,16 @@ def test_down_and_near():
     assert near(0.123486) == "0.1235"
     assert near(-3.14159) == "-3.142"
     assert down(9.99999) == "9.999"
+
+
+def test_the_promise_says_what_the_theorem_says():
+    # "odds move by at most e^epsilon except with probability delta" is not what (epsilon, delta) means
+    level = LevelGuarantee(2.0, 0.0, 1, Interval(1.8, 1.88))
+    said = promise(level, 0.1)
+    assert "at most e^1.88" in said
+    assert "times as likely" in said
+    assert "plus at most 0.1" in said
+    assert "except with probability" not in said
 
 
 def test_odds_factor_is_an_upper_end():

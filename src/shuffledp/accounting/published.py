@@ -45,6 +45,8 @@ class GspaBound(AmplificationBound):
         """The same Gaussian profile for every victim; see `AmplificationBound.profile`."""
         if setting.rounds != 1:
             raise OutOfRegime(f"gspa covers one round; got rounds = {setting.rounds}")
+        if setting.seen == "levels" and setting.budgets.levels > 1:
+            raise OutOfRegime("gspa lets users of different levels hide each other; levels are visible here")
         setting.budgets.index_of(epsilon0)
         return GaussianProfile(gspa_mu(setting.budgets))
 

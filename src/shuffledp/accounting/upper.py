@@ -13,6 +13,7 @@ from shuffledp.accounting.bound import (
     MANY_LEVELS,
     AmplificationBound,
     SmallestProfile,
+    epsilons_by_anchors,
     level_alone,
     require_one_pure_round,
 )
@@ -159,3 +160,9 @@ class LocalBound(AmplificationBound):
             raise OutOfRegime(f"local covers one round; got rounds = {setting.rounds}")
         level = setting.budgets.index_of(epsilon0)
         return LocalProfile(epsilon0, float(setting.budgets.deltas[level]))
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Level by level; of more than a thousand, those between are rounded up to the next one computed."""
+        if levels.size <= 1000 or not setting.budgets.is_pure or setting.rounds != 1:
+            return super().level_epsilons(setting, delta, levels)
+        return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, lambda e: LocalProfile(e, 0.0), 1000)

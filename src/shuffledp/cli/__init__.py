@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from shuffledp.errors import InvalidInput, OutOfRegime, ShuffleDPError
@@ -39,6 +41,8 @@ def _run(arguments: list[str]) -> int:
     from shuffledp.cli.app import app
     from shuffledp.cli.output import COMMAND_LINE
 
+    if threading.current_thread() is threading.main_thread():  # a polite kill leaves nothing half-written either
+        signal.signal(signal.SIGTERM, _leave)
     COMMAND_LINE.set(shlex.join(["shuffledp", *arguments]))
     try:
         status = app(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
@@ -69,6 +73,11 @@ def _usage(message: str, arguments: list[str]) -> str:
     return f"{message.rstrip('.')}; see {page}"
 
 
+def _leave(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
+
+
 def _fail(message: str, status: int) -> int:
-    print("error:", " ".join(message.split()), file=sys.stderr)
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))  # a file may hold anything
+    print("error:", line if len(line) <= 600 else line[:597] + "...", file=sys.stderr)
     return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -118,19 +119,19 @@ def run_frequency(run: Run, categories: str | None) -> None:
 
 
 def parse_categories(text: str | None) -> list[str]:
-    """Read --categories: a comma-separated list, or a file with one per line."""
+    """Read --categories: a comma-separated list (quotes as in CSV), or a file with one per line."""
     if text is None:
         raise InvalidInput(
             "--categories is needed: they must be known beforehand, as reading them off the data would leak; "
             "write --categories A,B,C or name a text file with one per line"
         )
     if "," in text and not Path(text).exists():
-        names = [name.strip() for name in text.split(",")]
+        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
         if not all(names):
             raise InvalidInput(f"--categories {text!r} holds an empty name; take out the comma that is too many")
         return names
     try:
-        lines = Path(text).read_text(encoding="utf-8").splitlines()
+        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(
             f"--categories {text!r} is neither a list of two or more (A,B,C) nor a file with one per line"

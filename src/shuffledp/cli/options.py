@@ -147,7 +147,7 @@ Categories = Annotated[
         help="The categories; needed, and known beforehand: a list, or a text file with one per line.",
     ),
 ]
-Clip = Annotated[bool, typer.Option("--clip", help="Move values outside [low, high] to the nearer end.")]
+Clip = Annotated[bool, typer.Option("--clip", help="Move values outside the range to its nearer end.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)]
 Report = Annotated[
     Path | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 import tempfile
 import threading
@@ -41,7 +42,8 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
     Raises
     ------
     InvalidInput
-        If the path is a directory or a device, or its directory is missing or not writable.
+        If the path is a directory or a device, its directory is missing or not writable, or the command line
+        names the file a second time, as an input or another output.
     """
     if path is None:
         yield None
@@ -50,6 +52,8 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
     if target.exists() and not target.is_file():
         kind = "a directory" if target.is_dir() else "not a regular file"
         raise InvalidInput(f"{option} {path} is {kind}; name a file to write")
+    if _times_named(target) > 1:
+        raise InvalidInput(f"{option} {path} is also an input or another output of this command; choose another name")
     if target.exists() and not os.access(target, os.W_OK):
         raise InvalidInput(f"{option} {path} is write-protected; choose another name")
     try:
@@ -66,6 +70,12 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _times_named(target: Path) -> int:
+    """How many arguments of the command line mean this file: more than one, and writing it would destroy another."""
+    words = [word.partition("=")[2] if word.startswith("--") else word for word in shlex.split(COMMAND_LINE.get())]
+    return sum(1 for word in words if word and Path(word).resolve() == target)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line
 
 CONVOLVE_UP_TO = 4096
-MAX_GROUPS = 512
+MAX_GROUPS = 256
 _TINY = 1e-300
 
 
@@ -66,7 +66,7 @@ class SuccessCount:
         return SuccessCount.of(np.minimum(1.0 - self.probabilities, 1.0 - EPS), self.counts)
 
     def cdf(self, x: FloatArray) -> Enclosure:
-        """Enclose P(C <= x) for ascending whole x, shape (points,)."""
+        """Enclose P(C <= x) for whole x, shape (points,)."""
         x = np.asarray(x, dtype=np.float64)
         if self.counts.size == 0:
             certain = (x >= 0).astype(np.float64)
@@ -83,7 +83,7 @@ class SuccessCount:
         return Enclosure(lower, upper)
 
     def pmf(self, x: FloatArray) -> Enclosure:
-        """Enclose P(C = x) for ascending whole x, shape (points,)."""
+        """Enclose P(C = x) for whole x, shape (points,)."""
         x = np.asarray(x, dtype=np.float64)
         if self.counts.size == 0:
             certain = (x == 0).astype(np.float64)
@@ -174,7 +174,7 @@ class SuccessRange:
         )
 
     def cdf(self, x: FloatArray) -> Enclosure:
-        """Enclose P(C <= x) for ascending whole x, shape (points,)."""
+        """Enclose P(C <= x) for whole x, shape (points,)."""
         x = np.asarray(x, dtype=np.float64)
         low, high = self.fewest, self.most
         if low.counts.size == high.counts.size == 1 and low.n == high.n and high.probabilities[0] < 1.0:

@@ -23,6 +23,8 @@ Words = NDArray[np.uint64]
 _ZEROS = bytes(1 << 20)
 _SLACK = 15  # a cipher may write up to one block, less a byte, beyond what was asked
 
+_SIMULATION = 0x73687566  # "shuf"
+
 
 class Randomness(ABC):
     """A source of independent uniform 64-bit words, and exact draws made from them.
@@ -207,7 +209,8 @@ class _SimulationRandom(Randomness):
     private = False
 
     def __init__(self, seed: int) -> None:
-        self._bits = np.random.PCG64(seed)
+        # a stream of its own: data drawn from default_rng(seed) must not share it
+        self._bits = np.random.PCG64(np.random.SeedSequence([seed, _SIMULATION]))
 
     def words(self, n: int) -> Words:
         """See `Randomness.words`."""

@@ -41,7 +41,7 @@ def print_guarantee(console: Console, guarantee: Guarantee) -> None:
     console.print(
         f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)}[/] "
         f"at delta = {probability(guarantee.delta)} "
-        f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)"
+        + (f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)" if guarantee.epsilon.lower else "")
     )
     console.print(
         f"{count(setting.budgets.n)} users, randomizer {setting.randomizer_name}, {setting.rounds} round, "
@@ -96,7 +96,7 @@ def _level_table(guarantee: Guarantee) -> Table:
     if len(shown) < guarantee.levels_total:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
-    for heading in ("local epsilon0", "users", "central epsilon at most", "at least", "odds move at most by"):
+    for heading in ("local epsilon0", "users", "central epsilon at most", "at least", "chances move at most by"):
         table.add_column(heading, justify="right")
     for level in shown:
         table.add_row(

@@ -6,6 +6,8 @@ import decimal
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, Kind, LevelGuarantee
 
@@ -70,7 +72,7 @@ def share(value: float) -> str:
 
 
 def odds_factor(epsilon: float) -> str:
-    """Show e^epsilon rounded up: the factor by which an attacker's odds may move."""
+    """Show e^epsilon rounded up: the factor by which the chance of any conclusion may move, up to delta."""
     return up(math.nextafter(math.exp(epsilon), math.inf)) if epsilon < 700 else "∞"
 
 
@@ -79,10 +81,9 @@ def promise(level: LevelGuarantee, delta: float) -> str:
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
     return (
-        "An attacker who sees everything the analyzer sees, and knows every other record, cannot raise their "
-        f"odds about any one user's record by more than a factor e^{up(level.epsilon.upper)} = "
-        f"{odds_factor(level.epsilon.upper)}, except with probability "
-        f"{probability(delta)}."
+        "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
+        f"about one user at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
+        f"if that user's record were another, plus at most {probability(delta)}."
     )
 
 
@@ -98,6 +99,13 @@ def notes(release: Release) -> list[str]:
                 "precision": "Each budget level was estimated by itself and counts by its precision; if "
                 "budgets go along with the records, the estimate leans towards those who allow more.",
             }[release.weights]
+        )
+    low, high = (np.asarray(end) for end in release.confidence_interval(0.95))
+    estimate = np.asarray(release.estimate)
+    if not bool(np.all((low <= estimate) & (estimate <= high))):
+        said.append(
+            "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval is cut "
+            "to the range."
         )
     if release.uninformative:
         said.append(
