@@ -38,6 +38,7 @@ from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.setting import Setting
 
 _SUM_UP_TO = 4096
+_SUM_DEVIATIONS = 30.0
 _WIDEST = 30_000
 _SMOOTHING = 0.08
 _Windows = dict[float, tuple[FloatArray, Enclosure, float]]
@@ -74,7 +75,7 @@ class PairCountProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """Sum over m, or for one budget and many users the equivalent sum over users (Z)."""
-        if self.others.counts.size == 1 and 40.0 * self.others.deviation > _SUM_UP_TO:
+        if self.others.counts.size == 1 and self.others.deviation > _SUM_DEVIATIONS:
             return self._by_users(epsilon)
         return self._by_counts(epsilon)
 
