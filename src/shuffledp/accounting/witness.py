@@ -171,7 +171,10 @@ class CountProfile(PrivacyProfile):
 
 
 def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountProfile:
-    """Return the exact profile of binary randomized response seen as a count.
+    """Return the profile of binary randomized response seen as a count.
+
+    Exact for one budget with all others on x0, and while the likely counts are at most 4096; beyond, the best of
+    some hundred thresholds, which is a valid witness a little below it.
 
     Parameters
     ----------

@@ -178,21 +178,21 @@ class SuccessRange:
         x = np.asarray(x, dtype=np.float64)
         low, high = self.fewest, self.most
         if low.counts.size == high.counts.size == 1 and low.n == high.n and high.probabilities[0] < 1.0:
-            slack = self._binomial_slack(x)
-            if slack.max(initial=0.0) < 0.1:
-                found = high.cdf(x)
+            found = high.cdf(x)
+            slack = self._binomial_slack(x, found.lower)
+            if slack.max(initial=0.0) < 0.1:  # not so if a tail underflows (NaN)
                 return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
         return Enclosure(high.cdf(x).lower, low.cdf(x).upper)
 
-    def _binomial_slack(self, x: FloatArray) -> FloatArray:
-        """One binomial instead of two: p d/dp log P(C <= x) is at most (|x - np| + deviation + 1)/(1-p).
+    def _binomial_slack(self, x: FloatArray, tail: FloatArray) -> FloatArray:
+        """One binomial instead of two, by the mean value theorem: -d/dp log P(C <= x) = (n-x)/(1-p) pmf(x)/P(C <= x).
 
-        The derivative is p (n-x)/(1-p) times pmf/cdf, and Mills' ratio bounds pmf/cdf by (z + 1)/deviation for
-        a log-concave law, up to lattice effects; the factor 4 is spare, as long as the slack is small.
+        Taken at the largest p and doubled: where the slack is small, pmf and tail hardly change between the ends.
         """
-        low, high = float(self.fewest.probabilities[0]), float(self.most.probabilities[0])
-        reach = (np.abs(x - self.most.mean) + self.most.deviation + 1.0) / (1.0 - high)
-        return 4.0 * (high - low) / high * reach
+        n, low, high = self.most.n, float(self.fewest.probabilities[0]), float(self.most.probabilities[0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hazard = np.exp(binomial.log_pmf(x, n, high)) / tail
+        return np.where((x < 0) | (x >= n), 0.0, 2.0 * (high - low) * (n - x) / (1.0 - high) * hazard)
 
 
 def _grouped(count: SuccessCount) -> _Groups:
