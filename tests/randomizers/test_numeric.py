@@ -14,8 +14,8 @@ from shuffledp.randomizers import LocalRandomizer, OneBit, RandomizedResponse
 def test_law_is_binary_randomized_response_on_the_end_points():
     one_bit, rr = OneBit(-1, 3), RandomizedResponse(2)
     assert np.array_equal(one_bit.channel(1.3), rr.channel(1.3))
-    assert one_bit.pair_blanket(1.3).gamma == rr.pair_blanket(1.3).gamma
-    assert one_bit.pair_blanket(1.3).two_point
+    assert one_bit.pair_blankets(1.3)[0].gamma == rr.pair_blankets(1.3)[0].gamma
+    assert one_bit.two_point
     assert one_bit.name == "one-bit"
     assert isinstance(one_bit, LocalRandomizer)
 

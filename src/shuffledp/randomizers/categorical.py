@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import PairBlanket
+from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.two_level import third_record
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096
@@ -101,7 +102,21 @@ class RandomizedResponse:
         np.fill_diagonal(matrix, 1.0 / (1.0 + (self.k - 1) * np.exp(-float(epsilon0))))
         return matrix
 
-    def pair_blanket(self, epsilon0: float) -> PairBlanket:
+    @property
+    def mixture(self) -> bool:
+        """One blanket, uniform on the categories, for every budget."""
+        return True
+
+    @property
+    def two_point(self) -> bool:
+        """Whether there are two categories."""
+        return self.k == 2
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Any pure budget is served, and an approximate one by its pure part."""
+        del epsilon0, delta0
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
         """Any two categories x0, x1 against the uniform blanket on k categories.
 
         The cells are x0, x1 and, for k > 2, the categories that tell nothing about x0 against x1: masses
@@ -120,7 +135,21 @@ class RandomizedResponse:
         ratios0 = np.array([right, wrong, wrong])[:cells]
         ratios1 = np.array([wrong, right, wrong])[:cells]
         losses = np.array([1.0, -1.0, 0.0])[:cells] * float(epsilon0)
-        return PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1, losses=losses)
+        return (PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1, losses=losses),)
+
+    def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
+        """Chances of the two categories x0 and x1 themselves; None for k = 2.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, at least 0.
+        """
+        if self.k == 2:
+            return None
+        budgets = _budget(epsilon0)
+        wrong = self._masses(budgets)[1] / self.k
+        return PairCounts(1.0 / (1.0 + (self.k - 1) * np.exp(-budgets)), wrong, (self.k - 2) * wrong, wrong)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
         """Chance gamma = k/(e^epsilon0 + k - 1) of a uniformly random report, at each budget.
@@ -136,6 +165,19 @@ class RandomizedResponse:
             To a few ulp of each entry.
         """
         return self._masses(_budget(epsilon0))[1]
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """Two categories against a third one, the same in both orders; None for k = 2.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, at least 0.
+        """
+        if self.k == 2:
+            return None
+        pair = third_record(float(_budget(epsilon0)), (self.k - 3.0, 1.0, 0.0, 0.0))
+        return pair, pair
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> NDArray[np.uint64]:
         """Integers K such that the record is kept with probability exactly K / 2^64.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import PairBlanket
+from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.categorical import RandomizedResponse
 
 _BINARY = RandomizedResponse(2)
@@ -68,7 +68,21 @@ class OneBit:
         """
         return _BINARY.channel(epsilon0)
 
-    def pair_blanket(self, epsilon0: float) -> PairBlanket:
+    @property
+    def mixture(self) -> bool:
+        """One blanket, the fair bit, for every budget."""
+        return True
+
+    @property
+    def two_point(self) -> bool:
+        """Reports are bits."""
+        return True
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Any pure budget is served, and an approximate one by its pure part."""
+        del epsilon0, delta0
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
         """Set the end points against the uniform blanket on {0, 1}: that of binary randomized response.
 
         No pair inside the range is worse: a value's law is a mixture of the end points' laws, so every
@@ -80,7 +94,15 @@ class OneBit:
         epsilon0 : float
             Local budget, nats, at least 0.
         """
-        return _BINARY.pair_blanket(epsilon0)
+        return _BINARY.pair_blankets(epsilon0)
+
+    def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
+        """None: the two outcomes are all there is."""
+        return _BINARY.pair_counts(epsilon0)
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """None: counting ones is all an attacker can do."""
+        return _BINARY.witness_pairs(epsilon0)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
         """Chance of a uniformly random bit at each budget: that of binary randomized response."""

@@ -1,0 +1,199 @@
+"""Noise added to a number in a known range: the scale that a budget needs.
+
+The law is stated for real-valued noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.randomizers.checks import local_budgets, local_deltas, real_range
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace noise: the report of x is x + (high - low) b Z, Z of density exp(-|z|)/2, b = 1/epsilon0.
+
+    Exactly epsilon0-LDP (Dwork, McSherry, Nissim, Smith 2006). The noise tells the budget: no mixture family.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of the values, finite, low < high. It is public: choose it without looking at the records.
+
+    Raises
+    ------
+    InvalidInput
+        If an end is not finite, low >= high, or the width overflows.
+
+    Examples
+    --------
+    >>> Laplace(0, 10).scale(0.5, 0.0).round(12).tolist()
+    2.0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _set_range(self)
+
+    @property
+    def name(self) -> str:
+        """``"laplace"``."""
+        return "laplace"
+
+    @property
+    def noise(self) -> str:
+        """``"laplace"``."""
+        return "laplace"
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Any pure budget is served, and an approximate one by its pure part."""
+        del epsilon0, delta0
+
+    def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
+        """Scale b = 1/epsilon0 of each budget, rounded up, so that no double exceeds its budget.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        delta0 : array_like
+            Local delta0, in [0, 1); not needed, and not used.
+
+        Returns
+        -------
+        ndarray
+            In units of the range's width; inf where epsilon0 is 0.
+        """
+        budgets, deltas = local_budgets(epsilon0), local_deltas(delta0)
+        return np.broadcast_to(_one_over(budgets), np.broadcast_shapes(budgets.shape, deltas.shape)).copy()
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian noise: the report of x is x + (high - low) sigma Z, Z standard normal.
+
+    (epsilon0, delta0)-LDP exactly if Phi(1/(2 sigma) - epsilon0 sigma) - e^epsilon0 Phi(-1/(2 sigma) - epsilon0
+    sigma) <= delta0 (Balle and Wang 2018, Theorem 8), and never with delta0 = 0. The noise tells the budget: no
+    mixture family.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of the values, finite, low < high. It is public: choose it without looking at the records.
+    sigma : float, optional
+        One standard deviation for every budget, in units of the range's width, positive and finite; the budgets
+        must then allow it. By default each budget gets the smallest that serves it.
+
+    Raises
+    ------
+    InvalidInput
+        If an end is not finite, low >= high, the width overflows, or sigma is not positive and finite.
+
+    Examples
+    --------
+    >>> Gaussian(0, 10).scale(1.0, 1e-6).round(6).tolist()
+    4.224679
+    """
+
+    low: float
+    high: float
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        _set_range(self)
+        if self.sigma is None:
+            return
+        try:
+            sigma = float(self.sigma)
+        except (TypeError, ValueError):
+            sigma = math.nan
+        if not (math.isfinite(sigma) and sigma > 0.0):
+            raise InvalidInput(
+                f"sigma must be a positive, finite number, in units of the range's width; got {self.sigma!r}"
+            )
+        object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def name(self) -> str:
+        """``"gaussian"``."""
+        return "gaussian"
+
+    @property
+    def noise(self) -> str:
+        """``"gaussian"``."""
+        return "gaussian"
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Refuse pure budgets, and those that a stated sigma exceeds.
+
+        Parameters
+        ----------
+        epsilon0, delta0 : array_like
+            The local budgets, nats from 0 to 700, and delta0 in [0, 1); broadcast with each other.
+
+        Raises
+        ------
+        InvalidInput
+            Naming the first such budget.
+        """
+        budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
+        budgets, deltas = budgets.ravel(), deltas.ravel()
+        if not deltas.all():
+            at = float(budgets[int(np.argmin(deltas))])
+            raise InvalidInput(
+                f"Gaussian noise is never pure: give delta0 > 0 with epsilon0 = {at:g}, or use Laplace noise"
+            )
+        if self.sigma is None:
+            return
+        needed = normal_divergence(budgets, np.nextafter(1.0 / self.sigma, math.inf)).upper
+        if (needed > deltas).any():
+            worst = int(np.argmax(needed > deltas))
+            raise InvalidInput(
+                f"Gaussian noise of sigma = {self.sigma:g} ranges needs delta0 of at least {needed[worst]:g} at "
+                f"epsilon0 = {budgets[worst]:g}; got {deltas[worst]:g}; state a larger budget, or more noise"
+            )
+
+    def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
+        """Smallest sigma for which the budget certainly holds, or the stated one.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        delta0 : array_like
+            Local delta0, in [0, 1); broadcast with epsilon0.
+
+        Returns
+        -------
+        ndarray
+            In units of the range's width; above the exact solution by about 1e-12 relative. inf where delta0 is
+            0, which no finite noise serves.
+        """
+        budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
+        if self.sigma is not None:
+            return np.full(budgets.shape, self.sigma)
+        # each different budget once: populations repeat them
+        pairs, place = np.unique(np.stack((budgets.ravel(), deltas.ravel())), axis=1, return_inverse=True)
+        return _one_over(largest_shift(pairs[0], pairs[1]))[place].reshape(budgets.shape)
+
+
+def _set_range(law: Laplace | Gaussian) -> None:
+    low, high = real_range(law.low, law.high)
+    object.__setattr__(law, "low", low)
+    object.__setattr__(law, "high", high)
+
+
+def _one_over(values: FloatArray) -> FloatArray:
+    """1/values rounded up; inf at 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.nextafter(1.0 / values, math.inf)

@@ -1,0 +1,209 @@
+"""Families whose report has two levels of likelihood: y is in the record's set A_x, or it is not.
+
+    R(x)(y)/omega(y) = e^epsilon0 gamma on A_x, gamma elsewhere;  gamma = 1/(e^epsilon0 f + 1 - f),  f = omega(A_x),
+
+the same f for every record, so R(x) >= gamma omega for every record x whatever the sets are. A pair (x0, x1) has
+four cells: in A_x0 only, in A_x1 only (equal masses, as f is common), in both, in neither. Randomized response,
+unary encoding, hashing, Hadamard response and subset selection are of this kind (docs/theorems/randomizers.md).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.checks import one_budget
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelLaw:
+    """The law of a pair of inputs at each budget; every entry to a few ulps of itself.
+
+    Parameters
+    ----------
+    gamma : ndarray
+        Blanket mass; also R(x)/omega outside A_x.
+    top : ndarray
+        R(x)/omega on A_x: e^epsilon0 gamma.
+    only, both, neither : ndarray
+        omega-masses of the outputs in A_x0 but not in A_x1 (and of those in A_x1 but not in A_x0), in both, in
+        neither: 2 only + both + neither = 1.
+    """
+
+    gamma: FloatArray
+    top: FloatArray
+    only: FloatArray
+    both: FloatArray
+    neither: FloatArray
+
+    @classmethod
+    def of(cls, epsilon0: FloatArray, only: ArrayLike, both: ArrayLike, neither: ArrayLike) -> TwoLevelLaw:
+        """The law from weights of the cells.
+
+        Parameters
+        ----------
+        epsilon0 : ndarray
+            Checked local budgets, nats.
+        only, both, neither : array_like
+            The cells' omega-masses in any common unit, each to a few ulps, at least 0; broadcast with epsilon0.
+        """
+        weights = (np.asarray(weight, dtype=np.float64) for weight in (only, both, neither))
+        decay, one, two, none = np.broadcast_arrays(np.exp(-epsilon0), *weights)
+        inside, outside = one + two, one + none
+        # in e^-epsilon0, so that nothing overflows; sums of positive terms, so that nothing cancels
+        whole = inside + outside
+        top = whole / (inside + outside * decay)
+        return cls(np.minimum(top * decay, 1.0), top, one / whole, two / whole, none / whole)
+
+
+def _pair(law: TwoLevelLaw, epsilon0: float) -> PairBlanket:
+    """Return the pair at one budget; cells without mass are left out.
+
+    A mass that underflows is of a cell with loss 0, on which R0 - e^eps R1 <= 0: leaving it out costs nothing.
+    """
+    top, low = float(law.top), float(law.gamma)
+    cells = np.array(
+        [
+            (float(law.only), top, low, epsilon0),
+            (float(law.only), low, top, -epsilon0),
+            (float(law.both), top, top, 0.0),
+            (float(law.neither), low, low, 0.0),
+        ]
+    )
+    masses, ratios0, ratios1, losses = cells[cells[:, 0] > 0.0].T.copy()
+    return PairBlanket(low, masses, ratios0, ratios1, losses)
+
+
+def third_record(epsilon0: float, weights: tuple[float, float, float, float]) -> PairBlanket:
+    """Two records seen against the report of a third one: R(x0)/R(x2) = e^(epsilon0 (1_A0 - 1_A2)), cell by cell.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Local budget, nats, from 0 to 700.
+    weights : tuple of float
+        As `TwoLevelFamily.triple_weights`.
+    """
+    cells: dict[tuple[int, int], float] = {}
+    for a0, a1, a2 in product((0, 1), repeat=3):
+        mass = weights[a0 + a1 + a2] * math.exp(epsilon0 * (a2 - 1))  # R(x2), in units of e^epsilon0 gamma omega
+        cells[a0 - a2, a1 - a2] = cells.get((a0 - a2, a1 - a2), 0.0) + mass
+    steps = np.array([cell for cell, mass in cells.items() if mass > 0.0], dtype=np.float64)
+    masses = np.array([mass for mass in cells.values() if mass > 0.0])
+    with np.errstate(over="ignore"):
+        ratios = np.exp(epsilon0 * steps)
+    losses = epsilon0 * (steps[:, 0] - steps[:, 1])
+    return PairBlanket(1.0, masses / math.fsum(masses.tolist()), ratios[:, 0], ratios[:, 1], losses)
+
+
+class TwoLevelFamily(ABC):
+    """A family of this kind over k categories: a subclass gives the cells, the rest is here."""
+
+    k: int
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name the command line uses."""
+
+    @property
+    @abstractmethod
+    def mixture(self) -> bool:
+        """Whether one blanket serves every budget: whether the sets A_x are the same for all budgets."""
+
+    @property
+    def two_point(self) -> bool:
+        """False: besides the outcomes that separate two records there are others."""
+        return False
+
+    @abstractmethod
+    def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
+        """Return the law of the worst pair of inputs.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Any pure budget is served, and an approximate one by its pure part."""
+        del epsilon0, delta0
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
+        """Return the worst pair of inputs, its own mirror image, against omega.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+
+        Raises
+        ------
+        InvalidInput
+            On a bad budget.
+        """
+        budget = one_budget(epsilon0)
+        return (_pair(self.law(budget), budget),)
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """Gamma at each budget.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+
+        Returns
+        -------
+        ndarray, shape of epsilon0
+            To a few ulps of each entry.
+        """
+        return self.law(epsilon0).gamma
+
+    def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
+        """Chances of the two cells that separate x0 from x1; None for k = 2, which has no third record.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        if self.k == 2:
+            return None
+        law = self.law(epsilon0)
+        neither = law.both * law.top + law.neither * law.gamma
+        return PairCounts(law.only * law.top, law.only * law.gamma, neither, self.third(law, epsilon0))
+
+    @abstractmethod
+    def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
+        """omega-masses, in any unit, of the outputs in none of A_x0, A_x1, A_x2, in just a given one, two, all.
+
+        For three different records; the same whichever sets are given.
+        """
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """Return x0 and x1 against a third record; the same in both orders, by symmetry. None for k = 2.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        if self.k == 2:
+            return None
+        budget = one_budget(epsilon0)
+        pair = third_record(budget, self.triple_weights(budget))
+        return pair, pair
+
+    def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
+        """P(in A_x0 only | x2) for a third record x2: as under omega, where A_x2 is independent of that cell."""
+        del epsilon0
+        return law.only
