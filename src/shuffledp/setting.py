@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
-from shuffledp.randomizers.base import LocalRandomizer
+import numpy as np
+
+from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]
 SEEN: tuple[Seen, ...] = ("reports", "users", "levels", "sum")
@@ -28,20 +31,35 @@ class Setting:
     ----------
     budgets : Budgets
         The population; public, and independent of the records.
-    randomizer : LocalRandomizer or "any"
-        A family of local randomizers, or "any": whatever pure LDP randomizer within budget, one common to
-        all users of a level.
+    randomizer : RandomizerLaw, NoiseLaw or "any"
+        A family of local randomizers, or "any": whatever randomizer within budget, one common to all users of
+        a level.
     seen : {"reports", "users", "levels", "sum"}
         Who sees what after the shuffle. No default.
     neighboring : {"replace-one"}
         The neighbouring relation: one user's record is replaced; n is public. No default.
     rounds : int
-        Number of collections from the same users; 1 in this version.
+        Number of collections from the same users, fixed in advance, each with fresh randomness and a fresh
+        shuffle; default 1.
+    linked : bool
+        Whether one permutation serves all rounds, so that a user's outputs can be linked across them; default
+        False. Linked rounds are accounted as one round of their sum of budgets; outputs of other users must not
+        influence later rounds, and whoever is missing is missing in all of them.
+    colluding : int
+        Users (not the victim) who may show the analyst their own reports, from 0 to n - 1; default 0.
+    missing : float
+        Largest fraction of the users who may be absent, or send junk, in [0, 1); who they are must not depend on
+        the victim's record. At least the victim takes part. Default 0.
+    group_size : int
+        Records replaced at once: a guarantee for groups of so many users of one level, from 1 to n; default 1.
+    reports_per_user : int
+        Reports each user sends in a round, each within the budget and shuffled by itself, of the same item or of
+        different ones; default 1. The guarantee is for a user with all her reports.
 
     Raises
     ------
     InvalidInput
-        If a choice is unknown or rounds is not a positive whole number.
+        If a choice is unknown, a number is out of range, or the randomizer cannot serve the budgets.
 
     Examples
     --------
@@ -50,10 +68,15 @@ class Setting:
     """
 
     budgets: Budgets
-    randomizer: LocalRandomizer | Literal["any"]
+    randomizer: AnyLaw | Literal["any"]
     seen: Seen
     neighboring: Literal["replace-one"]
     rounds: int = 1
+    linked: bool = False
+    colluding: int = 0
+    missing: float = 0.0
+    group_size: int = 1
+    reports_per_user: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -62,12 +85,80 @@ class Setting:
             raise InvalidInput(f"seen must be one of {', '.join(SEEN)}; got {self.seen!r}")
         if self.neighboring not in NEIGHBORING:
             raise InvalidInput(f"neighboring must be 'replace-one'; got {self.neighboring!r}")
-        if self.randomizer != "any" and not isinstance(self.randomizer, LocalRandomizer):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.randomizer, str):
+            if not isinstance(self.randomizer, RandomizerLaw | NoiseLaw):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {self.randomizer!r}")
+            self.randomizer.check_budgets(self.budgets.epsilons, self.budgets.deltas)
+        elif self.randomizer != "any":
             raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {self.randomizer!r}")
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"rounds must be a whole number >= 1; got {self.rounds!r}")
+        _check_whole("rounds", self.rounds, 1, None)
+        if not isinstance(self.linked, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"linked must be True or False; got {self.linked!r}")
+        _check_whole("colluding", self.colluding, 0, self.budgets.n - 1)
+        _check_whole("group_size", self.group_size, 1, self.budgets.n)
+        _check_whole("reports_per_user", self.reports_per_user, 1, None)
+        if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {self.missing!r}")
+        if self.budgets.n * self.reports_per_user > 2**53:
+            raise InvalidInput("more than 2^53 reports cannot be counted exactly")
 
     @property
     def randomizer_name(self) -> str:
         """The randomizer as the command line spells it."""
         return self.randomizer if isinstance(self.randomizer, str) else self.randomizer.name
+
+    @property
+    def law(self) -> AnyLaw | None:
+        """The stated randomizer; None for "any"."""
+        return None if isinstance(self.randomizer, str) else self.randomizer
+
+    @property
+    def discrete(self) -> RandomizerLaw | None:
+        """The stated randomizer if its reports are discrete, else None."""
+        return self.randomizer if isinstance(self.randomizer, RandomizerLaw) else None
+
+    @property
+    def adds_noise(self) -> NoiseLaw | None:
+        """The stated randomizer if it adds continuous noise, else None."""
+        return self.randomizer if isinstance(self.randomizer, NoiseLaw) else None
+
+    @property
+    def exposed(self) -> int:
+        """Users besides the victim whose reports may hide nobody: colluding, absent or malicious."""
+        return min(self.colluding + math.ceil(self.missing * self.budgets.n), self.budgets.n - 1)
+
+    @property
+    def changed_reports(self) -> int:
+        """Reports that differ between neighbours in one round."""
+        return self.group_size * self.reports_per_user
+
+    def as_one_round(self) -> Setting:
+        """Linked rounds as one: a user's reports of all rounds are one report with the sum of her budgets.
+
+        Of rounds fixed in advance; what it is then made by is no longer the stated randomizer of one round.
+        """
+        total = self.budgets.epsilons * self.rounds * (1 + 2.0**-51)
+        deltas = np.minimum(self.budgets.deltas * self.rounds * (1 + 2.0**-51), np.nextafter(1.0, 0.0))
+        if not total[-1] <= MAX_EPSILON0:
+            raise OutOfRegime(f"linked rounds add up to epsilon0 = {total[-1]:g}, beyond {MAX_EPSILON0:g}")
+        return replace(
+            self, budgets=Budgets(total, self.budgets.counts, deltas), randomizer="any", rounds=1, linked=False
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """One round, one report each, one record replaced, everybody honest and present."""
+        return self == self.plain(self.budgets)
+
+    def plain(self, budgets: Budgets) -> Setting:
+        """Return the same question about one plain round of the given population."""
+        return replace(
+            self, budgets=budgets, rounds=1, linked=False, colluding=0, missing=0.0, group_size=1, reports_per_user=1
+        )
+
+
+def _check_whole(name: str, value: object, low: int, high: int | None) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
+        span = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
+        raise InvalidInput(f"{name} must be {span}; got {value!r}")

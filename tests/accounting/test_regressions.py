@@ -62,7 +62,7 @@ def test_pair_count_keeps_the_chance_of_third_symbols(epsilon0):
         (Budgets([0.0, 0.5, 6.0], [5000, 1, 1]), RandomizedResponse(10), 1e-6),  # NaN
         (Budgets([30.0, 40.0, 50.0], [5000] * 3), RandomizedResponse(10), 1e-6),  # NaN
         (Budgets([20.0], [49]), RandomizedResponse(3), 1e-6),  # OverflowError
-        (Budgets([5.0], [49]), RandomizedResponse(10**9), 1e-6),
+        (Budgets([5.0], [49]), RandomizedResponse(10**9), 1e-8),
         (Budgets([300.0], [100]), RandomizedResponse(3), 1e-6),  # NotConverged
         (Budgets([700.0], [100]), RandomizedResponse(10**9), 1e-6),  # ZeroDivisionError
         (Budgets([700.0], [1]), RandomizedResponse(10**9), 1e-6),  # NaN

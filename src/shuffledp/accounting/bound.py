@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
@@ -22,13 +24,43 @@ MANY_LEVELS = 32
 
 
 class AmplificationBound(ABC):
-    """A theorem: it answers for the settings its hypotheses fit, and refuses every other."""
+    """A theorem: it answers for the settings its hypotheses fit, and refuses every other.
+
+    A subclass states one plain round (`one_round`); colluding users, several reports, groups and rounds are
+    reduced to it here, once (docs/theorems/situations.md).
+    """
 
     key: ClassVar[str]
     kind: ClassVar[Kind]
     reference: ClassVar[str]
+    enters_bracket: ClassVar[bool] = True
+    """Whether `certify` may take its number; published bounds that are only repeated here may not."""
 
     @abstractmethod
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """The theorem's own quantity for a victim of the given level, in a plain setting.
+
+        Parameters
+        ----------
+        setting : Setting
+            The question, with `Setting.is_plain`.
+        epsilon0 : float
+            A budget that some user of the setting has (nats).
+
+        Raises
+        ------
+        OutOfRegime
+            If a hypothesis does not hold in the setting.
+        """
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Return who of ``budgets`` is left, the victim included, when so many others hide nobody: the worst choice.
+
+        A smaller budget means a larger blanket, so those with the smallest budgets are missed most.
+        """
+        del setting
+        return without_smallest(budgets, level, exposed)
+
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The theorem's own quantity for a victim of the given level.
 
@@ -46,15 +78,147 @@ class AmplificationBound(ABC):
         InvalidInput
             If no user has that budget.
         """
+        level = setting.budgets.index_of(epsilon0)
+        if setting.is_plain:
+            return self.one_round(setting, epsilon0)
+        if self.links_matter(setting):
+            whole = setting.as_one_round()
+            return self.profile(whole, float(whole.budgets.epsilons[level]))
+        everybody = several_reports(setting)
+        left = self.company(setting, everybody, level, setting.exposed * setting.reports_per_user)
+        if left.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
+            self.one_round(setting.plain(everybody), epsilon0)
+        return self.over_rounds(setting, self.one_round(setting.plain(left), epsilon0))
+
+    def links_matter(self, setting: Setting) -> bool:
+        """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""
+        return setting.linked and setting.rounds > 1 and self.kind is not Kind.CERTIFIED_LOWER
+
+    def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
+        """From one changed report in one round to the setting's rounds, groups and reports.
+
+        Rounds come first: the chain of neighbours pays its factor once, not once a round. A witness against one
+        changed report is one against more.
+        """
+        every = composed(one, setting.rounds)
+        if setting.changed_reports == 1 or self.kind is Kind.CERTIFIED_LOWER:
+            return every
+        return GroupProfile(every, setting.changed_reports)
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Enclose the central epsilon of each listed level at one delta, shape (listed,)."""
-        found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        if self.links_matter(setting):
+            return self.level_epsilons(setting.as_one_round(), delta, levels)
+        budgets = setting.budgets
+        if budgets.levels <= MANY_LEVELS:
+            found = [self.profile(setting, float(budgets.epsilons[level])).epsilon(delta) for level in levels]
+            return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        if setting.is_plain:
+            return self.many_levels(setting, delta, levels)
+        everybody = several_reports(setting)
+        exposed = setting.exposed * setting.reports_per_user
+        left = setting.plain(self.company(setting, everybody, everybody.levels - 1, exposed))
+        if left.budgets.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
+            self.one_round(setting.plain(everybody), float(everybody.epsilons[-1]))
+        # a victim below all that are left is rounded up to the smallest of them, which no witness may be
+        mapped = np.searchsorted(left.budgets.epsilons, budgets.epsilons[levels])
+        raised = left.budgets.epsilons[mapped] > budgets.epsilons[levels]
+        if setting.changed_reports == setting.rounds == 1:
+            found = self.many_levels(left, delta, mapped)
+        else:
+            victim = self.any_victim(left)
+            found = epsilons_by_anchors(
+                left.budgets.epsilons[mapped],
+                delta,
+                lambda e: self.over_rounds(setting, victim(e)),
+                anchors=12,
+                capped=False,
+            )
+        return Enclosure(np.where(raised, 0.0, found.lower), found.upper)
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """`level_epsilons` for a plain setting with more than MANY_LEVELS levels; from a few victims if need be."""
+        victim = self.any_victim(setting)
+        return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """Return profiles of victims who share one conservative company, none smaller than a smaller budget's.
+
+        For a plain setting with more than MANY_LEVELS levels.
+        """
+        del setting
+        raise OutOfRegime(f"{self.key} is not evaluated for more than {MANY_LEVELS} levels")
+
+
+def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
+    """Compose so many rounds with fresh randomness (docs/theorems/composition.md)."""
+    if rounds == 1:
+        return one
+    from shuffledp.accounting.composition import ComposedProfile
+
+    return ComposedProfile.of(one, rounds)
+
+
+def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
+    """Drop so many users of the smallest budgets, keeping one of ``level``."""
+    if exposed == 0:
+        return budgets
+    others = budgets.counts.copy()
+    others[level] -= 1
+    before = np.cumsum(others) - others
+    left = others - np.clip(exposed - before, 0, others)
+    left[level] += 1
+    keep = left > 0
+    return Budgets(budgets.epsilons[keep], left[keep], budgets.deltas[keep])
+
+
+def several_reports(setting: Setting) -> Budgets:
+    """The population counted in reports."""
+    budgets = setting.budgets
+    if setting.reports_per_user == 1:
+        return budgets
+    return Budgets(budgets.epsilons, budgets.counts * setting.reports_per_user, budgets.deltas)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProfile(PrivacyProfile):
+    """From one changed report to several: delta_m(m eps) <= delta_1(eps) (e^{m eps} - 1)/(e^eps - 1).
+
+    The triangle inequality of the hockey-stick divergence along a chain of m neighbours (docs/theorems/situations.md).
+
+    Parameters
+    ----------
+    one : PrivacyProfile
+        An upper bound for one changed report.
+    size : int
+        Number m of changed reports.
+    """
+
+    one: PrivacyProfile
+    size: int
+
+    @property
+    def vanishes_at(self) -> float:
+        """So many times as far."""
+        return self.one.vanishes_at * self.size * (1 + 4 * EPS)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """As in the class docstring; the factor's lower end is 1 (one changed report is among several)."""
+        share = epsilon / self.size
+        found = self.one.delta(share * (1 - 2 * EPS))
+        growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
+        if epsilon >= 700.0:
+            return Interval(0.0, 1.0 if found.upper > 0.0 else 0.0)
+        return Interval(0.0, found.upper * growth * (1 + 64 * EPS * (1.0 + epsilon)))
 
 
 def epsilons_by_anchors(
-    epsilon0: FloatArray, delta: float, profile: Callable[[float], PrivacyProfile], anchors: int = 24
+    epsilon0: FloatArray,
+    delta: float,
+    profile: Callable[[float], PrivacyProfile],
+    anchors: int = 24,
+    *,
+    capped: bool = True,
 ) -> Enclosure:
     """Enclose many victims' epsilons from a few, for a quantity that does not decrease in the victim's budget.
 
@@ -69,15 +233,15 @@ def epsilons_by_anchors(
     anchors : int
         How many victims are computed; the others take the next larger anchor's upper end and the next smaller
         one's lower end.
+    capped : bool
+        Whether nobody is worse off than by the own budget: true of one pure report, false of several together.
     """
     chosen = np.unique(np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64))
     found = [profile(float(epsilon0[index])).epsilon(delta) for index in chosen]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
-    return Enclosure(
-        np.array([f.lower for f in found])[before],
-        np.minimum(np.array([f.upper for f in found])[after], epsilon0),
-    )
+    upper = np.array([f.upper for f in found])[after]
+    return Enclosure(np.array([f.lower for f in found])[before], np.minimum(upper, epsilon0) if capped else upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +266,21 @@ class SmallestProfile(PrivacyProfile):
         found = [part.delta(epsilon) for part in self.parts]
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """The smallest of the parts'."""
+        found = [part.mass_at_infinity for part in self.parts]
+        return Interval(min(f.lower for f in found), min(f.upper for f in found))
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """The smallest of the parts' logs; the same both ways round."""
+        found = [part.log_delta_pair(epsilon) for part in self.parts]
+        both = Interval(
+            min(max(ends[0].lower, ends[1].lower) for ends in found),
+            min(max(ends[0].upper, ends[1].upper) for ends in found),
+        )
+        return both, both
+
     def epsilon(self, delta: float) -> Interval:
         """The smallest of the parts' epsilons, which is the inverse of their minimum."""
         found = [part.epsilon(delta) for part in self.parts]
@@ -109,11 +288,25 @@ class SmallestProfile(PrivacyProfile):
 
 
 def require_one_pure_round(setting: Setting, key: str) -> None:
-    """Refuse what no theorem here covers yet: several rounds, or local delta0 > 0."""
-    if setting.rounds != 1:
-        raise OutOfRegime(f"{key} covers one round; got rounds = {setting.rounds}; composition is not in this version")
+    """Refuse local delta0 > 0, and whatever is not one plain round."""
+    require_plain(setting, key)
     if not setting.budgets.is_pure:
         raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {setting.budgets.deltas.max():g}")
+
+
+def require_plain(setting: Setting, key: str) -> None:
+    """Refuse several rounds, and colluding, missing, grouped or repeated reports."""
+    if setting.is_plain:
+        return
+    told = {
+        "rounds": setting.rounds != 1,
+        "linked": setting.linked,
+        "colluding": setting.colluding != 0,
+        "missing": setting.missing != 0.0,
+        "group_size": setting.group_size != 1,
+        "reports_per_user": setting.reports_per_user != 1,
+    }
+    raise OutOfRegime(f"{key} covers one plain round; got {', '.join(name for name, set_ in told.items() if set_)}")
 
 
 def shows_levels(setting: Setting) -> bool:
@@ -126,5 +319,5 @@ def shows_levels(setting: Setting) -> bool:
 def level_alone(setting: Setting, epsilon0: float) -> Setting:
     """The sub-population of one level, which is all that hides a user whose level is visible."""
     level = setting.budgets.index_of(epsilon0)
-    alone = Budgets([epsilon0], [int(setting.budgets.counts[level])])
-    return Setting(alone, setting.randomizer, "reports", setting.neighboring, setting.rounds)
+    alone = Budgets([epsilon0], [int(setting.budgets.counts[level])], [float(setting.budgets.deltas[level])])
+    return replace(setting, budgets=alone, seen="reports")

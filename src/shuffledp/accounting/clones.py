@@ -19,6 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from shuffledp.accounting.deep import log_expectation
 from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
@@ -30,6 +31,7 @@ from shuffledp.numerics.poisson_binomial import SuccessRange
 
 _SLACK = 2.0 * binomial.RELATIVE_ERROR + 1e-13
 _TINY = 1e-300
+_DEEP = math.log(1e-270)
 _DEPTHS = (11.0, 40.0)
 
 
@@ -120,6 +122,18 @@ class ClonePairProfile(PrivacyProfile):
             if blocks.left.size < 2 or blocks.through.upper[0] <= 1e-7 * value.lower:
                 break
         return Interval(value.lower * scale * (1 - 16 * EPS), value.upper * scale * (1 + 16 * EPS))
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Logarithms of delta, also where it is far below the smallest double."""
+        found, _ = super().log_delta_pair(epsilon)
+        loose = found.upper - found.lower > 1e-2  # little resolved of the far tail of the clones
+        if (found.lower < _DEEP or loose) and epsilon < self.epsilon0:
+            scale, excess = victim_line(epsilon, self.epsilon0)
+            if math.isfinite(excess):
+                deep, shift = log_expectation(self.clones, excess), math.log(scale)
+                upper = min(found.upper, deep.upper + shift + 1e-12)
+                found = Interval(min(max(found.lower, deep.lower + shift - 1e-12), upper), upper)
+        return found, found
 
     def _resolved(self, depth: float) -> BlockedCount:
         if depth not in self._blocks:

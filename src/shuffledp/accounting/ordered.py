@@ -17,15 +17,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round
+from shuffledp.accounting.blanket import largest_loss, worst_first
+from shuffledp.accounting.blanket_profile import LargestProfile
+from shuffledp.accounting.bound import AmplificationBound, SmallestProfile, require_one_pure_round, without_smallest
 from shuffledp.accounting.clones import clone_probability, victim_line
 from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting.loss_law import loss_law
 from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
+from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 250
@@ -70,7 +74,55 @@ class OrderedProfile(PrivacyProfile):
         """Gaussian limit, mu^2 = (2/n^2) sum_t (e^{eps_t} - 1)^2/(1 + e^{eps_t})."""
         low = np.exp(-self.budgets.epsilons)
         spread = np.expm1(self.budgets.epsilons) * -np.expm1(-self.budgets.epsilons) / (1.0 + low)
-        return gaussian_epsilon(delta, math.sqrt(2.0 * float(spread @ self.budgets.counts)) / self.budgets.n)
+        with np.errstate(over="ignore"):
+            total = 2.0 * float(spread @ self.budgets.counts)
+        return gaussian_epsilon(delta, math.sqrt(total) / self.budgets.n) if math.isfinite(total) else None
+
+
+@dataclass(frozen=True, eq=False)
+class KnownStepsProfile(PrivacyProfile):
+    """(II) for a stated discrete randomizer: Z_t = L_t/gamma_t with probability gamma_t, else 0.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The steps' budgets.
+    pairs : tuple of PairBlanket
+        One pair of inputs, as the randomizer of each level sees it; gamma > 0.
+    """
+
+    budgets: Budgets
+    pairs: tuple[PairBlanket, ...]
+
+    @property
+    def vanishes_at(self) -> float:
+        """The largest loss at any step."""
+        return max(largest_loss(pair) for pair in self.pairs)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""
+        laws = [loss_law(pair, epsilon) for pair in self.pairs]
+        sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
+        if not all(law.finite for law in sums):
+            return Interval(0.0, 1.0)
+        counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
+        cells = max(law.one.values.shape[1] for law in sums)  # a budget may leave some cell without mass
+        total = IndependentSum(
+            counts,
+            np.concatenate([_padded(law.one.values, cells) for law in sums]),
+            np.concatenate([_padded(law.one.probabilities, cells) for law in sums]),
+            np.concatenate([law.one.means for law in sums]),
+        )
+        found = positive_part(total, _SMOOTHING)
+        charge = float(np.array([law.charge for law in laws]) @ counts)
+        return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""
+        with np.errstate(over="ignore"):
+            spread = np.array([float(p.masses @ (p.ratios0 - p.ratios1) ** 2) / p.gamma for p in self.pairs])
+            total = float(spread @ self.budgets.counts)
+        return gaussian_epsilon(delta, math.sqrt(total) / self.budgets.n) if math.isfinite(total) else None
 
 
 class OrderedBound(AmplificationBound):
@@ -83,18 +135,34 @@ class OrderedBound(AmplificationBound):
     kind = Kind.CERTIFIED_UPPER
     reference = "clone theorem for ordered, adaptive outputs (own proof), one budget per step"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The same profile for every user; see `AmplificationBound.profile`."""
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Steps belong to nobody: those with the smallest budgets are missed most, the victim's or not."""
+        return without_smallest(budgets, budgets.levels - 1, exposed)
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """The same profile for every user; see `AmplificationBound.one_round`."""
         require_one_pure_round(setting, self.key)
         if setting.seen != "users":
             raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")
-        setting.budgets.index_of(epsilon0)
-        return OrderedProfile(_at_most(setting.budgets, MOST_LEVELS))
+        steps = _at_most(setting.budgets, MOST_LEVELS)
+        family = setting.discrete
+        if family is None or family.two_point:
+            return OrderedProfile(steps)
+        by_level = [worst_first(family.pair_blankets(float(budget))) for budget in steps.epsilons]
+        if min(pairs[0].gamma for pairs in by_level) <= 0.0 or len({len(pairs) for pairs in by_level}) > 1:
+            return OrderedProfile(steps)
+        parts = tuple(KnownStepsProfile(steps, pairs) for pairs in zip(*by_level, strict=True))
+        return SmallestProfile((OrderedProfile(steps), parts[0] if len(parts) == 1 else LargestProfile(parts)))
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """One number for all."""
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+
+
+def _padded(rows: FloatArray, cells: int) -> FloatArray:
+    """One row, filled up with zeros: values at 0 of probability 0."""
+    return np.pad(rows, ((0, 0), (0, cells - rows.shape[1])))
 
 
 def _at_most(budgets: Budgets, most: int) -> Budgets:

@@ -12,11 +12,12 @@ whose positive part over a is one evaluation of psi_{m-1} of (C) per m. Exact fo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.bound import (
     MANY_LEVELS,
@@ -35,6 +36,7 @@ from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessCount
 from shuffledp.numerics.sums import IndependentSum, positive_part
+from shuffledp.randomizers.base import PairCounts
 from shuffledp.setting import Setting
 
 _SUM_UP_TO = 4096
@@ -53,8 +55,8 @@ class PairCountProfile(PrivacyProfile):
     epsilon0 : float
         The victim's budget, nats.
     right, wrong, neither : float
-        A0, B0 and u: chances that the victim reports her own symbol, the other one, or a third one; each
-        to a few ulps, A0 = e^epsilon0 B0.
+        A0, B0 and u: chances that the victim reports her own outcome, the other one, or neither; each to a few
+        ulps, A0 = e^epsilon0 B0.
     others : SuccessCount
         How many others report one of the two symbols.
     """
@@ -127,15 +129,15 @@ class PairCountProfile(PrivacyProfile):
 
     def _by_users(self, epsilon: float) -> Interval:
         n = self.others.n + 1.0
-        # the others hold third symbols: each names either of the two with chance B0
-        third = 1.0 - 2.0 * self.wrong
-        wide = self.right / self.wrong
+        # the others hold a third record: each reports either of the two outcomes with the same chance
+        each = 0.5 * float(self.others.probabilities[0])
+        rest = 1.0 - 2.0 * each
         values = [
-            wide * -math.expm1(epsilon - self.epsilon0),
-            -math.expm1(epsilon + self.epsilon0),
-            -math.expm1(epsilon) * self.neither / third,
+            self.right / each * -math.expm1(epsilon - self.epsilon0),
+            self.wrong / each * -math.expm1(epsilon + self.epsilon0),
+            -math.expm1(epsilon) * self.neither / rest,
         ]
-        masses = np.array([[self.wrong, self.wrong, third]])
+        masses = np.array([[each, each, rest]])
         total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]))
         found = positive_part(total, _SMOOTHING)
         return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
@@ -155,25 +157,28 @@ def pair_count_profile(setting: Setting, epsilon0: float) -> PairCountProfile:
     return PairCountProfile(epsilon0, *_masses(setting, epsilon0), _others(setting, others), {})
 
 
+def _counts(setting: Setting, epsilon0: ArrayLike) -> PairCounts:
+    """Chances of the separating outcomes; "any" is attacked through three symbols."""
+    if setting.discrete is not None:
+        found = setting.discrete.pair_counts(epsilon0)
+        if found is None:
+            raise OutOfRegime(f"krr-exact needs a third record for the others; {setting.randomizer_name} has none")
+        return found
+    low = np.exp(-np.asarray(epsilon0, dtype=np.float64))
+    wrong = low / (1.0 + 2.0 * low)
+    return PairCounts(1.0 / (1.0 + 2.0 * low), wrong, wrong, wrong)
+
+
 def _others(setting: Setting, counts: FloatArray) -> SuccessCount:
-    """How many users on third symbols name one of the two: the blanket's mass on them, each time it is used."""
-    epsilon0 = setting.budgets.epsilons
-    if isinstance(setting.randomizer, str):
-        either = 2.0 * np.exp(-epsilon0) / (1.0 + 2.0 * np.exp(-epsilon0))
-    else:
-        cells = setting.randomizer.pair_blanket(1.0).masses
-        either = setting.randomizer.blanket_mass(epsilon0) * float(cells[0] + cells[1])
-    return SuccessCount.of(np.minimum(either, 1.0), counts)
+    """How many users on a third record report one of the two outcomes."""
+    third = _counts(setting, setting.budgets.epsilons).third
+    return SuccessCount.of(np.minimum(2.0 * third, 1.0), counts)
 
 
 def _masses(setting: Setting, epsilon0: float) -> tuple[float, float, float]:
-    """Chances of naming the own symbol, one particular other symbol, and any third symbol."""
-    if isinstance(setting.randomizer, str):
-        low = math.exp(-epsilon0)
-        return 1.0 / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low), low / (1.0 + 2.0 * low)
-    pair = setting.randomizer.pair_blanket(epsilon0)
-    own, other, third = pair.masses * pair.ratios0
-    return float(own), float(other), float(third)
+    """Chances of the own outcome, of the other one, and of neither."""
+    found = _counts(setting, epsilon0)
+    return float(found.right), float(found.wrong), float(found.neither)
 
 
 class KaryWitness(AmplificationBound):
@@ -186,32 +191,32 @@ class KaryWitness(AmplificationBound):
     kind = Kind.CERTIFIED_LOWER
     reference = "counts of two symbols of shuffled k-ary randomized response, the others on third symbols"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.profile`."""
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
         self._check(setting)
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         return pair_count_profile(setting, epsilon0)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels, all users count as others (a report more only hides more), for a few victims.
-
-        The rest take the next smaller victim's lower end: mixing a report with omega only hides more.
-        """
-        budgets = setting.budgets
-        if budgets.levels > MANY_LEVELS and shows_levels(setting):
-            raise OutOfRegime(f"krr-exact is not evaluated level by level for more than {MANY_LEVELS} levels")
-        if budgets.levels <= MANY_LEVELS:
-            return super().level_epsilons(setting, delta, levels)
-        self._check(setting)
-        others = _others(setting, budgets.counts.astype(np.float64))
-        shared: _Windows = {}
-
-        def profile(epsilon0: float) -> PrivacyProfile:
-            return PairCountProfile(epsilon0, *_masses(setting, epsilon0), others, shared)
-
-        found = epsilons_by_anchors(budgets.epsilons[levels], delta, profile, anchors=9)
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """All users count as others (a report more only hides more), for a few victims; lower ends only."""
+        victim = self.any_victim(setting)
+        found = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=9)
         return Enclosure(found.lower, found.lower)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The others' counts are shared; a smaller budget of a mixture family only hides more."""
+        if setting.discrete is not None and not setting.discrete.mixture:
+            raise OutOfRegime(
+                f"krr-exact over more than {MANY_LEVELS} levels needs one blanket for all of them; "
+                f"{setting.randomizer_name} has not"
+            )
+        if shows_levels(setting):
+            raise OutOfRegime(f"krr-exact is not evaluated level by level for more than {MANY_LEVELS} levels")
+        self._check(setting)
+        others = _others(setting, setting.budgets.counts.astype(np.float64))
+        shared: _Windows = {}
+        return lambda epsilon0: PairCountProfile(epsilon0, *_masses(setting, epsilon0), others, shared)
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
@@ -219,5 +224,6 @@ class KaryWitness(AmplificationBound):
             raise OutOfRegime("krr-exact with several budgets is stated for unordered reports; got seen = users")
         if setting.seen == "sum":
             raise OutOfRegime("krr-exact needs the counts of symbols; the sum of reports does not show them")
-        if not isinstance(setting.randomizer, str) and setting.randomizer.pair_blanket(1.0).two_point:
-            raise OutOfRegime(f"krr-exact needs third symbols for the others; got {setting.randomizer.name}")
+        if setting.law is not None and setting.discrete is None:
+            raise OutOfRegime(f"krr-exact attacks discrete reports; got {setting.randomizer_name}")
+        _counts(setting, setting.budgets.epsilons[:1])

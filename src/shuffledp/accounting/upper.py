@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,17 @@ from shuffledp.accounting.bound import (
     MANY_LEVELS,
     AmplificationBound,
     SmallestProfile,
+    composed,
     epsilons_by_anchors,
     level_alone,
     require_one_pure_round,
+    require_plain,
 )
 from shuffledp.accounting.clones import ClonePairProfile, clone_count, one_budget_profile
 from shuffledp.accounting.curve import CloneCurve
+from shuffledp.accounting.noise_sum import GaussianSumProfile
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
+from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import EPS
@@ -37,20 +42,24 @@ class ClonesBound(AmplificationBound):
     kind = Kind.CERTIFIED_UPPER
     reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the clone pair of one victim; see `AmplificationBound.profile`."""
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the clone pair of one victim; see `AmplificationBound.one_round`."""
         self._check(setting)
         level = setting.budgets.index_of(epsilon0)
         if setting.budgets.levels == 1:
             return one_budget_profile(epsilon0, setting.budgets.n, coarse=False)
         return ClonePairProfile(epsilon0, clone_count(setting.budgets, level))
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """With many levels, all victims are read off one curve (see `CloneCurve`)."""
-        if setting.budgets.levels <= MANY_LEVELS:
-            return super().level_epsilons(setting, delta, levels)
         self._check(setting)
         return CloneCurve.of(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The likeliest clone is left out of the count, whoever the victim is."""
+        self._check(setting)
+        shared = ClonePairProfile(1.0, clone_count(setting.budgets, 0), per_deviation=10.0)
+        return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
@@ -60,14 +69,14 @@ class ClonesBound(AmplificationBound):
             raise OutOfRegime("clones lets users of different levels hide each other; with levels visible use 'levels'")
         if setting.seen == "users":
             raise OutOfRegime("clones with several budgets is not a bound for ordered outputs")
-        if isinstance(setting.randomizer, str):
+        if setting.law is None:
             raise OutOfRegime(
                 "clones with several budgets needs a stated two-outcome randomizer; got 'any', whose reports may "
                 "give their sender's level away"
             )
-        if not setting.randomizer.pair_blanket(1.0).two_point:
+        if setting.discrete is None or not setting.discrete.two_point:
             raise OutOfRegime(
-                f"clones with several budgets needs a two-outcome randomizer; got {setting.randomizer.name}"
+                f"clones with several budgets needs a two-outcome randomizer; got {setting.randomizer_name}"
             )
 
 
@@ -81,30 +90,45 @@ class LevelsBound(AmplificationBound):
     kind = Kind.CERTIFIED_UPPER
     reference = "clone theorem within the victim's own level, n = n_g"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """The exposed users may all be of the victim's own level."""
+        counts = budgets.counts.copy()
+        counts[level] = max(int(counts[level]) - exposed, 1)
+        return Budgets(budgets.epsilons, counts, budgets.deltas)
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The better of the clone pair and the common blanket inside the level."""
-        require_one_pure_round(setting, self.key)
+        require_plain(setting, self.key)
         budgets = setting.budgets
         if setting.seen == "users" and budgets.levels > 1:
             raise OutOfRegime("levels needs budgets attached to users; with seen = users they belong to steps")
-        n = int(budgets.counts[budgets.index_of(epsilon0)])
+        level = budgets.index_of(epsilon0)
+        n, delta0 = int(budgets.counts[level]), float(budgets.deltas[level])
         if n == 1:
-            return LocalProfile(epsilon0, 0.0)  # nobody to hide among
+            return LocalProfile(epsilon0, delta0)  # nobody to hide among
+        if delta0 > 0.0:
+            if setting.law is None:
+                raise OutOfRegime(f"levels needs a stated randomizer, or delta0 = 0; got any with delta0 = {delta0:g}")
+            return BlanketBound().one_round(level_alone(setting, epsilon0), epsilon0)
         clones = one_budget_profile(epsilon0, n, coarse=budgets.levels > MANY_LEVELS)
-        if isinstance(setting.randomizer, str) or setting.randomizer.pair_blanket(1.0).two_point:
+        if setting.law is None or (setting.discrete is not None and setting.discrete.two_point):
             return clones
-        return SmallestProfile((clones, BlanketBound().profile(level_alone(setting, epsilon0), epsilon0)))
+        try:
+            return SmallestProfile((clones, BlanketBound().one_round(level_alone(setting, epsilon0), epsilon0)))
+        except OutOfRegime:  # hardly any noise
+            return clones
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Level by level; left out where another bound is certainly smaller and levels are many."""
-        family, budgets = setting.randomizer, setting.budgets
         withheld = setting.seen in ("reports", "sum")
-        if budgets.levels > MANY_LEVELS and withheld and not isinstance(family, str):
+        common = setting.discrete is not None and setting.discrete.mixture
+        if setting.budgets.levels > MANY_LEVELS and withheld and common:
             raise OutOfRegime(
                 f"levels is never below 'blanket', which counts the users of every level; "
                 f"not evaluated for more than {MANY_LEVELS} levels"
             )
-        return super().level_epsilons(setting, delta, levels)
+        found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
+        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
 
 
 @dataclass(frozen=True)
@@ -121,6 +145,11 @@ class LocalProfile(PrivacyProfile):
     def vanishes_at(self) -> float:
         """The local budget, if it is pure."""
         return self.epsilon0 if self.delta0 == 0.0 else math.inf
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """What a delta0-event reveals, whatever epsilon is."""
+        return Interval(self.delta0, self.delta0)
 
     def delta_at(self, epsilon: float) -> Interval:
         """As in the class docstring, rounded outward."""
@@ -154,15 +183,43 @@ class LocalBound(AmplificationBound):
     kind = Kind.CERTIFIED_UPPER
     reference = "post-processing of the victim's own (epsilon0, delta0)-LDP report"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The local profile itself, whoever else takes part."""
-        if setting.rounds != 1:
-            raise OutOfRegime(f"local covers one round; got rounds = {setting.rounds}")
-        level = setting.budgets.index_of(epsilon0)
-        return LocalProfile(epsilon0, float(setting.budgets.deltas[level]))
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Nobody's company is counted on."""
+        return budgets
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Level by level; of more than a thousand, those between are rounded up to the next one computed."""
-        if levels.size <= 1000 or not setting.budgets.is_pure or setting.rounds != 1:
-            return super().level_epsilons(setting, delta, levels)
-        return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, lambda e: LocalProfile(e, 0.0), 1000)
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """The local profile itself, whoever else takes part; of Gaussian noise also its own."""
+        level = setting.budgets.index_of(epsilon0)
+        delta0 = float(setting.budgets.deltas[level])
+        if setting.seen == "users":  # budgets belong to steps: the victim may get any
+            return LocalProfile(float(setting.budgets.epsilons[-1]), float(setting.budgets.deltas.max()))
+        budget, law = LocalProfile(epsilon0, delta0), setting.adds_noise
+        if law is None or law.noise != "gaussian":
+            return budget
+        scale = float(law.scale(np.array([epsilon0]), np.array([delta0]))[0])
+        return SmallestProfile((budget, GaussianSumProfile(1.0 / scale))) if math.isfinite(scale) else budget
+
+    def links_matter(self, setting: Setting) -> bool:
+        """Plain composition does not ask who hides whom."""
+        del setting
+        return False
+
+    def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
+        """Changed reports and rounds are seen together: plain composition of so many reports."""
+        return composed(one, setting.changed_reports * setting.rounds)
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Pure levels from a thousand of them; those between are rounded up to the next one computed."""
+        if setting.budgets.is_pure:
+            anchors = min(levels.size, 1000)
+            victim, capped = self.any_victim(setting), setting.seen != "users"
+            return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors, capped=capped)
+        found = [self.one_round(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
+        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The largest delta0 for everybody."""
+        delta0 = float(setting.budgets.deltas.max())
+        if setting.seen == "users":
+            return lambda _: LocalProfile(float(setting.budgets.epsilons[-1]), delta0)
+        return lambda epsilon0: LocalProfile(epsilon0, delta0)

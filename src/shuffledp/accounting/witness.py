@@ -61,8 +61,8 @@ class BinomialTest:
     n: float
     p: float
 
-    def psi(self, excess: float) -> Interval:
-        """Enclose max_k P(N <= k) - s P(N <= k-1), s = 1 + excess, over both directions.
+    def psi(self, excess: float) -> tuple[Interval, Interval]:
+        """Enclose max_k P(N <= k) - s P(N <= k-1), s = 1 + excess, for ones and for zeros counted.
 
         pmf(k) >= s pmf(k-1) holds up to k = (n+1) p/(p + s (1-p)); with zeros counted, p becomes 1-p.
         """
@@ -78,9 +78,10 @@ class BinomialTest:
         # p off by 4 EPS moves log-probabilities by 4 EPS (|k - np| + deviation)/(1-p) at most; doubled
         reach = np.abs(counted - self.n * p) + math.sqrt(self.n * p) + 2.0
         slack = 2.0 * binomial.RELATIVE_ERROR + 8.0 * EPS * reach / q
-        lower = top * (1.0 - slack) - excess * below * (1.0 + slack)
-        upper = top * (1.0 + slack) - excess * below * (1.0 - slack) + 1e-300
-        return Interval(max(float(lower.max()) - 1e-300, 0.0), max(float(upper.max()), 0.0))
+        lower = np.maximum(top * (1.0 - slack) - excess * below * (1.0 + slack) - 1e-300, 0.0)
+        upper = np.maximum(top * (1.0 + slack) - excess * below * (1.0 - slack) + 1e-300, 0.0)
+        first, second = (Interval(float(low), float(high)) for low, high in zip(lower, upper, strict=True))
+        return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +91,14 @@ class TabledTest:
     Parameters
     ----------
     through, before : Enclosure, shape (thresholds,)
-        Bounds on P(N <= k) and P(N <= k-1), for ones and for zeros.
+        Bounds on P(N <= k) and P(N <= k-1), first for ones, then for zeros.
+    ones : int
+        How many of the thresholds are for ones.
     """
 
     through: Enclosure
     before: Enclosure
+    ones: int
 
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
@@ -103,6 +107,7 @@ class TabledTest:
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
             Enclosure(*(np.concatenate(ends) for ends in zip(*before, strict=True))),
+            through[0].lower.size,
         )
 
     @staticmethod
@@ -122,12 +127,16 @@ class TabledTest:
             both.lower[k.size :], both.upper[k.size :]
         )
 
-    def psi(self, excess: float) -> Interval:
-        """Enclose the best tabled test."""
+    def psi(self, excess: float) -> tuple[Interval, Interval]:
+        """Enclose the best tabled test for ones, and for zeros."""
         s = 1.0 + min(excess, 1e300)
         lower = self.through.lower - s * self.before.upper
         upper = self.through.upper - s * self.before.lower
-        return Interval(max(float(lower.max()), 0.0), max(float(upper.max()), 0.0))
+        first, second = (
+            Interval(float(lower[side].max(initial=0.0)), float(upper[side].max(initial=0.0)))
+            for side in (slice(self.ones), slice(self.ones, None))
+        )
+        return first, second
 
 
 def _widened(bounds: Enclosure, slack: float) -> Enclosure:
@@ -157,11 +166,26 @@ class CountProfile(PrivacyProfile):
         """The victim's own budget."""
         return self.epsilon0
 
+    @property
+    def directed(self) -> bool:
+        """One real pair: ones are evidence for one neighbour, zeros for the other."""
+        return True
+
     def delta_at(self, epsilon: float) -> Interval:
-        """(N)."""
+        """(N), the larger direction."""
+        first, second = self.delta_pair(epsilon)
+        return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """(N) with ones and with zeros counted: the neighbour holding x0 against the other, and back."""
+        if epsilon >= self.epsilon0:
+            return Interval(0.0, 0.0), Interval(0.0, 0.0)
         scale, excess = victim_line(epsilon, self.epsilon0)
-        psi = self.test.psi(excess)
-        return Interval(psi.lower * scale * (1 - 16 * EPS), psi.upper * scale * (1 + 16 * EPS))
+        first, second = (
+            Interval(psi.lower * scale * (1 - 16 * EPS), psi.upper * scale * (1 + 16 * EPS))
+            for psi in self.test.psi(excess)
+        )
+        return first, second
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit: the count moves by tanh(eps_v/2) of one user."""
@@ -218,18 +242,16 @@ class RandomizedResponseWitness(AmplificationBound):
     kind = Kind.CERTIFIED_LOWER
     reference = "exact count of shuffled binary randomized response, the others on x0"
 
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.profile`."""
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
         self._check(setting)
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         return rr_count_profile(setting.budgets, epsilon0)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """With many levels, one count of all users serves every victim: an extra report only hides more."""
         budgets = setting.budgets
-        if budgets.levels <= MANY_LEVELS:
-            return super().level_epsilons(setting, delta, levels)
         self._check(setting)
         if shows_levels(setting):
             found = _bisect_binomial(budgets.epsilons[levels], budgets.counts[levels].astype(np.float64) - 1.0, delta)
@@ -239,12 +261,23 @@ class RandomizedResponseWitness(AmplificationBound):
         found = _bisect_many(test, budgets.epsilons[levels], delta)
         return Enclosure(found, found)
 
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The same count of all users for every victim."""
+        self._check(setting)
+        if shows_levels(setting):
+            raise OutOfRegime(f"rr-exact over rounds or groups stops at {MANY_LEVELS} visible levels")
+        budgets = setting.budgets
+        s = lie_probability(budgets.epsilons)
+        count = SuccessCount.of(s, budgets.counts.astype(np.float64))
+        test = TabledTest.of(count)
+        return lambda epsilon0: CountProfile(epsilon0, test, count.deviation)
+
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
         if setting.seen == "users" and setting.budgets.levels > 1:
             raise OutOfRegime("rr-exact with several budgets is stated for unordered reports; got seen = users")
-        if not isinstance(setting.randomizer, str) and not setting.randomizer.pair_blanket(1.0).two_point:
-            raise OutOfRegime(f"rr-exact attacks two-outcome randomizers; got {setting.randomizer.name}")
+        if setting.law is not None and not (setting.discrete is not None and setting.discrete.two_point):
+            raise OutOfRegime(f"rr-exact attacks two-outcome randomizers; got {setting.randomizer_name}")
 
 
 def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatArray:

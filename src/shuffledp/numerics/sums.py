@@ -70,14 +70,17 @@ class IndependentSum:
     def _log_mgf_block(self, z: ComplexArray) -> tuple[ComplexArray, FloatArray]:
         arg = z[:, None, None] * self.values[None]
         size = np.abs(arg)
-        terms = self.probabilities * expm1_minus(arg)
+        grown = np.exp(arg)
+        terms = self.probabilities * expm1_minus(arg, grown)
         second = terms.sum(axis=2)
         shift = z[:, None] * self.means
         w = second + shift
         # away from 1 the mgf is summed as it stands, so that a tiny value keeps its digits
-        parts = self.probabilities * np.exp(arg)
+        parts = self.probabilities * grown
         rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
         mgf = rest + parts.sum(axis=2)
+        doubt_mgf = (np.abs(parts) * (8.0 + 2.0 * size)).sum(axis=2) + 4.0
+        mgf = np.where(mgf == 0.0, EPS * doubt_mgf, mgf)  # a zero has no logarithm; its error has
         near = np.abs(w) < 0.3
         log_rest = np.where(near, log1p_minus_small(np.where(near, w, 0.0)), np.log(np.where(near, 1.0, mgf)) - w)
         total = (log_rest + second) @ self.counts.astype(np.complex128)
@@ -85,7 +88,6 @@ class IndependentSum:
         doubt_second = np.where(
             size < 0.25, np.abs(terms) * 42.0, (np.abs(parts) + self.probabilities * (1.0 + size)) * (8.0 + 2.0 * size)
         ).sum(axis=2)
-        doubt_mgf = (np.abs(parts) * (8.0 + 2.0 * size)).sum(axis=2) + 4.0
         doubt_log = np.where(near, 2.0 * (doubt_second + 4.0 * np.abs(shift)) * np.abs(w), doubt_mgf / np.abs(mgf))
         error = EPS * (34.0 * np.abs(log_rest) + 4.0 * np.abs(w) + doubt_log + doubt_second)
         return total, 2.0 * (error @ self.counts)
@@ -96,7 +98,7 @@ class IndependentSum:
             return np.full(theta.size, np.inf)
         weights = self.probabilities * np.exp(np.minimum(theta[:, None, None] * self.values, 700.0))
         rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
-        norm = weights.sum(axis=2) + rest
+        norm = np.maximum(weights.sum(axis=2) + rest, 1e-300)  # all weights may underflow
         first = (weights * self.values).sum(axis=2) / norm
         second = (weights * self.values**2).sum(axis=2) / norm
         return np.maximum(second - first**2, 0.0) @ self.counts
@@ -201,33 +203,43 @@ class _Line:
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of E (S_1 + ... + S_m)_+ for each m."""
-        found = [self._value(float(m)) for m in copies]
-        return np.array([f[0] for f in found]), np.array([f[1] for f in found])
+        step = max(1, 400_000 // self.z.size)
+        found = [self._values(copies[start : start + step]) for start in range(0, copies.size, step)]
+        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
-    def _value(self, m: float) -> tuple[float, float]:
-        mean, z, s = m * self.mean, self.z, self.s
-        log_terms = m * self.centered + z * mean + 0.5 * (s * z) ** 2
-        error = m * self.error + 8.0 * EPS * (np.abs(z * mean) + np.abs(log_terms) + 1.0)
-        scale = float(log_terms[0].real)
-        if not scale < 700.0:
+    def _values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
+        s = self.s
+        # |M| only falls along the line: where even the fewest copies bring it below e^-FALL, it is charged as that
+        fall = float(copies.min()) * self.centered.real + 0.5 * s * s * (self.z**2).real
+        keep = fall - fall[0] > -_FALL
+        m, z, centered = copies[:, None], self.z[keep], self.centered[keep]
+        whole = np.full(self.z.size, 2.0 / self.period)
+        whole[0] /= 2.0
+        weight, left = whole[keep], math.exp(-_FALL + 1.0)
+        mean = m * self.mean
+        log_terms = m * centered + z * mean + 0.5 * (s * z) ** 2
+        error = m * self.error[keep] + 8.0 * EPS * (np.abs(z * mean) + np.abs(log_terms) + 1.0)
+        scale = log_terms[:, :1].real
+        if not (scale < 700.0).all():
             raise NotConverged("the moment generating function overflows; the sum could not be certified")
-        weight = np.full(z.size, 2.0 / self.period)
-        weight[0] /= 2.0
         terms = np.exp(log_terms - scale)
         doubt = weight * np.abs(terms) * np.expm1(np.minimum(error, 50.0))
         kernel = 1.0 / z**2
         # beyond the last point |exp(s^2 z^2/2)| is e^-FALL of its value at the first
-        cut = abs(z[-1])
+        cut = abs(self.z[-1])
         missing = math.exp(-_FALL) * (1.0 / (math.pi * cut) + 2.0 / (self.period * cut**2))
-        value = float(np.sum(weight * np.real(terms * kernel)))
-        slack = float(np.sum(doubt * np.abs(kernel))) + missing + abs(value) * 1e-13
-        density = float(np.sum(weight * np.real(terms) + doubt)) + 2.0 * math.exp(-_FALL) / s
-        size = math.exp(scale) if scale > -740.0 else 0.0
+        missing += left * float(whole[~keep] @ np.abs(self.z[~keep]) ** -2.0)
+        value = np.real(terms * kernel) @ weight
+        slack = doubt @ np.abs(kernel) + missing + np.abs(value) * 1e-13
+        density = np.real(terms) @ weight + doubt.sum(axis=1) + 2.0 * math.exp(-_FALL) / s
+        density += left * float(whole[~keep].sum())
+        size = np.where(scale[:, 0] > -740.0, np.exp(scale[:, 0]), 0.0)
         upper = (value + slack) * size * (1 + 1e-13) + 1e-300
-        alias = _alias(self.theta, self.period, self.grid, m * self.grid_log + 0.5 * (s * self.grid) ** 2)
-        lower = (value - slack - s * s * max(density, 0.0)) * size * (1 - 1e-13) - alias
-        lower = max(lower, mean * (1 - 8 * EPS), 0.0)  # Jensen: E(S)_+ >= (E S)_+
-        return min(lower, upper), max(upper, 0.0)
+        logs = m * self.grid_log + 0.5 * (s * self.grid) ** 2
+        alias = _alias(self.theta, self.period, self.grid, logs)
+        lower = (value - slack - s * s * np.maximum(density, 0.0)) * size * (1 - 1e-13) - alias
+        lower = np.maximum(np.maximum(lower, mean[:, 0] * (1 - 8 * EPS)), 0.0)  # Jensen: E(S)_+ >= (E S)_+
+        return np.minimum(lower, upper), np.maximum(upper, 0.0)
 
 
 def bromwich_line(theta: float, period: float, points: int) -> ComplexArray:
@@ -247,12 +259,15 @@ def _real_grid(total: IndependentSum, sigma: float, mean: float) -> tuple[FloatA
     return grid[finite], logs[finite]
 
 
-def _alias(theta: float, period: float, grid: FloatArray, log_m: FloatArray) -> float:
-    """Bound on the aliases E(S + k period)_+ exp(-theta k period), k != 0, by (y)_+ <= exp(t y)/(e t), any t > 0."""
-    total = 0.0
+def _alias(theta: float, period: float, grid: FloatArray, log_m: FloatArray) -> FloatArray:
+    """Bound on the aliases E(S + k period)_+ exp(-theta k period), k != 0, by (y)_+ <= exp(t y)/(e t), any t > 0.
+
+    Shape of ``log_m`` without its last axis, which runs over the grid.
+    """
+    total = np.zeros(log_m.shape[:-1])
     for side in (grid < theta * (1 - 1e-9), grid > theta * (1 + 1e-9)):
         gap = np.abs(grid[side] - theta) * period
         with np.errstate(over="ignore", divide="ignore"):
-            logs = log_m[side] - 1.0 - np.log(grid[side]) - gap - np.log(-np.expm1(-gap))
-        total += math.exp(min(float(np.min(logs, initial=700.0)), 700.0))
+            logs = log_m[..., side] - 1.0 - np.log(grid[side]) - gap - np.log(-np.expm1(-gap))
+        total += np.exp(np.minimum(np.min(logs, axis=-1, initial=700.0), 700.0))
     return total
