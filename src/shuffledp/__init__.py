@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from shuffledp.accounting import (
         Calibration,
         bounds,
+        calibrate_batch,
         calibrate_epsilon0,
         calibrate_n,
+        calibrate_rounds,
+        calibrate_scale,
         certify,
         privacy_profile,
     )
@@ -20,7 +23,17 @@ if TYPE_CHECKING:
     from shuffledp.numerics.interval import Interval
     from shuffledp.numerics.randomness import secure_random, simulation_random
     from shuffledp.protocol import Release, estimate_frequency, estimate_mean
-    from shuffledp.randomizers import OneBit, RandomizedResponse
+    from shuffledp.randomizers import (
+        Channel,
+        Gaussian,
+        HadamardResponse,
+        Laplace,
+        LocalHashing,
+        OneBit,
+        RandomizedResponse,
+        SubsetSelection,
+        UnaryEncoding,
+    )
     from shuffledp.setting import Setting
 
 __version__ = "0.1.0"
@@ -28,13 +41,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Budgets",
     "Calibration",
+    "Channel",
     "Evidence",
+    "Gaussian",
     "Guarantee",
+    "HadamardResponse",
     "InconsistentBounds",
     "Interval",
     "InvalidInput",
     "Kind",
+    "Laplace",
     "LevelGuarantee",
+    "LocalHashing",
     "NotConverged",
     "OneBit",
     "OutOfRegime",
@@ -42,10 +60,15 @@ __all__ = [
     "Release",
     "Setting",
     "ShuffleDPError",
+    "SubsetSelection",
+    "UnaryEncoding",
     "__version__",
     "bounds",
+    "calibrate_batch",
     "calibrate_epsilon0",
     "calibrate_n",
+    "calibrate_rounds",
+    "calibrate_scale",
     "certify",
     "estimate_frequency",
     "estimate_mean",
@@ -59,8 +82,11 @@ _HOME = {
     "accounting": (
         "Calibration",
         "bounds",
+        "calibrate_batch",
         "calibrate_epsilon0",
         "calibrate_n",
+        "calibrate_rounds",
+        "calibrate_scale",
         "certify",
         "privacy_profile",
     ),
@@ -70,7 +96,17 @@ _HOME = {
     "numerics.interval": ("Interval",),
     "numerics.randomness": ("secure_random", "simulation_random"),
     "protocol": ("Release", "estimate_frequency", "estimate_mean"),
-    "randomizers": ("OneBit", "RandomizedResponse"),
+    "randomizers": (
+        "Channel",
+        "Gaussian",
+        "HadamardResponse",
+        "Laplace",
+        "LocalHashing",
+        "OneBit",
+        "RandomizedResponse",
+        "SubsetSelection",
+        "UnaryEncoding",
+    ),
     "setting": ("Setting",),
 }
 

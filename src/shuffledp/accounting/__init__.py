@@ -1,6 +1,23 @@
 """Budgets to guarantees: every theorem, and the one function that weighs them."""
 
-from shuffledp.accounting.calibrate import Calibration, calibrate_epsilon0, calibrate_n
+from shuffledp.accounting.calibrate import (
+    Calibration,
+    calibrate_batch,
+    calibrate_epsilon0,
+    calibrate_n,
+    calibrate_rounds,
+    calibrate_scale,
+)
 from shuffledp.accounting.certify import bounds, certify, privacy_profile
 
-__all__ = ["Calibration", "bounds", "calibrate_epsilon0", "calibrate_n", "certify", "privacy_profile"]
+__all__ = [
+    "Calibration",
+    "bounds",
+    "calibrate_batch",
+    "calibrate_epsilon0",
+    "calibrate_n",
+    "calibrate_rounds",
+    "calibrate_scale",
+    "certify",
+    "privacy_profile",
+]

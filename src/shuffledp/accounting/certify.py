@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.approximate import ApproximateBound
 from shuffledp.accounting.blanket import BlanketBound
 from shuffledp.accounting.bound import AmplificationBound, SmallestProfile
+from shuffledp.accounting.exact import ReportsWitness
+from shuffledp.accounting.noise_sum import SumBound, SumWitness
 from shuffledp.accounting.ordered import OrderedBound
 from shuffledp.accounting.pair_count import KaryWitness
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.published import GspaBound
+from shuffledp.accounting.published_all import PUBLISHED
 from shuffledp.accounting.upper import ClonesBound, LevelsBound, LocalBound
+from shuffledp.accounting.window import WindowWitness
 from shuffledp.accounting.witness import RandomizedResponseWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime
+from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.setting import Setting
@@ -30,16 +35,35 @@ bounds: Mapping[str, AmplificationBound] = {
         BlanketBound(),
         OrderedBound(),
         LevelsBound(),
+        SumBound(),
+        ApproximateBound(),
         LocalBound(),
         RandomizedResponseWitness(),
         KaryWitness(),
-        GspaBound(),
+        ReportsWitness(),
+        WindowWitness(),
+        SumWitness(),
+        *PUBLISHED,
     )
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
+ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
+"""The two papers' formulas, shown beside every certified number; other published bounds on request."""
 
-def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guarantee:
+
+def consulted(*, published: bool) -> list[AmplificationBound]:
+    """Return the bounds that `certify` asks, in order.
+
+    Parameters
+    ----------
+    published : bool
+        Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
+    """
+    return [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
+
+
+def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False) -> Guarantee:
     """Certify the central privacy of a shuffled collection.
 
     Parameters
@@ -50,6 +74,8 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guaran
         Central delta, in (0, 1); far below 1/n is customary.
     max_levels : int
         At most so many levels are listed, spread evenly over the users, the worst always among them.
+    published : bool
+        Whether to show every published bound besides, as evidence; none of them enters the certified interval.
 
     Returns
     -------
@@ -75,14 +101,16 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000) -> Guaran
     listed = _listed_levels(setting, target, max_levels)
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
     evidence: list[Evidence] = []
-    for bound in bounds.values():
+    for bound in consulted(published=published):
         try:
             found = bound.level_epsilons(setting, target, listed)
-        except OutOfRegime as refusal:
+        except (OutOfRegime, NotConverged) as refusal:
             evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=str(refusal)))
             continue
         worst = Interval(float(found.lower.max()), float(found.upper.max()))
         evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
+        if not bound.enters_bracket:
+            continue
         if bound.kind is Kind.CERTIFIED_UPPER:
             upper = np.minimum(upper, found.upper)
         elif bound.kind is Kind.CERTIFIED_LOWER:
@@ -132,15 +160,13 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
     for bound in bounds.values():
-        if bound.kind is Kind.ASYMPTOTIC:
+        if not bound.enters_bracket:
             continue
         try:
             part = bound.profile(setting, epsilon0)
         except OutOfRegime:
             continue
         (uppers if bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(part)
-    if not uppers:
-        raise OutOfRegime(f"no certified bound covers rounds = {setting.rounds}; ask for one round")
     return BracketProfile(SmallestProfile(tuple(uppers)), tuple(witnesses))
 
 
@@ -171,6 +197,26 @@ class BracketProfile(PrivacyProfile):
     def epsilon(self, delta: float) -> Interval:
         """Largest witness and upper bound, each inverted by itself."""
         return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """The upper bound's; no witness is certain of any."""
+        return Interval(0.0, self.upper.mass_at_infinity.upper)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """As `delta`, in logs, with one witness: only one real pair has divergences, trade-offs and rounds."""
+        high = max(end.upper for end in self.upper.log_delta_pair(epsilon))
+        low = -math.inf
+        if self.strongest is not None:
+            # the smaller direction both ways round is the curve of a symmetric pair that the witness dominates
+            low = min(end.lower for end in self.strongest.log_delta_pair(epsilon))
+        both = Interval(min(low, high), high)
+        return both, both
+
+    @cached_property
+    def strongest(self) -> PrivacyProfile | None:
+        """The witness with the largest epsilon at delta = 1e-6; None without witnesses."""
+        return max(self.witnesses, key=lambda witness: witness.epsilon(1e-6).lower, default=None)
 
     @staticmethod
     def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.accounting.table import ProfileTable, check_alpha, check_order, renyi_divergences, tradeoff
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
+
+_FAR = 700.0
+"""Nats: delta there stands for the limit; e^epsilon is still a double."""
 
 
 def check_delta(delta: float) -> float:
@@ -43,14 +52,32 @@ def _next_guess(seen: dict[float, Interval], near: float, target: float) -> floa
     return near - math.log(target / value.lower) / fall if fall > 0.0 else near * (1 - 1e-6)
 
 
+def _log_interval(value: Interval) -> Interval:
+    """Logarithms of both ends, rounded outward; -inf for 0."""
+    lower = math.log(value.lower) if value.lower > 0.0 else -math.inf
+    upper = math.log(value.upper) if value.upper > 0.0 else -math.inf
+    return Interval(
+        lower - 4.0 * EPS * abs(lower) if lower > -math.inf else lower,
+        upper + 4.0 * EPS * abs(upper) if upper > -math.inf else upper,
+    )
+
+
 class PrivacyProfile(ABC):
     """The privacy profile of one pair of neighbours, or of the worst pair: delta(epsilon), non-increasing.
 
-    Subclasses state `delta_at`; inversion is derived from it once, on the safe sides.
+    Subclasses state `delta_at`; everything else is derived from it once, on the safe sides. `delta` is the larger of
+    the two directions H(P, Q) and H(Q, P). As a function of x = e^epsilon, with 1 - x + x delta(1/x) below x = 1,
+    the larger one of a family of pairs closed under exchange is convex, and it is the curve of one symmetric pair;
+    Renyi divergences, trade-off functions and composition are that pair's (docs/theorems/renyi.md).
     """
 
     tolerance: ClassVar[float] = 1e-6
     """Relative distance of the two verified points between which epsilon(delta) is found."""
+
+    @property
+    def coarseness(self) -> float:
+        """Factor on what knots of `table` may cost in accuracy: more than 1 for profiles that are slow to evaluate."""
+        return 1.0
 
     @property
     @abstractmethod
@@ -60,6 +87,55 @@ class PrivacyProfile(ABC):
     @abstractmethod
     def delta_at(self, epsilon: float) -> Interval:
         """Enclose delta(epsilon) for 0 <= epsilon < vanishes_at."""
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """Enclose the limit of delta for large epsilon: what no finite epsilon covers."""
+        return Interval(0.0, 0.0 if math.isfinite(self.vanishes_at) else self.delta(_FAR).upper)
+
+    @property
+    def rounds(self) -> tuple[tuple[PrivacyProfile, int], ...]:
+        """The single rounds this profile consists of, and how often each occurs."""
+        return ((self, 1),)
+
+    @property
+    def directed(self) -> bool:
+        """Whether this is one real pair whose two directions `delta_pair` tells apart.
+
+        An upper bound over many pairs must leave this False: neighbours may lie one way round in one round and the
+        other way round in the next.
+        """
+        return False
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Enclose H(P, Q) and H(Q, P) at e^epsilon; twice `delta`, unless `directed`.
+
+        As functions of e^epsilon both are convex, and what lies between two enclosures is inferred from that; a witness
+        whose upper ends do not enclose the real pair's curve states `test_masses`.
+        """
+        both = self.delta(epsilon)
+        return both, both
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
+        """For a witness: enclose, per direction, the chance of its test S under the second law.
+
+        Where lower ends are values P(S) - e^epsilon Q(S) of tests that were merely chosen well, upper ends say nothing
+        about the real pair's curve between two epsilons; but every test is a line below that curve, and Q(S) its
+        slope. None, the default, states that the enclosures of `delta_pair` are those of one convex curve.
+        """
+        del epsilon
+        return None
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Enclose the logarithms of `delta_pair`; a profile may know them where deltas leave double range."""
+        first, second = self.delta_pair(epsilon)
+        found = _log_interval(first)
+        return found, found if second is first else _log_interval(second)
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """Values at knots that accumulate as divergences, trade-offs and compositions are asked for."""
+        return ProfileTable(self)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Where epsilon(delta) is expected; it only saves time."""
@@ -80,6 +156,8 @@ class PrivacyProfile(ABC):
             If epsilon is negative or NaN.
         """
         value = check_epsilon(epsilon)
+        if math.isinf(value):
+            return self.mass_at_infinity
         if value >= self.vanishes_at:
             return Interval(0.0, 0.0)
         found = self.delta_at(value)
@@ -114,6 +192,8 @@ class PrivacyProfile(ABC):
         if at(0.0).upper <= target:
             return Interval(0.0, 0.0)
         top = self._top(target)
+        if math.isinf(top):
+            return Interval(math.inf if self.mass_at_infinity.lower > target else 0.0, math.inf)
         guess = self.guess_epsilon(target)
         above, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
@@ -126,6 +206,67 @@ class PrivacyProfile(ABC):
         near = _next_guess(seen, above, target)
         lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, near, self.tolerance)
         return Interval(min(lower, upper), upper)
+
+    def total_variation(self) -> Interval:
+        """Enclose the total variation distance, which is delta(0)."""
+        return self.delta(0.0)
+
+    def tradeoff(self, alpha: float) -> Interval:
+        """Enclose the trade-off function: the smallest type II error of any test at type I error alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            In [0, 1].
+
+        Returns
+        -------
+        Interval
+            Within it lies sup_{x >= 0} 1 - f(x) - x alpha, f the symmetric curve of the class docstring. The lower
+            end is certified for every test of either neighbour against the other.
+
+        Raises
+        ------
+        InvalidInput
+            If alpha is not in [0, 1].
+        """
+        return tradeoff(self.table, check_alpha(alpha))
+
+    def renyi(self, order: float) -> Interval:
+        """Enclose the Renyi divergence of one order (nats), the larger of its two directions.
+
+        Parameters
+        ----------
+        order : float
+            Real, above 1, finite.
+
+        Returns
+        -------
+        Interval
+            The upper end is infinite if some mass is not covered by any finite epsilon; it never exceeds
+            `vanishes_at`.
+
+        Raises
+        ------
+        InvalidInput
+            If the order is not above 1 and finite.
+        """
+        found = self.renyi_curve([check_order(order)])
+        return Interval(float(found.lower[0]), float(found.upper[0]))
+
+    def renyi_curve(self, orders: ArrayLike) -> Enclosure:
+        """Enclose the Renyi divergences of many orders, shape of ``orders``; see `renyi`."""
+        given = np.asarray(orders, dtype=np.float64)
+        t = np.array([check_order(order) for order in given.ravel().tolist()]) - 1.0
+        found = self.renyi_directions(t)
+        lower = np.maximum(found[0].lower, found[1].lower)
+        upper = np.minimum(np.maximum(found[0].upper, found[1].upper), self.vanishes_at)
+        return Enclosure(np.minimum(lower, upper).reshape(given.shape), upper.reshape(given.shape))
+
+    def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
+        """Enclose D_{t+1}(P || Q) and D_{t+1}(Q || P) for an array of orders less one."""
+        forward = renyi_divergences(self.table, t, "forward")
+        return forward, renyi_divergences(self.table, t, "reverse") if self.directed else forward
 
     def _top(self, target: float) -> float:
         """An epsilon at which delta is certainly at most the target; inf if none up to 1e6 is found.
