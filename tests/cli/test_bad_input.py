@@ -76,49 +76,32 @@ def table(run, tmp_path):
         (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "-1e-6"), "delta must .*; got -1e-06"),
         (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "nan"), "delta must .*; got nan"),
         (("amplify", "--epsilon0", "1", "--n", "10", "--delta", "tiny"), "'--delta': 'tiny' is not a number"),
-        (
-            (*ONE, "--randomizer", "oue:5"),
-            "--randomizer oue:5 is not in this version; choose any, rr, krr:K or one-bit",
-        ),
-        ((*ONE, "--randomizer", "matrix.csv"), "--randomizer matrix.csv is not in this version"),
-        (
-            (*ONE, "--randomizer", "magic"),
-            "--randomizer 'magic' is unknown; choose any, rr, krr:K or one-bit",
-        ),
+        ((*ONE, "--randomizer", "magic"), "--randomizer 'magic' is unknown; choose any, rr, krr:K, sue:K,"),
+        ((*ONE, "--randomizer", ""), "--randomizer '' is unknown; choose any, rr"),
+        ((*ONE, "--randomizer", "any:3"), "--randomizer 'any:3' is unknown; choose any, rr"),
         (
             (*ONE, "--randomizer", "krr"),
             "--randomizer krr needs its number of categories, at least 2; got 'krr'; write krr:10",
         ),
-        (
-            (*ONE, "--randomizer", "krr:1"),
-            "--randomizer krr needs its number of categories, at least 2; got 'krr:1'",
-        ),
+        ((*ONE, "--randomizer", "krr:1"), "needs its number of categories, at least 2; got 'krr:1'"),
+        ((*ONE, "--randomizer", "oue:many"), "oue needs its number of categories, at least 2; got 'oue:many'"),
+        ((*ONE, "--randomizer", "hadamard:-4"), "needs its number of categories, at least 2; got 'hadamard:-4'"),
+        ((*ONE, "--randomizer", "laplace:3"), "laplace has no number of categories; got 'laplace:3'; write laplace"),
+        ((*ONE, "--randomizer", "gone.csv"), "--randomizer gone.csv does not exist; name a .csv file with one row"),
         ((*ONE, "--rounds", "0"), "rounds must be a whole number >= 1; got 0"),
+        ((*ONE, "--rounds", "1.5"), "'--rounds': '1.5' is not a whole number; write it like 10000"),
+        ((*ONE, "--colluding", "1000"), "colluding must be a whole number from 0 to 999; got 1000"),
+        ((*ONE, "--colluding", "-1"), "colluding must be a whole number from 0 to 999; got -1"),
+        ((*ONE, "--missing", "1"), r"missing must be a fraction of the users, in \[0, 1\); got 1"),
+        ((*ONE, "--missing", "nan"), r"missing must be a fraction of the users, in \[0, 1\); got nan"),
+        ((*ONE, "--group-size", "0"), "group_size must be a whole number from 1 to 1000; got 0"),
+        ((*ONE, "--reports-per-user", "0"), "reports_per_user must be a whole number >= 1; got 0"),
         ((*ONE, "--bounds", "some"), "--bounds must be certified or all; got 'some'"),
         # how the command is written
         ((*ONE, "--sean", "reports"), r"No such option: --sean .*--seen.*; see shuffledp amplify --help"),
         ((*ONE, "more"), r"Got unexpected extra argument.*\(more\); see shuffledp amplify --help"),
         (("amplifi",), "No such command 'amplifi'.*'amplify'.*; see shuffledp --help"),
         (("--nope",), "No such option: --nope.*; see shuffledp --help"),
-        # calibrate
-        (
-            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6"),
-            "calibrate needs --n N .* or --epsilon0 E",
-        ),
-        (
-            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6", "--n", "9", "--epsilon0", "1"),
-            "calibrate needs --n N",
-        ),
-        (
-            ("calibrate", "--target-epsilon", "1", "--delta", "1e-6", "--level", "1:9"),
-            "calibrate looks for one budget",
-        ),
-        (("calibrate", "--target-epsilon", "-1", "--delta", "1e-6", "--n", "100"), "epsilon must .*; got -1"),
-        (
-            ("calibrate", "--target-epsilon", "nan", "--delta", "1e-6", "--n", "100"),
-            "epsilon must .*; got nan",
-        ),
-        (("calibrate", "--target-epsilon", "1", "--delta", "2", "--n", "100"), "delta must .*; got 2"),
     ],
 )
 def test_plans(run, arguments, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 import shutil
@@ -65,14 +66,14 @@ def test_the_page_is_whole_and_loads_nothing(page):
         assert (attributes.get("href") or "data:,").startswith("data:")
     assert "@import" not in page
     assert "url(" not in page
-    assert tags.count("svg") == 4
+    assert tags.count("svg") == 6
 
 
 def test_the_page_says_what_must_be_said(page, mean_release):
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert "An attacker who sees everything the analyzer sees" in text
     assert f"ε ≤ {up(mean_release.guarantee.epsilon.upper)}" in text
-    assert "asymptotic, not a guarantee" in text
+    assert "asymptotic (not a guarantee)" in text
     assert "NOT PRIVATE" in text
     assert "The shuffler is trusted" in text
     assert "whoever ran it held the records" in text
@@ -107,6 +108,36 @@ def test_pages_about_plans(budgets, words):
     assert "No noise was drawn" in page
 
 
+@pytest.mark.parametrize(
+    ("situation", "words"),
+    [
+        ({}, ["Each person sends one report per question", "Protected is one person's record"]),
+        (
+            {"rounds": 12},
+            [
+                "The number of rounds, 12, and everybody's budget in each are fixed beforehand",
+                "every round draws fresh noise and a fresh shuffle",
+                "The budget ε₀ is that of one round",
+                "Each person sends one report in a round",
+                "towards it only the own budget ε₀ of every single report protects",
+            ],
+        ),
+        ({"rounds": 2, "linked": True}, ["every round draws fresh noise, while one shuffle may serve all of them"]),
+        ({"reports_per_user": 3}, ["Each person sends 3 reports in a round", "ε₀ of every single report protects"]),
+        ({"group_size": 4}, ["Protected are the records of any 4 people together"]),
+        ({"colluding": 7}, ["At most 7 other people show the analyzer which reports are theirs"]),
+        ({"missing": 0.25}, ["At most 25% of the people stay away or send junk; who they are does not depend"]),
+    ],
+)
+def test_assumptions_follow_the_situation(monkeypatch, situation, words):
+    monkeypatch.setattr("shuffledp.report.page._profile", lambda guarantee: None)  # the curve has its own tests
+    setting = sdp.Setting(sdp.Budgets((1.0,), (50,)), "any", seen="reports", neighboring="replace-one", **situation)
+    known = sdp.certify(dataclasses.replace(setting, rounds=1), delta=1e-6)
+    page = rendered(Answer("How private?", dataclasses.replace(known, setting=setting)))
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+    assert all(word in text for word in words)
+
+
 def browse(tmp_path: Path, document: str, *options: str) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "page.html"
     file.write_text(document, encoding="utf-8")
@@ -130,7 +161,7 @@ def test_the_page_in_a_real_browser(page, tmp_path, width):
     found = re.search(r'data-widths="(\d+)/(\d+)"', done.stdout)
     assert found is not None, done.stderr
     assert int(found[1]) <= int(found[2]) <= width
-    assert 'data-drawn="4"' in done.stdout
+    assert 'data-drawn="6"' in done.stdout
     assert "CONSOLE" not in done.stderr
 
 

@@ -11,10 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shuffledp as sdp
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import down, near, odds_factor, probability, promise, up, with_error
+from shuffledp.report.wording import (
+    covers,
+    down,
+    near,
+    odds_factor,
+    probability,
+    promise,
+    situation,
+    up,
+    with_error,
+)
 
 positive = st.floats(min_value=1e-300, max_value=1e300, allow_nan=False)
 
@@ -54,14 +65,75 @@ def test_down_and_near():
     assert down(9.99999) == "9.999"
 
 
+def setting(**situation) -> sdp.Setting:
+    return sdp.Setting(sdp.Budgets([2.0], [1000]), "any", seen="reports", neighboring="replace-one", **situation)
+
+
+LEVEL = LevelGuarantee(2.0, 0.0, 1000, Interval(1.8, 1.88))
+
+
 def test_the_promise_says_what_the_theorem_says():
     # "odds move by at most e^epsilon except with probability delta" is not what (epsilon, delta) means
-    level = LevelGuarantee(2.0, 0.0, 1, Interval(1.8, 1.88))
-    said = promise(level, 0.1)
-    assert "at most e^1.88" in said
-    assert "times as likely" in said
-    assert "plus at most 0.1" in said
+    said = promise(LEVEL, 0.1, setting())
+    assert "about one user at most e^1.88" in said
+    assert "times as likely as if that user's record were another" in said
+    assert said.endswith("plus at most 0.1.")
     assert "except with probability" not in said
+    assert "This holds" not in said
+
+
+def test_the_promise_to_groups_is_about_groups():
+    said = promise(LEVEL, 0.1, setting(group_size=3))
+    assert "about a group of 3 people at most e^1.88" in said
+    assert "as if the records of that group were others" in said
+    assert "one user" not in said
+
+
+@pytest.mark.parametrize(
+    ("situation_", "words", "short"),
+    [
+        ({}, [], "1,000 users, randomizer any, 1 round"),
+        (
+            {"rounds": 12},
+            ["over all 12 rounds together"],
+            "1,000 users, randomizer any, 12 rounds",
+        ),
+        ({"linked": True}, [], "1,000 users, randomizer any, 1 round"),
+        (
+            {"rounds": 12, "linked": True},
+            ["over all 12 rounds together", "even if a user's reports can be linked across the rounds"],
+            "1,000 users, randomizer any, 12 rounds, linked",
+        ),
+        (
+            {"colluding": 1},
+            ["even if 1 other user colludes with the attacker"],
+            "1,000 users, randomizer any, 1 round, 1 colluding",
+        ),
+        (
+            {"colluding": 20, "missing": 0.07},
+            [
+                "even if 20 other users collude with the attacker",
+                "even if 7% of the users stay away or send junk",
+            ],
+            "1,000 users, randomizer any, 1 round, 20 colluding, 7% missing",
+        ),
+        (
+            {"reports_per_user": 4, "group_size": 2},
+            ["for all 4 reports that a user sends in a round"],
+            "1,000 users, randomizer any, 1 round, 4 reports per user, groups of 2",
+        ),
+    ],
+)
+def test_what_a_promise_covers(situation_, words, short):
+    asked = setting(**situation_)
+    assert covers(asked) == words
+    assert situation(asked) == short
+    assert all(word in promise(LEVEL, 0.1, asked) for word in words)
+
+
+def test_nothing_is_promised_without_a_finite_epsilon():
+    nothing = LevelGuarantee(2.0, 0.1, 1000, Interval(1.0, math.inf))
+    assert promise(nothing, 0.01, setting(rounds=3)) == "Nothing can be promised to this level at delta = 0.01."
 
 
 def test_odds_factor_is_an_upper_end():

@@ -39,8 +39,15 @@ def amplify(
     seen: o.Seen = None,
     randomizer: o.Randomizer = "any",
     rounds: o.Rounds = 1,
+    linked: o.Linked = False,
+    colluding: o.Colluding = 0,
+    missing: o.Missing = 0.0,
+    group_size: o.GroupSize = 1,
+    reports_per_user: o.ReportsPerUser = 1,
     bounds: o.Bounds = "certified",
     levels_out: o.LevelsOut = None,
+    curve: o.Curve = None,
+    renyi: o.Renyi = None,
     json: o.Json = False,
     report: o.Report = None,
 ) -> None:
@@ -51,18 +58,20 @@ def amplify(
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
     from shuffledp.cli.plan import Outputs, run_amplify
-    from shuffledp.cli.population import Population, check_bounds, make_setting
+    from shuffledp.cli.population import Population, Question, parse_bounds
 
-    check_bounds(bounds)
+    published = parse_bounds(bounds)
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    setting = make_setting(population, randomizer=randomizer, seen=seen, rounds=rounds)
-    run_amplify(setting, delta, Outputs(json, report, levels_out))
+    question = Question(randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user)
+    setting = question.about(population.budgets())
+    run_amplify(setting, delta, Outputs(json, report, levels_out, curve, renyi), published=published)
 
 
 @app.command()
 def calibrate(
     target_epsilon: o.TargetEpsilon,
     delta: o.Delta,
+    find: o.Find = None,
     epsilon0: o.Epsilon0 = None,
     n: o.N = None,
     level: o.Levels = None,
@@ -72,28 +81,27 @@ def calibrate(
     seen: o.Seen = None,
     randomizer: o.Randomizer = "any",
     rounds: o.Rounds = 1,
+    linked: o.Linked = False,
+    colluding: o.Colluding = 0,
+    missing: o.Missing = 0.0,
+    group_size: o.GroupSize = 1,
+    reports_per_user: o.ReportsPerUser = 1,
     json: o.Json = False,
     report: o.Report = None,
 ) -> None:
-    """Find the largest local budget for N users, or the fewest users for a local budget.
+    """Find the largest local budget, the fewest users, the most rounds, or the largest factor on all budgets.
 
     Example:
 
     shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
     """
-    from shuffledp.cli.plan import Outputs, refuse_levels, run_calibrate
+    from shuffledp.cli.calibrate import run_calibrate
+    from shuffledp.cli.plan import Outputs
+    from shuffledp.cli.population import Population, Question
 
-    refuse_levels(level, budgets, column, delta_column)
-    run_calibrate(
-        target_epsilon,
-        delta,
-        epsilon0,
-        n,
-        randomizer=randomizer,
-        seen=seen,
-        rounds=rounds,
-        outputs=Outputs(json, report),
-    )
+    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
+    question = Question(randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user)
+    run_calibrate(target_epsilon, delta, find, population, question, Outputs(json, report))
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 POPULATION = "Population (one of the three ways)"
+SITUATION = "Situation (the guarantee covers it)"
 RESULT = "Output"
 
 
@@ -36,7 +37,7 @@ Epsilon0 = Annotated[
         "--epsilon0",
         parser=number,
         metavar="E",
-        help="Local budget of every user.",
+        help="Local budget of every user, for each single report.",
         rich_help_panel=POPULATION,
     ),
 ]
@@ -93,12 +94,68 @@ Randomizer = Annotated[
     str,
     typer.Option(
         "--randomizer",
-        metavar="NAME",
-        help="What randomizes a record: any, rr, krr:K (K categories) or one-bit.",
+        metavar="NAME|FILE.csv",
+        help="What randomizes a record: any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K (K categories), "
+        "one-bit, laplace, gaussian, or a channel matrix (one row per record, one column per report).",
     ),
 ]
 Rounds = Annotated[
-    int, typer.Option("--rounds", parser=whole_number, metavar="T", help="Collections from the same users.")
+    int,
+    typer.Option(
+        "--rounds",
+        parser=whole_number,
+        metavar="T",
+        help="Collections from the same users, each with fresh noise and a fresh shuffle.",
+        rich_help_panel=SITUATION,
+    ),
+]
+Linked = Annotated[
+    bool,
+    typer.Option(
+        "--linked",
+        help="One shuffle serves all rounds, so that a user's reports can be linked across them.",
+        rich_help_panel=SITUATION,
+    ),
+]
+Colluding = Annotated[
+    int,
+    typer.Option(
+        "--colluding",
+        parser=whole_number,
+        metavar="K",
+        help="Users who may show the analyzer which reports are theirs.",
+        rich_help_panel=SITUATION,
+    ),
+]
+Missing = Annotated[
+    float,
+    typer.Option(
+        "--missing",
+        parser=number,
+        metavar="FRACTION",
+        help="Largest fraction of the users who may stay away or send junk, from 0 to below 1.",
+        rich_help_panel=SITUATION,
+    ),
+]
+GroupSize = Annotated[
+    int,
+    typer.Option(
+        "--group-size",
+        parser=whole_number,
+        metavar="K",
+        help="Protect groups of so many users, not only single ones.",
+        rich_help_panel=SITUATION,
+    ),
+]
+ReportsPerUser = Annotated[
+    int,
+    typer.Option(
+        "--reports-per-user",
+        parser=whole_number,
+        metavar="M",
+        help="Reports each user sends in a round, each with the whole budget.",
+        rich_help_panel=SITUATION,
+    ),
 ]
 Delta = Annotated[
     float,
@@ -113,12 +170,20 @@ TargetEpsilon = Annotated[
     float,
     typer.Option("--target-epsilon", parser=number, metavar="E", help="The central epsilon that must hold."),
 ]
+Find = Annotated[
+    str | None,
+    typer.Option(
+        "--find",
+        metavar="WHAT",
+        help="epsilon0, n, rounds, or scale (a factor on every epsilon0); needed only if the rest does not tell.",
+    ),
+]
 Bounds = Annotated[
     str,
     typer.Option(
         "--bounds",
         metavar="WHICH",
-        help="certified: proofs, witnesses and the papers' formulas; all: every published bound there is.",
+        help="certified: proofs, witnesses, the formulas of the GSPA and RDP papers; all: every published bound too.",
     ),
 ]
 Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV or Parquet file, one row per user.")]
@@ -159,6 +224,24 @@ LevelsOut = Annotated[
         "--levels-out",
         metavar="FILE.csv",
         help="Write every level's guarantee (the tables list at most 1,000).",
+        rich_help_panel=RESULT,
+    ),
+]
+Curve = Annotated[
+    Path | None,
+    typer.Option(
+        "--curve",
+        metavar="FILE.csv",
+        help="Write the worst level's certified privacy profile: epsilon, delta_upper, delta_lower.",
+        rich_help_panel=RESULT,
+    ),
+]
+Renyi = Annotated[
+    Path | None,
+    typer.Option(
+        "--renyi",
+        metavar="FILE.csv",
+        help="Write the worst level's Renyi curve: order, lower, upper.",
         rich_help_panel=RESULT,
     ),
 ]

@@ -1,120 +1,106 @@
-"""`amplify` and `calibrate`: guarantees for a plan, no record involved."""
+"""`amplify`: the guarantee of a plan, no record involved."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from shuffledp.accounting import calibrate_epsilon0, calibrate_n, certify
+from shuffledp.accounting import certify
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
-from shuffledp.cli.population import Population, make_setting
-from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
+from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json
-from shuffledp.report.wording import count, down, near, probability, some_levels, up
+from shuffledp.report.wording import some_levels
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 1000
 """Levels listed in JSON and on the page (contract)."""
+CURVE_POINTS = 101
+"""Evenly spread points of a written privacy profile."""
+CURVE_DEPTH = 1e-6
+"""The written profile falls a million times further than the delta asked for."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where results go: JSON instead of tables, a page, a file with all levels."""
+    """Where results go: JSON instead of tables, a page, and files with all levels or whole curves."""
 
     json: bool = False
     report: Path | None = None
     levels_out: Path | None = None
+    curve: Path | None = None
+    renyi: Path | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files asked for, by option."""
+        asked = {
+            "--report": self.report,
+            "--levels-out": self.levels_out,
+            "--curve": self.curve,
+            "--renyi": self.renyi,
+        }
+        return {option: path for option, path in asked.items() if path is not None}
 
 
-def run_amplify(setting: Setting, delta: float, outputs: Outputs) -> None:
+def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: bool) -> None:
     """Certify a setting and show the guarantee."""
     with contextlib.ExitStack() as stack:
-        page = stack.enter_context(reserved(outputs.report, "--report"))
-        every = stack.enter_context(reserved(outputs.levels_out, "--levels-out"))
+        reservations = {o: stack.enter_context(reserved(path, o)) for o, path in outputs.files.items()}
+        files = {option: file for option, file in reservations.items() if file is not None}
+        every = outputs.levels_out is not None
         with working("Certifying"):
-            wanted = MOST_LEVELS if every is None else max(MOST_LEVELS, setting.budgets.levels)
-            guarantee = certify(setting, delta, max_levels=wanted)
-        if every is not None:
-            every.write("epsilon0,delta0,count,epsilon_lower,epsilon_upper\n")
-            every.writelines(
-                f"{level.epsilon0!r},{level.delta0!r},{level.count},{level.epsilon.lower!r},{level.epsilon.upper!r}\n"
-                for level in guarantee.levels
-            )
-            guarantee = dataclasses.replace(guarantee, levels=tuple(some_levels(guarantee, MOST_LEVELS)))
-        if page is not None:
-            page.write(plan_page("How private is the shuffled output?", guarantee))
+            wanted = max(MOST_LEVELS, setting.budgets.levels) if every else MOST_LEVELS
+            whole = certify(setting, delta, max_levels=wanted, published=published)
+            guarantee = dataclasses.replace(whole, levels=tuple(some_levels(whole, MOST_LEVELS))) if every else whole
+            for option, file in files.items():
+                file.writelines(_contents(option, guarantee, whole))
     if outputs.json:
         print(dumps(guarantee_to_json(guarantee)))
         return
     from shuffledp.report.terminal import print_guarantee
 
     print_guarantee(console(), guarantee)
-    for written in (outputs.report, outputs.levels_out):
-        if written is not None:
-            console().print(f"Written: {written.resolve()}", soft_wrap=True, highlight=False)
+    tell_written(outputs)
 
 
-def refuse_levels(*others: object) -> None:
-    """Calibrate searches over one number, so only one budget for everybody makes sense."""
-    if any(other for other in others):
-        raise InvalidInput(
-            "calibrate looks for one budget, or one number of users, so --level and --budgets do not fit; "
-            "give --n N or --epsilon0 E, and check several levels with amplify"
-        )
+def _contents(option: str, guarantee: Guarantee, whole: Guarantee) -> Iterable[str]:
+    """Write what one of the file options asks for."""
+    if option == "--report":
+        return [plan_page("How private is the shuffled output?", guarantee)]
+    if option == "--levels-out":
+        return _levels_csv(whole)
+    return _curve_csv(guarantee) if option == "--curve" else _renyi_csv(guarantee)
 
 
-def run_calibrate(
-    target: float,
-    delta: float,
-    epsilon0: float | None,
-    n: int | None,
-    *,
-    randomizer: str,
-    seen: str | None,
-    rounds: int,
-    outputs: Outputs,
-) -> None:
-    """Answer the inverse question and show what was certified there."""
-    if (epsilon0 is None) == (n is None):
-        raise InvalidInput(
-            "calibrate needs --n N (to find epsilon0) or --epsilon0 E (to find n), not both, not neither"
-        )
-    # Every option is checked by the setting it will end in; the number looked for is filled in below.
-    users = 1 if n is None else n
-    shape = make_setting(
-        Population(epsilon0=1.0 if epsilon0 is None else epsilon0, n=users),
-        randomizer=randomizer,
-        seen=seen,
-        rounds=rounds,
-    )
-    with reserved(outputs.report, "--report") as page:
-        with working("Searching"):
-            if epsilon0 is None:
-                found = calibrate_epsilon0(n=users, epsilon=target, delta=delta, randomizer=shape.randomizer)
-            else:
-                found = calibrate_n(epsilon0=epsilon0, epsilon=target, delta=delta, randomizer=shape.randomizer)
-        if page is not None:
-            budgets = Population(epsilon0=found.epsilon0, n=found.n).budgets()
-            guarantee = certify(dataclasses.replace(shape, budgets=budgets), delta)
-            page.write(plan_page(f"What keeps the central epsilon at {near(target)} or less?", guarantee))
-    if outputs.json:
-        answer = {"epsilon0": found.epsilon0} if n is not None else {"n": found.n}
-        print(dumps(answer | {"certified_epsilon": found.certified_epsilon}))
-        return
-    if n is not None:
-        words = f"[bold]epsilon0 = {down(found.epsilon0, 6)}[/] is the largest local budget for {count(n)} users"
-    else:
-        words = f"[bold]{count(found.n)} users[/] are the fewest at local budget {near(found.epsilon0)}"
-    console().print(
-        f"{words} with central epsilon at most {near(target)} at delta = {probability(delta)} "
-        f"(certified there: {up(found.certified_epsilon)})."
-    )
-    if outputs.report is not None:
-        console().print(f"Written: {outputs.report.resolve()}", soft_wrap=True, highlight=False)
+def _levels_csv(guarantee: Guarantee) -> Iterator[str]:
+    yield "epsilon0,delta0,count,epsilon_lower,epsilon_upper\n"
+    for level in guarantee.levels:
+        yield f"{level.epsilon0!r},{level.delta0!r},{level.count},{level.epsilon.lower!r},{level.epsilon.upper!r}\n"
+
+
+def _curve_csv(guarantee: Guarantee) -> Iterator[str]:
+    profile = worst_profile(guarantee)
+    yield "epsilon,delta_upper,delta_lower\n"
+    for epsilon in profile_epsilons(guarantee, profile, CURVE_POINTS, CURVE_DEPTH):
+        delta = profile.delta(epsilon)
+        yield f"{epsilon!r},{delta.upper!r},{delta.lower!r}\n"
+
+
+def _renyi_csv(guarantee: Guarantee) -> Iterator[str]:
+    yield "order,lower,upper\n"
+    for order, divergence in renyi_points(worst_profile(guarantee)):
+        yield f"{order!r},{divergence.lower!r},{divergence.upper!r}\n"
+
+
+def tell_written(outputs: Outputs) -> None:
+    """Name the files that were written."""
+    for path in outputs.files.values():
+        console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 def plan_page(question: str, guarantee: Guarantee) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 from shuffledp.budgets import Budgets
 from shuffledp.cli.output import working
+from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput
-from shuffledp.randomizers.base import LocalRandomizer
+from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
 
-AVAILABLE = "any, rr, krr:K or one-bit"
-LATER = ("sue", "oue", "olh", "hadamard", "subset", "laplace", "gaussian")
-"""Randomizers the contract names which this version does not have."""
 BOUNDS = ("certified", "all")
+GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, because Gaussian noise is never pure"
 
 
 @dataclass(frozen=True)
@@ -53,29 +52,85 @@ class Population:
                 "give the population in exactly one way: --epsilon0 E --n N, or --level E:COUNT (repeated), "
                 "or --budgets FILE --column NAME"
             )
-        if self.file is None and (self.column is not None or self.delta_column is not None):
-            raise InvalidInput("--column and --delta-column name columns of --budgets FILE; give the file too")
+        self.check_columns()
         if self.levels:
             return _from_levels(self.levels)
         if self.file is not None:
             return _from_file(self.file, self.column, self.delta_column)
         if self.epsilon0 is None or self.n is None:
             raise InvalidInput("--epsilon0 E and --n N belong together; give both")
-        if self.n < 1:
+        return Budgets(epsilons=[self.epsilon0], counts=[self.users()])
+
+    def users(self) -> int:
+        """Read --n, which must have been given."""
+        if self.n is None or self.n < 1:
             raise InvalidInput(f"--n must be at least 1; got {self.n}")
-        return Budgets(epsilons=[self.epsilon0], counts=[self.n])
+        return self.n
+
+    def check_columns(self) -> None:
+        """Refuse columns without a file."""
+        if self.file is None and (self.column is not None or self.delta_column is not None):
+            raise InvalidInput("--column and --delta-column name columns of --budgets FILE; give the file too")
 
 
-def make_setting(population: Population, *, randomizer: str, seen: str | None, rounds: int) -> Setting:
-    """Put the question together; every option checked."""
-    kind = parse_randomizer(randomizer)
-    if rounds > 1:
-        raise InvalidInput(
-            f"--rounds {rounds} is not in this version; use --rounds 1 and add up the epsilons and the "
-            "deltas of the rounds, which is always safe"
+class Situation(TypedDict):
+    """The parts of a `Setting` besides its population, read and ready to be handed over."""
+
+    randomizer: AnyLaw | Literal["any"]
+    seen: Seen
+    rounds: int
+    linked: bool
+    colluding: int
+    missing: float
+    group_size: int
+    reports_per_user: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about a population, as typed; `Setting` defines and checks each part.
+
+    Parameters
+    ----------
+    randomizer : str
+        The text after --randomizer.
+    seen : str or None
+        The text after --seen; None if it was left out.
+    rounds, colluding, group_size, reports_per_user : int
+        As in `Setting`.
+    missing : float
+        As in `Setting`.
+    linked : bool
+        As in `Setting`.
+    """
+
+    randomizer: str = "any"
+    seen: str | None = None
+    rounds: int = 1
+    linked: bool = False
+    colluding: int = 0
+    missing: float = 0.0
+    group_size: int = 1
+    reports_per_user: int = 1
+
+    def situation(self, levels: int) -> Situation:
+        """Read the question for a population of so many budget levels."""
+        return Situation(
+            randomizer=parse_randomizer(self.randomizer),
+            seen=parse_seen(self.seen, levels),
+            rounds=self.rounds,
+            linked=self.linked,
+            colluding=self.colluding,
+            missing=self.missing,
+            group_size=self.group_size,
+            reports_per_user=self.reports_per_user,
         )
-    budgets = population.budgets()
-    return Setting(budgets, kind, seen=parse_seen(seen, budgets.levels), neighboring="replace-one", rounds=rounds)
+
+    def about(self, budgets: Budgets) -> Setting:
+        """Put the question to a population; every option checked."""
+        if self.randomizer == "gaussian" and not budgets.deltas.all():
+            raise InvalidInput(f"{GAUSSIAN_NEEDS}; write --level E,DELTA0:COUNT, or name a --delta-column")
+        return Setting(budgets, neighboring="replace-one", **self.situation(budgets.levels))
 
 
 def parse_seen(seen: str | None, levels: int) -> Seen:
@@ -90,30 +145,11 @@ def parse_seen(seen: str | None, levels: int) -> Seen:
     return seen
 
 
-def parse_randomizer(text: str) -> LocalRandomizer | Literal["any"]:
-    """Read --randomizer."""
-    from shuffledp.randomizers import OneBit, RandomizedResponse
-
-    name, colon, size = text.partition(":")
-    if text == "any":
-        return "any"
-    if text == "rr":
-        return RandomizedResponse(k=2)
-    if text == "one-bit":
-        return OneBit(low=0.0, high=1.0)  # the range does not matter to the guarantee
-    if name == "krr" and colon and size.isdecimal() and int(size) >= 2:
-        return RandomizedResponse(k=int(size))
-    if name == "krr":
-        raise InvalidInput(f"--randomizer krr needs its number of categories, at least 2; got {text!r}; write krr:10")
-    if name in LATER or text.endswith(".csv"):
-        raise InvalidInput(f"--randomizer {text} is not in this version; choose {AVAILABLE}")
-    raise InvalidInput(f"--randomizer {text!r} is unknown; choose {AVAILABLE}")
-
-
-def check_bounds(which: str) -> None:
-    """Read --bounds. All published bounds of this version are among those always consulted."""
+def parse_bounds(which: str) -> bool:
+    """Read --bounds: whether every published bound is wanted too."""
     if which not in BOUNDS:
-        raise InvalidInput(f"--bounds must be certified or all; got {which!r}")
+        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {which!r}")
+    return which == "all"
 
 
 def _from_levels(texts: tuple[str, ...]) -> Budgets:

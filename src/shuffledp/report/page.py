@@ -10,20 +10,24 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shuffledp.accounting import bounds, privacy_profile
+from shuffledp.accounting import bounds
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Guarantee, Kind
+from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
+from shuffledp.report.curves import profile_epsilons, worst_profile
+from shuffledp.report.evidence import Section, evidence_sections
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
-from shuffledp.report.svg import ProfileCurve, bars_picture, mean_picture, profile_picture
+from shuffledp.report.svg import ProfileCurve, bars_picture, bounds_picture, mean_picture, profile_picture
 from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
     from shuffledp.protocol.release import Release
 
 MOST_LEVELS = 12
-POINTS = 25
+POINTS = 17
 """Points of a drawn privacy profile."""
+DEPTH = 1e-3
+"""The drawn profile falls a thousand times further than the delta asked for."""
 GSPA = "gspa"
 
 
@@ -86,6 +90,7 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         near=wording.near,
         count=wording.count,
         share=wording.share,
+        percent=wording.percent,
         probability=wording.probability,
     )
     releases = [answer.release for answer in answers if answer.release is not None]
@@ -109,12 +114,13 @@ def _answer(answer: Answer) -> dict[str, Any]:
     guarantee = answer.guarantee
     levels = wording.some_levels(guarantee, MOST_LEVELS)
     worst = guarantee.worst
+    sections = evidence_sections(guarantee)
     return {
         "question": answer.question,
         "estimate": None if answer.release is None else _estimate(answer, answer.release),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "promise": wording.promise(worst, guarantee.delta),
+        "promise": wording.promise(worst, guarantee.delta, guarantee.setting),
         "worst": worst,
         "levels": [
             {
@@ -127,12 +133,17 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "levels_total": guarantee.levels_total,
         "gspa": wording.asymptotic_epsilon(guarantee, GSPA),
         "profile": _profile(guarantee),
-        "evidence": [
-            {"entry": e, "words": wording.KIND_WORDS[e.kind], "lower": e.kind is Kind.CERTIFIED_LOWER}
-            for e in guarantee.evidence
-        ],
-        "legend": {str(kind): words for kind, words in wording.KIND_LEGEND.items()},
+        "sections": sections,
+        "bounds_picture": _bounds_picture(guarantee, sections),
     }
+
+
+def _bounds_picture(guarantee: Guarantee, sections: Sequence[Section]) -> Markup | None:
+    """Draw what every bound says; None where there is no finite, positive epsilon."""
+    if not 0.0 < guarantee.epsilon.upper < np.inf:
+        return None
+    rows = [row for section in sections for row in section.rows if row.epsilon is not None]
+    return Markup(bounds_picture(rows, guarantee.epsilon.lower, guarantee.epsilon.upper))
 
 
 def _estimate(answer: Answer, release: Release) -> dict[str, Any]:
@@ -172,10 +183,8 @@ def _profile(guarantee: Guarantee) -> Markup | None:
     worst, setting = guarantee.worst, guarantee.setting
     if not 0.0 < worst.epsilon.upper < np.inf:
         return None
-    bracket = privacy_profile(setting, epsilon0=worst.epsilon0)
-    # Far enough right to see the curve fall a thousand times further than the delta asked for.
-    reach = min(bracket.epsilon(guarantee.delta * 1e-3).upper, 2.0 * worst.epsilon.upper)
-    epsilons = np.linspace(0.0, max(reach, 1.1 * worst.epsilon.upper), POINTS).tolist()
+    bracket = worst_profile(guarantee)
+    epsilons = profile_epsilons(guarantee, bracket, POINTS, DEPTH, widest=2.0)
     deltas = [bracket.delta(epsilon) for epsilon in epsilons]
     curves = [
         ProfileCurve("certified upper", "certified", epsilons, [delta.upper for delta in deltas]),

@@ -1,4 +1,4 @@
-"""Three pictures as inline SVG, coloured by the page's own style sheet (so they follow light and dark).
+"""Pictures as inline SVG, coloured by the page's own style sheet (so they follow light and dark).
 
 All share one coordinate system: x to the right, y down, units of about one CSS pixel on a telephone.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from shuffledp.report.evidence import EvidenceRow
 from shuffledp.report.rows import FrequencyRow
 
 WIDTH = 420.0
@@ -116,6 +117,49 @@ def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float
     parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, y_axis.last, "guide"))
     parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
     return _svg(parts, y_axis.last + 44, f"Privacy profile; published point epsilon {epsilon:.4g}, delta {delta:g}")
+
+
+def bounds_picture(rows: Sequence[EvidenceRow], low: float, high: float) -> str:
+    """Draw what each bound says as a dot on a logarithmic scale, the certified interval [low, high] shaded.
+
+    Parameters
+    ----------
+    rows : sequence of EvidenceRow
+        The bounds, from top to bottom; at least one has a finite, positive epsilon. The others get no dot.
+    low, high : float
+        The certified interval, high finite and positive.
+    """
+    marks = [row.epsilon for row in rows if row.epsilon is not None and row.drawable]
+    ends = [math.log10(epsilon) for epsilon in (*marks, high, *([low] if low > 0.0 else []))]
+    names, step, top = 128.0, 22.0, 6.0
+    axis = Axis(min(ends) - 0.08, max(ends) + 0.08, names, WIDTH - 80)
+    bottom = top + step * len(rows)
+    first = axis.at(math.log10(low)) if low > 0.0 else names
+    width = max(axis.at(math.log10(high)) - first, 2.0)
+    parts = [f'<rect class="bracket" x="{first:.1f}" y="{top}" width="{width:.1f}" height="{bottom - top:.1f}"/>']
+    for tick in _log_ticks(axis):
+        x = axis.at(math.log10(tick))
+        parts.append(_line(x, top, x, bottom + 5, "grid") + _text(x, bottom + 19, f"{tick:g}", "middle"))
+    for i, row in enumerate(rows):
+        y = top + step * (i + 0.5)
+        parts.append(_text(names - 8, y + 4, row.key, "end") + _text(WIDTH, y + 4, row.shown, "end"))
+        if row.epsilon is not None and row.drawable:
+            x = axis.at(math.log10(row.epsilon))
+            parts.append(f'<circle class="dot {row.standing}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
+    parts.append(_line(names, bottom, axis.last, bottom, "axis"))
+    parts.append(_text((names + axis.last) / 2, bottom + 36, "epsilon", "middle"))
+    return _svg(parts, bottom + 42, f"What {len(rows)} bounds say; certified interval {low:.4g} to {high:.4g}")
+
+
+def _log_ticks(axis: Axis) -> list[float]:
+    """Round values on an axis of logarithms to base 10, at most seven of them."""
+    powers = range(math.floor(axis.start), math.ceil(axis.end) + 1)
+    for steps in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10.0**power for power in powers for step in steps]
+        inside = [tick for tick in ticks if axis.start <= math.log10(tick) <= axis.end]
+        if len(inside) <= 7:
+            return inside
+    return inside[:: math.ceil(len(inside) / 7)]
 
 
 def _path(curve: ProfileCurve, x_axis: Axis, y_axis: Axis) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shuffledp.guarantee import Evidence, Guarantee, Kind
+from shuffledp.guarantee import Guarantee
+from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import (
-    KIND_WORDS,
     count,
     down,
     local_budget,
@@ -21,6 +22,7 @@ from shuffledp.report.wording import (
     probability,
     promise,
     share,
+    situation,
     some_levels,
     up,
     with_error,
@@ -32,7 +34,12 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 12
 NOT_PRIVATE = "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
-KIND_STYLE = {Kind.CERTIFIED_UPPER: "green", Kind.CERTIFIED_LOWER: "cyan", Kind.ASYMPTOTIC: "yellow"}
+STANDING_STYLE = {
+    Standing.CERTIFIED: "green",
+    Standing.WITNESS: "cyan",
+    Standing.PUBLISHED: "magenta",
+    Standing.ASYMPTOTIC: "yellow",
+}
 
 
 def print_guarantee(console: Console, guarantee: Guarantee) -> None:
@@ -44,13 +51,13 @@ def print_guarantee(console: Console, guarantee: Guarantee) -> None:
         + (f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)" if guarantee.epsilon.lower else "")
     )
     console.print(
-        f"{count(setting.budgets.n)} users, randomizer {setting.randomizer_name}, {setting.rounds} round, "
-        f"seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",
+        f"{situation(setting)}, seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",
         style="dim",
+        highlight=False,
     )
     console.print(_level_table(guarantee))
-    console.print(_evidence_table(guarantee.evidence))
-    console.print(promise(guarantee.worst, guarantee.delta))
+    _print_evidence(console, guarantee)
+    console.print(promise(guarantee.worst, guarantee.delta, setting))
 
 
 def print_mean(console: Console, release: Release) -> None:
@@ -110,18 +117,24 @@ def _level_table(guarantee: Guarantee) -> Table:
     return table
 
 
-def _evidence_table(evidence: tuple[Evidence, ...]) -> Table:
-    table = Table(title="What was consulted (for the worst level)", title_justify="left")
-    table.add_column("bound")
-    table.add_column("kind")
-    table.add_column("epsilon", justify="right")
+def _print_evidence(console: Console, guarantee: Guarantee) -> None:
+    """Print a section per kind of bound: without a column for the kind, 80 characters have room for the words."""
+    sections = evidence_sections(guarantee)
+    console.print("What was consulted (for the worst level)", style="italic")
+    widest = [row for section in sections for row in section.rows]
+    for section in sections:
+        style = "dim" if section.standing is None else STANDING_STYLE[section.standing]
+        console.print(f"[bold {style}]{section.title}[/]: {section.meaning}", highlight=False)
+        console.print(_evidence_table(section, widest), style="dim" if section.standing is None else None)
+
+
+def _evidence_table(section: Section, every: Sequence[EvidenceRow]) -> Table:
+    """Columns are as wide as all sections need, so that they stand under each other."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
+    table.add_column("bound", no_wrap=True, min_width=max(len(row.key) for row in every))
+    if section.standing is not None:
+        table.add_column("epsilon", justify="right", no_wrap=True, min_width=max(len(row.shown) for row in every))
     table.add_column("where it stands, or why it does not apply", overflow="fold")
-    for entry in evidence:
-        value = "-"
-        if entry.epsilon is not None:
-            lower = entry.kind is Kind.CERTIFIED_LOWER
-            value = down(entry.epsilon.lower) if lower else up(entry.epsilon.upper)
-        words = Text(entry.reference if entry.refused is None else f"does not apply: {entry.refused}")
-        style = "dim" if entry.epsilon is None else None
-        table.add_row(entry.key, Text(KIND_WORDS[entry.kind], style=KIND_STYLE[entry.kind]), value, words, style=style)
+    for row in section.rows:
+        table.add_row(row.key, *([] if section.standing is None else [row.shown]), Text(row.words))
     return table

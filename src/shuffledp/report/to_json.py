@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
+from shuffledp.budgets import Budgets
+from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
+from shuffledp.report.evidence import Standing, source, standing, value
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 
 if TYPE_CHECKING:
@@ -46,13 +48,18 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "seen": setting.seen,
             "randomizer": setting.randomizer_name,
             "rounds": setting.rounds,
+            "linked": setting.linked,
+            "colluding": setting.colluding,
+            "missing": setting.missing,
+            "group_size": setting.group_size,
+            "reports_per_user": setting.reports_per_user,
             "neighboring": setting.neighboring,
         },
         "delta": guarantee.delta,
         "epsilon": _interval(guarantee.epsilon),
         "levels": [_level(level) for level in guarantee.levels],
         "levels_total": guarantee.levels_total,
-        "bounds": [_evidence(evidence) for evidence in guarantee.evidence],
+        "bounds": [_evidence(entry) for entry in guarantee.evidence],
     }
 
 
@@ -97,6 +104,15 @@ def frequency_to_json(release: Release) -> dict[str, Any]:
     }
 
 
+def budgets_to_json(budgets: Budgets, most: int) -> dict[str, Any]:
+    """List a population's levels, at most so many, and tell how many there are."""
+    columns = (budgets.epsilons[:most].tolist(), budgets.deltas[:most].tolist(), budgets.counts[:most].tolist())
+    return {
+        "levels": [{"epsilon0": e, "delta0": d, "count": c} for e, d, c in zip(*columns, strict=True)],
+        "levels_total": budgets.levels,
+    }
+
+
 def _level(level: LevelGuarantee) -> dict[str, Any]:
     return {
         "epsilon0": level.epsilon0,
@@ -106,15 +122,17 @@ def _level(level: LevelGuarantee) -> dict[str, Any]:
     }
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    known: dict[str, Any] = {"key": evidence.key, "kind": str(evidence.kind)}
-    if evidence.epsilon is None:
-        known["refused"] = evidence.refused
+def _evidence(entry: Evidence) -> dict[str, Any]:
+    known: dict[str, Any] = {"key": entry.key, "kind": str(entry.kind)}
+    if entry.refused is None:
+        known["epsilon"] = value(entry)
     else:
-        # A witness counts by its lower end, everything else by its upper one.
-        lower = evidence.kind is Kind.CERTIFIED_LOWER
-        known["epsilon"] = evidence.epsilon.lower if lower else evidence.epsilon.upper
-    return known | {"reference": evidence.reference}
+        known["refused"] = entry.refused
+    if standing(entry) is Standing.PUBLISHED:
+        known["published"] = True
+    if source(entry) is not None:
+        known["source"] = source(entry)
+    return known | {"reference": entry.reference}
 
 
 def _interval(interval: Interval) -> dict[str, float]:

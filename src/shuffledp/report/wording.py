@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Guarantee, Kind, LevelGuarantee
+from shuffledp.guarantee import Guarantee, LevelGuarantee
+from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
     from shuffledp.protocol.release import Release
 
 DIGITS = 4
-KIND_WORDS = {
-    Kind.CERTIFIED_UPPER: "certified",
-    Kind.CERTIFIED_LOWER: "witness",
-    Kind.ASYMPTOTIC: "asymptotic, not a guarantee",
-}
-KIND_LEGEND = {
-    Kind.CERTIFIED_UPPER: "proved: the leak is at most this",
-    Kind.CERTIFIED_LOWER: "a real attack achieves this: the leak is at least this",
-    Kind.ASYMPTOTIC: "a published approximation for many users: may be too small",
-}
 
 
 def up(value: float, digits: int = DIGITS) -> str:
@@ -76,15 +68,86 @@ def odds_factor(epsilon: float) -> str:
     return up(math.nextafter(math.exp(epsilon), math.inf)) if epsilon < 700 else "∞"
 
 
-def promise(level: LevelGuarantee, delta: float) -> str:
-    """Say the guarantee of one level as a sentence."""
+def percent(fraction: float) -> str:
+    """Show a fraction as typed, in percent.
+
+    Examples
+    --------
+    >>> percent(0.07), percent(0.0025)
+    ('7%', '0.25%')
+    """
+    return f"{near(100.0 * fraction)}%"
+
+
+def promise(level: LevelGuarantee, delta: float, setting: Setting) -> str:
+    """Say the guarantee of one level of a setting as a sentence or two."""
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
-    return (
+    single = setting.group_size == 1
+    whom = "one user" if single else f"a group of {count(setting.group_size)} people"
+    otherwise = "that user's record were another" if single else "the records of that group were others"
+    said = (
         "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
-        f"about one user at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
-        f"if that user's record were another, plus at most {probability(delta)}."
+        f"about {whom} at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
+        f"if {otherwise}, plus at most {probability(delta)}."
     )
+    covered = covers(setting)
+    return f"{said} This holds {enumerated(covered)}." if covered else said
+
+
+def covers(setting: Setting) -> list[str]:
+    """Say what a guarantee covers beyond one round of one report by each of users who are honest and present.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> covers(Setting(Budgets([1.0], [100]), "any", "reports", "replace-one", rounds=12, colluding=3))
+    ['over all 12 rounds together', 'even if 3 other users collude with the attacker']
+    """
+    others = f"{count(setting.colluding)} other user{'s collude' if setting.colluding > 1 else ' colludes'}"
+    known = {
+        f"over all {count(setting.rounds)} rounds together": setting.rounds > 1,
+        "even if a user's reports can be linked across the rounds": setting.rounds > 1 and setting.linked,
+        f"for all {count(setting.reports_per_user)} reports that a user sends in a round": setting.reports_per_user > 1,
+        f"even if {others} with the attacker": setting.colluding > 0,
+        f"even if {percent(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
+    }
+    return [words for words, applies in known.items() if applies]
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Join parts of a sentence, at least one.
+
+    Examples
+    --------
+    >>> enumerated(["here", "there", "elsewhere"]), enumerated(["here", "there"])
+    ('here, there, and elsewhere', 'here, and there')
+    """
+    return ", and ".join([*([", ".join(parts[:-1])] if len(parts) > 1 else []), parts[-1]])
+
+
+def situation(setting: Setting) -> str:
+    """List a setting's numbers in a line: users, randomizer, rounds, and whatever is not the usual.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> situation(Setting(Budgets([1.0], [1000]), "any", "reports", "replace-one", missing=0.1))
+    '1,000 users, randomizer any, 1 round, 10% missing'
+    """
+    usual = [
+        f"{count(setting.budgets.n)} user{'s' if setting.budgets.n > 1 else ''}",
+        f"randomizer {setting.randomizer_name}",
+        f"{count(setting.rounds)} round{'s' if setting.rounds > 1 else ''}",
+    ]
+    unusual = {
+        "linked": setting.rounds > 1 and setting.linked,
+        f"{count(setting.reports_per_user)} reports per user": setting.reports_per_user > 1,
+        f"groups of {count(setting.group_size)}": setting.group_size > 1,
+        f"{count(setting.colluding)} colluding": setting.colluding > 0,
+        f"{percent(setting.missing)} missing": setting.missing > 0.0,
+    }
+    return ", ".join(usual + [words for words, applies in unusual.items() if applies])
 
 
 def notes(release: Release) -> list[str]:
@@ -117,7 +180,7 @@ def notes(release: Release) -> list[str]:
 
 def local_budget(level: LevelGuarantee) -> str:
     """Show a level's own budget: epsilon0, and delta0 where there is one."""
-    return near(level.epsilon0) + (f", δ₀ {level.delta0:g}" if level.delta0 else "")
+    return near(level.epsilon0) + (f", δ₀ {probability(level.delta0)}" if level.delta0 else "")
 
 
 def asymptotic_epsilon(guarantee: Guarantee, key: str) -> float | None:

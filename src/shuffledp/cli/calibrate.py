@@ -1,0 +1,172 @@
+"""`calibrate`: the inverse questions, each answered by one search of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from shuffledp.accounting import (
+    Calibration,
+    calibrate_batch,
+    calibrate_epsilon0,
+    calibrate_n,
+    calibrate_rounds,
+    calibrate_scale,
+    certify,
+)
+from shuffledp.cli.output import console, reserved, working
+from shuffledp.cli.plan import MOST_LEVELS, Outputs, plan_page, tell_written
+from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, Question
+from shuffledp.errors import InvalidInput
+from shuffledp.report.to_json import budgets_to_json, dumps
+from shuffledp.report.wording import count, covers, down, enumerated, near, probability, situation, up
+
+Find = Literal["epsilon0", "n", "rounds", "scale"]
+NEEDS: dict[Find, str] = {
+    "epsilon0": "--n N, without --epsilon0, --level or --budgets",
+    "n": "--epsilon0 E without --n, or --level or --budgets (whose counts then tell the proportions)",
+    "rounds": "a whole population: --epsilon0 E --n N, or --level, or --budgets",
+    "scale": "a whole population: --epsilon0 E --n N, or --level, or --budgets",
+}
+"""What may be looked for, and what must be known then."""
+MOST_SHOWN = 12
+"""Levels listed for people."""
+
+
+def run_calibrate(
+    target: float, delta: float, find: str | None, population: Population, question: Question, outputs: Outputs
+) -> None:
+    """Answer the inverse question and show what was certified there."""
+    wanted = what_to_find(find, population)
+    if wanted == "rounds" and question.rounds != 1:
+        raise InvalidInput(f"--find rounds looks for the number of rounds; leave --rounds {question.rounds} out")
+    with reserved(outputs.report, "--report") as page:
+        with working("Searching"):
+            found = search(wanted, target, delta, population, question)
+        if page is not None:
+            with working("Certifying"):
+                page.write(
+                    plan_page(
+                        f"What keeps the central epsilon at {near(target)} or less?", certify(found.setting, delta)
+                    )
+                )
+    if outputs.json:
+        print(dumps(_as_json(wanted, found)))
+        return
+    _show(wanted, found, target)
+    tell_written(outputs)
+
+
+def search(find: Find, target: float, delta: float, population: Population, question: Question) -> Calibration:
+    """Ask the library for what is looked for.
+
+    Parameters
+    ----------
+    find : str
+        What `what_to_find` told.
+    target, delta : float
+        The central guarantee that must hold.
+    population : Population
+        The population options; what is looked for is missing.
+    question : Question
+        The rest.
+    """
+    several = bool(population.levels) or population.file is not None
+    if find in ("rounds", "scale") or several:
+        setting = question.about(population.budgets())
+        ask = {"rounds": calibrate_rounds, "scale": calibrate_scale}.get(find, calibrate_batch)
+        return ask(setting, target, delta)
+    population.check_columns()
+    if question.randomizer == "gaussian":
+        raise InvalidInput(f"{GAUSSIAN_NEEDS}; write --level E,DELTA0:COUNT and --find scale, or --find n")
+    rest = question.situation(levels=1)
+    if population.n is not None:
+        return calibrate_epsilon0(n=population.users(), epsilon=target, delta=delta, **rest)
+    return calibrate_n(epsilon0=cast(float, population.epsilon0), epsilon=target, delta=delta, **rest)
+
+
+def what_to_find(find: str | None, population: Population) -> Find:
+    """Tell what is looked for: as stated, or else the one number that the population lacks.
+
+    Parameters
+    ----------
+    find : str or None
+        The text after --find; None if it was left out.
+    population : Population
+        The population options, as typed.
+
+    Raises
+    ------
+    InvalidInput
+        If nothing or too much is missing, or --find does not go with what is given.
+    """
+    several = bool(population.levels) or population.file is not None
+    numbers = (population.epsilon0 is not None, population.n is not None)
+    if several and any(numbers):
+        population.budgets()  # two ways at once; it tells
+    possible: Sequence[Find] = ("n", "rounds", "scale") if several else _POSSIBLE[numbers]
+    if not possible:
+        raise InvalidInput(
+            "calibrate needs --n N (to find epsilon0), --epsilon0 E (to find n), or a whole population and --find"
+        )
+    if find is None and len(possible) > 1:
+        ways = ", ".join(f"--find {way}" for way in possible[:-1])
+        raise InvalidInput(f"the population is complete, so say what to look for: {ways} or --find {possible[-1]}")
+    if find is None:
+        return possible[0]
+    if find not in NEEDS:
+        raise InvalidInput(f"--find must be one of {', '.join(NEEDS)}; got {find!r}")
+    if find not in possible:
+        raise InvalidInput(f"--find {find} needs {NEEDS[find]}")
+    return find
+
+
+_POSSIBLE: dict[tuple[bool, bool], Sequence[Find]] = {
+    (False, False): (),
+    (False, True): ("epsilon0",),
+    (True, False): ("n",),
+    (True, True): ("rounds", "scale"),
+}
+"""What can be looked for, by whether epsilon0 and n are given."""
+
+
+def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
+    budgets = found.setting.budgets
+    answers: dict[Find, Any] = {
+        "epsilon0": found.epsilon0,
+        "n": found.n,
+        "rounds": found.rounds,
+        "scale": found.scale,
+    }
+    levels = budgets_to_json(budgets, MOST_LEVELS) if find in ("n", "scale") and budgets.levels > 1 else {}
+    return {find: answers[find], "certified_epsilon": found.certified_epsilon} | levels
+
+
+def _show(find: Find, found: Calibration, target: float) -> None:
+    setting, out = found.setting, console()
+    budgets, users = setting.budgets, f"{count(found.n)} users"
+    several = budgets.levels > 1
+    mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
+    words = {
+        "epsilon0": f"[bold]epsilon0 = {down(found.epsilon0, 6)}[/] is the largest local budget for {users}",
+        "n": f"[bold]{users}[/]{mix if several else f' are the fewest at local budget {near(found.epsilon0)}'}",
+        "rounds": f"[bold]{count(found.rounds)} round{'s are' if found.rounds > 1 else ' is'}[/] the most for {users}",
+        "scale": f"[bold]A factor of {down(found.scale, 6)}[/] on every epsilon0 is the largest for {users}",
+    }[find]
+    out.print(
+        f"{words} with central epsilon at most {near(target)} at delta = {probability(found.delta)} "
+        f"(certified there: {up(found.certified_epsilon)}).",
+        highlight=False,
+    )
+    if several and find in ("n", "scale"):
+        rows = zip(budgets.epsilons.tolist(), budgets.counts.tolist(), strict=True)
+        listed = [f"{count(users)} at {down(epsilon, 6)}" for epsilon, users in rows]
+        more = f", ... ({count(budgets.levels)} levels)" if budgets.levels > MOST_SHOWN else ""
+        out.print(f"Users at each local budget: {', '.join(listed[:MOST_SHOWN])}{more}.", highlight=False)
+    covered = covers(setting)
+    out.print(
+        f"{situation(setting)}, seen = {setting.seen}."
+        + (f" The guarantee holds {enumerated(covered)}." if covered else ""),
+        style="dim",
+        highlight=False,
+    )
