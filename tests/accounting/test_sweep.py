@@ -1,0 +1,109 @@
+"""Random questions of every kind: `certify` answers or refuses, never contradicts itself, never warns.
+
+A witness above an upper bound raises InconsistentBounds, an interval with its ends crossed a ValueError, and any
+warning is an error here. What is asked is drawn from fixed seeds; budgets, sizes and deltas reach the ends of their ranges.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from shuffledp.accounting import certify
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput
+from shuffledp.randomizers import (
+    Channel,
+    Gaussian,
+    HadamardResponse,
+    Laplace,
+    LocalHashing,
+    OneBit,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from shuffledp.setting import Setting
+
+FAMILIES = (
+    "any",
+    RandomizedResponse(2),
+    RandomizedResponse(3),
+    RandomizedResponse(10),
+    RandomizedResponse(10**9),
+    OneBit(0.0, 1.0),
+    UnaryEncoding(2),
+    UnaryEncoding(20),
+    UnaryEncoding(10**9, optimized=False),
+    LocalHashing(10),
+    LocalHashing(10, g=2),
+    LocalHashing(10, g=7, collision="unknown"),
+    LocalHashing(10, collision="unknown"),
+    HadamardResponse(5),
+    HadamardResponse(10**6),
+    SubsetSelection(3),
+    SubsetSelection(30),
+    SubsetSelection(30, size=4),
+)
+SEEN = ("reports", "users", "levels", "sum")
+
+
+def some_budgets(rng: np.random.Generator) -> list[float]:
+    """1 to 5 budgets: ordinary ones, and now and then one of the ends."""
+    found = [10.0 ** rng.uniform(-1.5, 0.7) for _ in range(rng.integers(1, 6))]
+    ends = [0.0, 40.0, 1e-6, 12.0, 700.0]
+    return [float(rng.choice(ends)) if rng.random() < 0.12 else budget for budget in found]
+
+
+def some_counts(rng: np.random.Generator, levels: int) -> list[int]:
+    n = 10.0 ** rng.uniform(0.0, 9.0)
+    return [max(1, int(n * share)) for share in rng.dirichlet(np.ones(levels))]
+
+
+def some_delta(rng: np.random.Generator) -> float:
+    deep = rng.random() < 0.3
+    return float(min(10.0 ** -(rng.uniform(12.0, 250.0) if deep else rng.uniform(0.3, 12.0)), 0.5))
+
+
+def ask(setting: Setting, delta: float) -> None:
+    found = certify(setting, delta)
+    budgets = setting.budgets
+    for level in found.levels:
+        assert 0.0 <= level.epsilon.lower <= level.epsilon.upper
+        if budgets.is_pure and setting.seen != "users":
+            assert level.epsilon.upper <= level.epsilon0 * setting.rounds * setting.changed_reports * (1 + 1e-12)
+    assert found.epsilon.upper <= budgets.epsilons[-1] * setting.rounds * setting.changed_reports * (1 + 1e-12) or (
+        not budgets.is_pure
+    )
+    assert not math.isnan(found.epsilon.lower)
+
+
+def discrete_question(seed: int) -> tuple[Setting, float]:
+    rng = np.random.default_rng(seed)
+    epsilons = some_budgets(rng)
+    family = FAMILIES[seed % len(FAMILIES)]
+    if rng.random() < 0.15:
+        matrix = rng.dirichlet(np.ones(4), size=3)
+        family = Channel(matrix)
+        epsilons = [max(epsilon, family.epsilon0) for epsilon in epsilons]
+    budgets = Budgets(epsilons, some_counts(rng, len(epsilons)))
+    seen = str(rng.choice(SEEN))
+    return Setting(budgets, family, seen=seen, neighboring="replace-one"), some_delta(rng)  # type: ignore[arg-type]
+
+
+def noise_question(seed: int) -> tuple[Setting, float]:
+    rng = np.random.default_rng(10_000 + seed)
+    gaussian = bool(rng.random() < 0.5)
+    epsilons = some_budgets(rng)[:3]
+    deltas = [10.0 ** -rng.uniform(2.0, 12.0) for _ in epsilons] if gaussian else None
+    budgets = Budgets(epsilons, some_counts(rng, len(epsilons)), deltas)
+    family = Gaussian(0.0, 1.0) if gaussian else Laplace(0.0, 1.0)
+    seen = str(rng.choice(SEEN))
+    return Setting(budgets, family, seen=seen, neighboring="replace-one"), some_delta(rng)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_discrete_questions(seed):
+    ask(*discrete_question(seed))

@@ -1,0 +1,286 @@
+"""The window witness: against high-precision laws, exact enumeration of protocols, and upper bounds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from mpmath import erfc, exp, mp, mpf, sqrt
+from scipy import signal, stats
+
+from shuffledp import Budgets, OutOfRegime, RandomizedResponse, Setting, bounds
+from shuffledp.accounting.window import WindowProfile, WindowWitness, best_family, gain, likely_values
+from shuffledp.accounting.windows import discrete_windows, interval_grid, noise_windows, window_mass
+from shuffledp.guarantee import Kind
+from shuffledp.randomizers.channel import Channel
+from shuffledp.randomizers.noise import Gaussian, Laplace
+from shuffledp.randomizers.unary import UnaryEncoding
+from tests.oracles import ShuffledProtocol, poisson_binomial
+
+WITNESS = WindowWitness()
+OWN = 0.7
+LAPLACE, GAUSSIAN = Laplace(-1, 1), Gaussian(0, 10)
+
+
+def setting(budgets, law=LAPLACE, seen="reports", **situation):
+    return Setting(budgets, law, seen, "replace-one", **situation)
+
+
+def below(kind, u):
+    """P(standard noise <= u)."""
+    u = mpf(u)
+    if mp.isinf(u):
+        return mpf(int(u > 0))
+    if kind == "gaussian":
+        return erfc(-u / sqrt(2)) / 2
+    return exp(u) / 2 if u < 0 else 1 - exp(-u) / 2
+
+
+# ------------------------------------------------------------------ the chances
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["laplace", "gaussian"]),
+    st.floats(-30.0, 30.0),
+    st.one_of(st.floats(1e-4, 5.0), st.just(math.inf)),
+    st.floats(0.05, 50.0),
+)
+def test_window_masses_are_enclosed(kind, start, width, scale):
+    low, high = np.array([start / scale]), np.array([(start + width) / scale])
+    found = window_mass(kind, low, high)
+    with mp.workdps(60):
+        # what the two ends, rounded to doubles, stand for; far to the right by reflection, to keep the digits
+        ends = [mpf(start) / mpf(scale), (mpf(start) + mpf(width)) / mpf(scale)]
+        left, right = (-ends[1], -ends[0]) if start > 0 else ends
+        truth = below(kind, right) - below(kind, left)
+        assert found.lower[0] <= truth <= found.upper[0]
+        if truth > mpf(10) ** -250:
+            assert found.upper[0] - found.lower[0] <= 1e-8 * truth
+
+
+# ------------------------------------------------------------------ the test itself
+
+
+def exact_value(p0, p1, chances, ratio, *, outside):
+    """Sum over all counts of (P - ratio Q)_+, from the masses: the best test of the count, in any direction."""
+    base = poisson_binomial(chances)
+
+    def law(p):
+        more = [mpf(0), *base]
+        return [(1 - p) * stay + p * grown for stay, grown in zip([*base, mpf(0)], more, strict=True)]
+
+    P, Q = (law(p1), law(p0)) if outside else (law(p0), law(p1))
+    return sum(max(mpf(0), a - ratio * b) for a, b in zip(P, Q, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+@pytest.mark.parametrize("sizes", [(1, 0), (3, 2), (40, 10)])
+def test_every_window_is_a_true_lower_bound(kind, sizes):
+    scales = np.array([2.0, OWN])
+    others = np.array(sizes, dtype=float)
+    x = iter((mpf(0), mpf(1) / 2, mpf(1)))
+    for family in noise_windows(kind, scales, 1, others):
+        where = next(x)
+        profile = WindowProfile(family, math.inf)
+        for eps in (0.0, 0.05, 0.4):
+            for outside, found in enumerate(profile.delta_pair(eps)):
+                index = int(np.argmax(likely_values(family, eps, outside=bool(outside))[0]))
+                with mp.workdps(40):
+                    truth = _truth(
+                        kind, family, index, where, scales[others > 0], others[others > 0], eps, bool(outside)
+                    )
+                    assert found.lower <= truth
+                    # the thresholds tried contain the best one of so few users
+                    assert truth <= found.upper * (1 + 1e-9) + 1e-280
+                    assert found.upper - found.lower <= 1e-7 * found.upper
+
+
+def _truth(kind, family, index, where, scales, others, eps, outside):
+    low, high = window_of(family, index, kind)
+
+    def chance(x, scale):
+        end = mpf(1) if math.isinf(high) else below(kind, (mpf(high) - x) / mpf(float(scale)))
+        return end - below(kind, (mpf(low) - x) / mpf(float(scale)))
+
+    chances = [chance(where, s) for s, n in zip(scales, others, strict=True) for _ in range(int(n))]
+    return exact_value(chance(mpf(0), OWN), chance(mpf(1), OWN), chances, exp(mpf(eps)), outside=outside)
+
+
+def window_of(family, index, kind):
+    """Ends of a window: those of the grid that certainly catch x1 more often than x0."""
+    low, high = interval_grid(OWN)
+    p0, p1 = (window_mass(kind, (low - x) / OWN, (high - x) / OWN) for x in (0.0, 1.0))
+    useful = p1.lower > p0.upper
+    assert useful.sum() == family.mean.size
+    return float(low[useful][index]), float(high[useful][index])
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.002, 0.004])
+def test_large_populations_by_convolution(eps):
+    scales, others = np.array([3.0, 1.5, OWN]), np.array([2e5, 1e5, 1e5])
+    family = noise_windows("laplace", scales, 2, others)[0]
+    for outside, found in enumerate(WindowProfile(family, math.inf).delta_pair(eps)):
+        index = int(np.argmax(likely_values(family, eps, outside=bool(outside))[0]))
+        counts = np.ones(1)
+        for q, n in zip(family.chances(index).upper, others, strict=True):
+            counts = signal.fftconvolve(counts, stats.binom.pmf(np.arange(n + 1), n, q))
+        p0, p1 = family.p0.upper[index], family.p1.upper[index]
+        laws = [np.append(counts * (1 - p), 0.0) + np.append(0.0, counts * p) for p in (p0, p1)]
+        P, Q = reversed(laws) if outside else laws
+        truth = float(np.maximum(P - math.exp(eps) * Q, 0.0).sum())
+        assert found.lower <= truth * (1 + 1e-6)
+        assert found.lower >= truth * 0.995
+        assert found.upper <= found.lower * (1 + 1e-4)
+
+
+fractions = st.integers(1, 12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.lists(fractions, min_size=3, max_size=3), min_size=2, max_size=3),
+    st.integers(1, 4),
+    st.sampled_from([Fraction(1), Fraction(5, 4), Fraction(2)]),
+)
+def test_never_above_the_real_protocol(weights, n, ratio):
+    rows = tuple(tuple(Fraction(w, sum(row)) for w in row) for row in weights)
+    assume(len(set(rows)) > 1)
+    law = Channel([[float(p) for p in row] for row in rows])
+    budgets = Budgets([law.epsilon0], [n])
+    found = WITNESS.profile(setting(budgets, law), law.epsilon0).delta(math.log(ratio))
+    real = ShuffledProtocol([rows] * n).worst(0, ratio)
+    assert found.lower <= float(real) * (1 + 1e-12) + 1e-15
+
+
+def test_two_outputs_are_all_counted():
+    # of two reports with two outputs the count is everything: the best choice of records is the exact worst case
+    rows = ((Fraction(7, 10), Fraction(3, 10)), (Fraction(1, 5), Fraction(4, 5)))
+    law = Channel([[float(p) for p in row] for row in rows])
+    protocol = ShuffledProtocol([rows] * 2)
+    families = discrete_windows(law, np.array([law.epsilon0]), 0, np.array([1.0]))
+    for ratio in (Fraction(1), Fraction(3, 2), Fraction(5, 2)):
+        pairs = [WindowProfile(family, math.inf).delta_pair(math.log(ratio)) for family in families]
+        real = float(protocol.worst(0, ratio))
+        assert max(max(forth.lower, back.lower) for forth, back in pairs) == pytest.approx(real, rel=1e-9)
+        shown = WITNESS.profile(setting(Budgets([law.epsilon0], [2]), law), law.epsilon0).delta(math.log(ratio))
+        assert 0.3 * real <= shown.lower <= real * (1 + 1e-12)
+
+
+# ------------------------------------------------------------------ what it shows
+
+
+@pytest.mark.parametrize(("epsilon0", "shown"), [(2.0, 0.200), (1.0, 0.083)])
+def test_one_precise_report_among_blurred_ones(epsilon0, shown):
+    # 9,999 others at 0.01: the published Gaussian limit claims 0.0441 at delta = 1e-4 for both
+    found = WITNESS.profile(setting(Budgets([0.01, epsilon0], [9999, 1])), epsilon0).epsilon(1e-4)
+    assert found.lower >= shown
+    assert found.upper <= found.lower * (1 + 1e-4)
+    assert WITNESS.kind is Kind.CERTIFIED_LOWER
+
+
+CASES = [
+    (Budgets([1.0], [1000]), LAPLACE, "reports"),
+    (Budgets([0.1, 3.0], [500, 20]), LAPLACE, "reports"),
+    (Budgets([0.1, 3.0], [500, 20]), LAPLACE, "levels"),
+    (Budgets([0.5, 1.0], [100, 100], [1e-6, 1e-6]), GAUSSIAN, "reports"),
+    (Budgets([0.5, 1.0], [100, 100], [1e-6, 1e-6]), Gaussian(0, 1, sigma=30.0), "reports"),
+    (Budgets([2.0, 3.0], [400, 30]), Channel([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.4, 0.3]]), "reports"),
+    (Budgets([2.0, 3.0], [400, 30]), RandomizedResponse(10), "reports"),
+    (Budgets([2.0], [400]), UnaryEncoding(5), "users"),
+]
+
+
+@pytest.mark.parametrize(("budgets", "law", "seen"), CASES, ids=lambda value: getattr(value, "name", None))
+def test_below_every_upper_bound(budgets, law, seen):
+    question = setting(budgets, law, seen)
+    for epsilon0 in budgets.epsilons.tolist():
+        profile = WITNESS.profile(question, epsilon0)
+        assert profile.epsilon(1e-5).lower > 0.0
+        uppers = [bounds["local"].profile(question, epsilon0)]
+        for key in ("clones", "blanket") if question.discrete is not None else ("clones",):
+            try:
+                uppers.append(bounds[key].profile(question, epsilon0))
+            except OutOfRegime:
+                continue
+        for eps in (0.0, 0.01, 0.1, 0.5):
+            shown = profile.delta(eps)
+            assert shown.lower <= shown.upper
+            assert all(shown.lower <= upper.delta(eps).upper for upper in uppers)
+
+
+def test_several_budgets_in_one_channel_are_one_law():
+    law = Channel([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    one = WITNESS.profile(setting(Budgets([2.0], [430]), law), 2.0)
+    several = WITNESS.profile(setting(Budgets([2.0, 3.0], [400, 30]), law), 3.0)
+    assert one.delta(0.1) == several.delta(0.1)
+
+
+def test_the_profile_is_one_directed_pair():
+    profile = WITNESS.profile(setting(Budgets([0.05, 2.0], [2000, 1])), 2.0)
+    assert profile.directed
+    assert profile.mass_at_infinity.upper == 0.0
+    for eps in (0.0, 0.1, 0.3):
+        forth, back = profile.delta_pair(eps)
+        assert profile.delta(eps).lower in (forth.lower, back.lower)
+        assert profile.delta(eps).lower >= 0.99 * max(forth.lower, back.lower)
+    assert profile.delta_pair(0.0)[0].lower == pytest.approx(profile.delta_pair(0.0)[1].lower, rel=0.05)
+    assert profile.delta_pair(5.0)[0].upper == 0.0
+    assert profile.vanishes_at <= 2.0 + 1e-12
+
+
+def test_visible_levels_leave_only_the_own_one():
+    several = setting(Budgets([0.5, 2.0], [300, 40]), LAPLACE, "levels")
+    assert WITNESS.profile(several, 2.0).delta(0.2) == WITNESS.profile(setting(Budgets([2.0], [40])), 2.0).delta(0.2)
+
+
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=lambda law: law.name)
+def test_many_levels_are_safe(law):
+    epsilons = np.linspace(0.2, 2.0, 100)
+    deltas = None if law is LAPLACE else np.full(100, 1e-6)
+    question = setting(Budgets(epsilons, [100] * 100, deltas), law)
+    levels = np.array([0, 50, 99])
+    found = WITNESS.level_epsilons(question, 1e-6, levels)
+    for place, level in enumerate(levels.tolist()):
+        alone = WITNESS.profile(question, float(epsilons[level])).epsilon(1e-6)
+        assert found.lower[place] <= alone.upper * 1.01  # one report more, other windows
+    assert found.lower[2] == pytest.approx(alone.lower, rel=0.02)
+    assert np.all(np.diff(found.lower) >= 0.0)
+
+
+def test_the_choice_is_only_a_choice():
+    # whichever family is taken is a witness; the chosen one shows the most at the usual delta
+    families = noise_windows("laplace", np.array([1.0, 0.5]), 1, np.array([900.0, 99.0]))
+    best = best_family(families)
+    shown = [WindowProfile(family, 2.0).epsilon(1e-6).lower for family in families]
+    assert max(shown) == pytest.approx(WindowProfile(best, 2.0).epsilon(1e-6).lower, rel=0.01)
+    assert float(gain(best, 2.0, outside=False).lower.max()) <= 1e-12
+    assert len(discrete_windows(RandomizedResponse(4), np.array([1.0]), 0, np.array([9.0]))) >= 1
+
+
+@pytest.mark.parametrize(
+    ("budgets", "law", "seen", "words"),
+    [
+        (Budgets([1.0], [10]), "any", "reports", "stated randomizer"),
+        (Budgets([1.0], [10]), LAPLACE, "sum", "sum-exact"),
+        (Budgets([1.0, 2.0], [10, 10]), LAPLACE, "users", "seen = users"),
+        (Budgets([1.0], [10]), RandomizedResponse(2), "reports", "rr-exact"),
+        (Budgets([0.0, 1.0], [10, 10]), LAPLACE, "reports", "finite noise"),
+        (Budgets([1.0, 2.0], [10, 10]), UnaryEncoding(3), "reports", "one blanket"),
+        (Budgets([1.0], [10]), Channel([[0.5, 0.5], [0.5, 0.5]]), "reports", "no outputs"),
+    ],
+)
+def test_refusals(budgets, law, seen, words):
+    with pytest.raises(OutOfRegime, match=words):
+        WITNESS.profile(setting(budgets, law, seen), 1.0)
+
+
+def test_many_levels_of_growing_noise_are_refused():
+    epsilons = np.linspace(0.2, 2.0, 50)
+    question = setting(Budgets(epsilons, [10] * 50, 10.0 ** -(np.arange(2.0, 52.0) ** 1.2)), GAUSSIAN)
+    with pytest.raises(OutOfRegime, match="delta0 upsets"):
+        WITNESS.level_epsilons(question, 1e-6, np.arange(50))
