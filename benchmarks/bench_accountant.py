@@ -3,16 +3,14 @@
     python benchmarks/bench_accountant.py [--repeats 5] [--only TEXT] [--profile 3]
 
 Every case runs in a process of its own, so that its peak resident set size is its own, and is stopped after a minute.
-Times are CPU seconds on one thread, which on an idle machine are seconds, the best of several runs, each with every
-cache emptied before it. Three per case: the bound that decides the certified epsilon, all certified upper bounds of the
+Times are CPU seconds on one thread, which on an idle machine are seconds, best of several runs with emptied caches. Three per case: the bound that decides the certified epsilon, all certified upper bounds of the
 worst victim, and the whole `certify` with witnesses and evidence for every level. A case's goal stands beside it;
 nothing fails if it is missed, but such cases are ranked at the end, and the slowest ones profiled.
 
-Five programs that compute the same numbers can be asked in the same run: let SHUFFLEDP_PEER_APPLE
-(apple/ml-shuffling-amplification), SHUFFLEDP_PEER_WANGSW (wangsw/PrivacyAmplification), SHUFFLEDP_PEER_DPBAYES
-(DPBayes/numerical-shuffler-experiments), SHUFFLEDP_PEER_SU (Optimal-amplification-bound/Decomposition-Based-...) and
-SHUFFLEDP_PEER_BALLE (BorjaBalle/amplification-by-shuffling) name folders where they are checked out. Nothing of theirs
-is bundled; without the variables that part says so.
+Five programs that compute the same numbers can be asked in the same run: let SHUFFLEDP_PEER_X, for X = APPLE
+(apple/ml-shuffling-amplification), WANGSW (wangsw/PrivacyAmplification), DPBAYES (DPBayes/numerical-shuffler-experiments),
+SU (Optimal-amplification-bound/Decomposition-Based-...) and BALLE (BorjaBalle/amplification-by-shuffling), name folders
+where they are checked out. Nothing of theirs is bundled; without the variables that part says so.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ import contextlib
 import cProfile
 import functools
 import gc
-import importlib.util
 import io
 import math
 import multiprocessing
@@ -123,24 +120,33 @@ def all_cases() -> list[Case]:
     ]
 
 
-def forget() -> None:
-    """Empty every cache of the package."""
-    for thing in gc.get_objects():
-        if type(thing) is _CACHE and str(thing.__module__).startswith("shuffledp"):
-            thing.cache_clear()
+def timed(task: Callable[[], T], times: int) -> tuple[float, T]:
+    """CPU seconds of so many runs, every cache of the package emptied before each; and the answer of the last."""
+    caches = [x for x in gc.get_objects() if type(x) is _CACHE and str(x.__module__).startswith("shuffledp")]
+    start = time.process_time()
+    while True:
+        for cache in caches:
+            cache.cache_clear()
+        answer, times = task(), times - 1
+        if times == 0:
+            return time.process_time() - start, answer
 
 
 def best(task: Callable[[], T], repeats: int) -> tuple[float, T]:
-    """CPU seconds of the fastest of several runs, fewer if they take long; and the answer of the last."""
-    took, spent = math.inf, 0.0
+    """CPU seconds of the fastest of several runs, fewer if they take long; and the answer.
+
+    The clock may tick every 4 ms only: short runs are timed many at once.
+    """
+    took, spent, times = math.inf, 0.0, 1
     while True:
-        forget()
-        start = time.process_time()
-        answer = task()
-        last = time.process_time() - start
-        took, spent, repeats = min(took, last), spent + last, repeats - 1
-        if repeats == 0 or spent > ALLOWANCE:
-            return took, answer
+        total, answer = timed(task, times)
+        spent += total
+        if total < 0.1 and times < 256:
+            times *= 4
+        else:
+            took, repeats = min(took, total / times), repeats - 1
+            if repeats <= 0 or spent > ALLOWANCE:
+                return took, answer
 
 
 def certified_epsilon(setting: Setting, keys: Iterable[str] = tuple(bounds)) -> tuple[float, str]:
@@ -162,14 +168,13 @@ def renyi_curve(setting: Setting, key: str) -> Enclosure:
 def measure(case: Case, repeats: int) -> Iterator[tuple[str, Any]]:
     """Run one case, part by part."""
     certify(alike(1.0, 100, "any"), DELTA)  # imports are not what is measured
-    uppers, (epsilon, key) = best(lambda: certified_epsilon(case.setting()), repeats)
+    is_curve = case.group == "renyi"
+    uppers, (epsilon, key) = best(lambda: certified_epsilon(case.setting()), 1 if is_curve else repeats)
     yield "key", key
-    if case.group == "renyi":
+    if is_curve:
         took, curve = best(lambda: renyi_curve(case.setting(), key), repeats)
-        with np.errstate(divide="ignore"):
-            width = float((curve.upper / curve.lower - 1.0).max())
         yield "uppers", took
-        yield "answer", f"{key}, widest interval {width:.1e}"
+        yield "answer", f"{key}, lower ends at least {(curve.lower / curve.upper).min():.5f} of the upper ends"
         return
     yield "answer", f"{key}, epsilon {epsilon:.6g}"
     yield "uppers", uppers
@@ -182,14 +187,14 @@ def measure(case: Case, repeats: int) -> Iterator[tuple[str, Any]]:
 def profiled(case: Case, key: str, lines: int) -> Iterator[tuple[str, Any]]:
     """Say where the time goes: the functions with the most time of their own, in one run or its first 40 seconds."""
     recorder = cProfile.Profile()
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.alarm(40)
+    signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 40.0)
     with contextlib.suppress(KeyboardInterrupt):
         if case.group == "renyi":
             recorder.runcall(renyi_curve, case.setting(), key)
         else:
             recorder.runcall(certified_epsilon, case.setting())
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
     table: dict[tuple[str, int, str], Any] = pstats.Stats(recorder).stats  # type: ignore[attr-defined]
     whole = sum(row[2] for row in table.values())
     top = sorted(table.items(), key=lambda item: -item[1][2])[:lines]
@@ -215,7 +220,7 @@ def alone(task: Callable[..., Iterator[tuple[str, Any]]], *args: Any) -> dict[st
     process = context.Process(target=served, args=(theirs, task, args))
     process.start()
     theirs.close()
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"answer": f"stopped after {LIMIT} s"}
     deadline = time.monotonic() + 5.0 * LIMIT
     with contextlib.suppress(EOFError):  # of a process that was stopped
         while "done" not in found and ours.poll(max(deadline - time.monotonic(), 0.0)):
@@ -231,12 +236,9 @@ def alone(task: Callable[..., Iterator[tuple[str, Any]]], *args: Any) -> dict[st
 
 def module_of(folder: str, file: str) -> ModuleType:
     """Load one file of a peer; CuPy, which one of them imports, is played by NumPy."""
-    spec = importlib.util.spec_from_file_location(f"peer_{Path(file).stem}", Path(folder, file))
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"no {file} in {folder}")
-    module = importlib.util.module_from_spec(spec)
+    module, path = ModuleType(Path(file).stem), Path(folder, file)
     with mock.patch.dict(sys.modules, {"cupy": np}), warnings.catch_warnings(action="ignore"):
-        spec.loader.exec_module(module)
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
     return module
 
 
@@ -344,7 +346,7 @@ def duel(question: Question, rivals: tuple[Rival, ...], repeats: int) -> None:
             continue
         found = alone(asked, solve, (folder, epsilon0, n, *options), repeats)
         if "value" not in found or "value" not in mine:
-            print(f"  {name.lower():16} {found.get('answer', f'timed out after {LIMIT} s')}", flush=True)
+            print(f"  {name.lower():16} {found['answer']}", flush=True)
             continue
         slower, larger = found["seconds"] / mine["seconds"], found["value"] / mine["value"] - 1.0
         print(
@@ -380,7 +382,7 @@ def main() -> None:
         print(
             f"{case!s:46}{case.goal:6.3g}s {seconds(found.get('decisive'))}{seconds(found.get('uppers'))}"
             f"{seconds(found.get('certify'))}  {found.get('peak', 0.0):5.0f}  {os.getloadavg()[0]:4.1f}  "
-            f"{found.get('answer', 'timed out')}{late}",
+            f"{found['answer']}{late}",
             flush=True,
         )
         if late or found.get("peak", 0.0) > MEMORY_GOAL:

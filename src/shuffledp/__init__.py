@@ -15,7 +15,10 @@ if TYPE_CHECKING:
         calibrate_rounds,
         calibrate_scale,
         certify,
+        compose,
+        from_dp_accounting,
         privacy_profile,
+        to_dp_accounting,
     )
     from shuffledp.budgets import Budgets
     from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime, ShuffleDPError
@@ -70,11 +73,14 @@ __all__ = [
     "calibrate_rounds",
     "calibrate_scale",
     "certify",
+    "compose",
     "estimate_frequency",
     "estimate_mean",
+    "from_dp_accounting",
     "privacy_profile",
     "secure_random",
     "simulation_random",
+    "to_dp_accounting",
 ]
 
 # loaded on first use: the command line answers --help without NumPy or SciPy
@@ -88,7 +94,10 @@ _HOME = {
         "calibrate_rounds",
         "calibrate_scale",
         "certify",
+        "compose",
+        "from_dp_accounting",
         "privacy_profile",
+        "to_dp_accounting",
     ),
     "budgets": ("Budgets",),
     "errors": ("InconsistentBounds", "InvalidInput", "NotConverged", "OutOfRegime", "ShuffleDPError"),

@@ -144,9 +144,9 @@ def excess(witness: SomeTests) -> float:
 def test_a_badly_chosen_test_is_still_a_line_below():
     """Upper ends of badly chosen tests are too low to infer slopes from; their masses are slopes."""
     cells, rounds = clone_cells(1.0, 8), 2
-    good = (0.25, 0.5)
-    assert excess(SomeTests(cells, good, 0.02, states_masses=False)) > 1e-4
-    witness = SomeTests(cells, good, 0.02)
+    good, timid = (0.125, 0.25), 0.05
+    assert excess(SomeTests(cells, good, timid, states_masses=False)) > 1e-3
+    witness = SomeTests(cells, good, timid)
     assert excess(witness) <= 1e-13
     profile, exact = ComposedProfile.of(witness, rounds), product(*[cells] * rounds)
     for epsilon in (0.0, 0.1, 0.5, 1.1):

@@ -9,6 +9,8 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
 )
 from shuffledp.accounting.certify import bounds, certify, privacy_profile
+from shuffledp.accounting.composition import compose
+from shuffledp.accounting.interchange import from_dp_accounting, to_dp_accounting
 
 __all__ = [
     "Calibration",
@@ -19,5 +21,8 @@ __all__ = [
     "calibrate_rounds",
     "calibrate_scale",
     "certify",
+    "compose",
+    "from_dp_accounting",
     "privacy_profile",
+    "to_dp_accounting",
 ]

@@ -98,6 +98,11 @@ class NoiseProfile(PrivacyProfile):
         return self.top
 
     @property
+    def coarseness(self) -> float:
+        """Every value costs a search over pairs of records."""
+        return 10.0
+
+    @property
     def mass_at_infinity(self) -> Interval:
         """None: either noise, by itself, has a local profile that tends to 0."""
         return Interval(0.0, 0.0)

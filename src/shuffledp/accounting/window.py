@@ -134,7 +134,9 @@ class WindowProfile(PrivacyProfile):
     family: WindowFamily
     largest_loss: float
     _counts: dict[tuple[int, bool], _Counted] = field(default_factory=dict[tuple[int, bool], _Counted])
-    _known: dict[tuple[float, bool], Interval] = field(default_factory=dict[tuple[float, bool], Interval])
+    _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
+        default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
+    )
 
     @property
     def vanishes_at(self) -> float:
@@ -167,19 +169,29 @@ class WindowProfile(PrivacyProfile):
         likely = [float(likely_values(self.family, epsilon, outside=side)[0].max()) for side in (False, True)]
         return self._best(epsilon, likely[1] > likely[0])
 
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Q(S) of the chosen tests: slopes of lines below the real curve, which need not be the best tests'."""
+        if epsilon >= self.vanishes_at:
+            return Interval(0.0, 0.0), Interval(0.0, 0.0)
+        return self._both(epsilon, False)[1], self._both(epsilon, True)[1]
+
     def _best(self, epsilon: float, outside: bool) -> Interval:
+        return self._both(epsilon, outside)[0]
+
+    def _both(self, epsilon: float, outside: bool) -> tuple[Interval, Interval]:
         key = (epsilon, outside)
         if key not in self._known:
             self._known[key] = self._enclosed(epsilon, outside)
         return self._known[key]
 
-    def _enclosed(self, epsilon: float, outside: bool) -> Interval:
+    def _enclosed(self, epsilon: float, outside: bool) -> tuple[Interval, Interval]:
+        """Enclose the best test's divergence, and its mass under the second law."""
         values, thresholds = likely_values(self.family, epsilon, outside=outside)
         index = int(np.argmax(values))
         a, grow = gain(self.family, epsilon, outside=outside), math.expm1(min(epsilon, 700.0))
         low, high = float(a.lower[index]), float(a.upper[index])
         if low <= 0.0:
-            return Interval(0.0, max(high, 0.0))
+            return Interval(0.0, max(high, 0.0)), Interval(0.0, 0.0)
         count, estimated = self._counted(index, outside), float(self.family.mean[index])
         moved = count.law.most.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
         stride = max(1.0, math.floor(self.family.deviation[index] / 30.0))
@@ -191,7 +203,16 @@ class WindowProfile(PrivacyProfile):
         least = low * through.lower - (low + grow) * before.upper * (1.0 + 8.0 * EPS)
         most = high * through.upper - (high + grow) * before.lower * (1.0 - 8.0 * EPS)
         lower = max(float(least.max()) - 8.0 * EPS * low, 0.0)
-        return Interval(lower, max(float(most.max()) + 8.0 * EPS * high, lower))
+        best, p0, p1 = int(np.argmax(least)), self.family.p0, self.family.p1
+        if outside:
+            own = (float(p0.lower[index]), float(p0.upper[index]))
+        else:
+            own = (1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
+        mass = Interval(
+            (own[0] * through.lower[best] + (1.0 - own[1]) * before.lower[best]) * (1.0 - 16.0 * EPS),
+            (own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best]) * (1.0 + 16.0 * EPS),
+        )
+        return Interval(lower, max(float(most.max()) + 8.0 * EPS * high, lower)), mass
 
     def _counted(self, index: int, outside: bool) -> _Counted:
         """The law of N, or of N'; the others' chances are known between bounds."""

@@ -13,8 +13,8 @@ from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import Interval
 
 ORDERS: tuple[float, ...] = (
-    *(1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0),
-    *(16.0, 20.0, 24.0, 28.0, 32.0, 40.0, 48.0, 56.0, 64.0, 80.0, 96.0, 128.0, 192.0, 256.0, 384.0, 512.0),
+    *(1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0),
+    *(20.0, 24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 128.0, 256.0),
 )
 """Renyi orders that are written: dense where conversions to (epsilon, delta) usually have their best order."""
 
