@@ -3,14 +3,16 @@
     python benchmarks/bench_accountant.py [--repeats 5] [--only TEXT] [--profile 3]
 
 Every case runs in a process of its own, so that its peak resident set size is its own, and is stopped after a minute.
-Times are CPU seconds on one thread, which on an idle machine are seconds, best of several runs with emptied caches. Three per case: the bound that decides the certified epsilon, all certified upper bounds of the
-worst victim, and the whole `certify` with witnesses and evidence for every level. A case's goal stands beside it;
-nothing fails if it is missed, but such cases are ranked at the end, and the slowest ones profiled.
+Times are CPU seconds on one thread, which on an idle machine are seconds, best of several runs with emptied caches.
+Three per case: the bound that decides the certified epsilon, all certified upper bounds of the worst victim, and the
+whole `certify` with witnesses and evidence for every level. A case's goal stands beside it; nothing fails if it is
+missed, but such cases are ranked at the end, and the slowest ones profiled.
 
 Five programs that compute the same numbers can be asked in the same run: let SHUFFLEDP_PEER_X, for X = APPLE
-(apple/ml-shuffling-amplification), WANGSW (wangsw/PrivacyAmplification), DPBAYES (DPBayes/numerical-shuffler-experiments),
-SU (Optimal-amplification-bound/Decomposition-Based-...) and BALLE (BorjaBalle/amplification-by-shuffling), name folders
-where they are checked out. Nothing of theirs is bundled; without the variables that part says so.
+(apple/ml-shuffling-amplification), WANGSW (wangsw/PrivacyAmplification), DPBAYES
+(DPBayes/numerical-shuffler-experiments), SU (Optimal-amplification-bound/Decomposition-Based-...) and BALLE
+(BorjaBalle/amplification-by-shuffling), name folders where they are checked out. Nothing of theirs is bundled; without
+the variables that part says so.
 """
 
 from __future__ import annotations
@@ -50,8 +52,7 @@ from shuffledp.numerics.interval import Enclosure
 DELTA = 1e-6
 LIMIT = 60
 """CPU seconds after which a process is stopped; on a busy machine it may take five times as long."""
-ALLOWANCE = 5.0
-"""Seconds after which a measurement is not repeated any more."""
+ALLOWANCE = 5.0  # seconds after which a measurement is not repeated any more
 ORDERS = np.geomspace(1.25, 256.0, 64)
 GOALS = {"discrete": 0.1, "laplace": 2.0, "ordered": 1.0, "renyi": 1.0, "rounds": 2.0}
 MEMORY_GOAL = 1000.0
@@ -168,10 +169,9 @@ def renyi_curve(setting: Setting, key: str) -> Enclosure:
 def measure(case: Case, repeats: int) -> Iterator[tuple[str, Any]]:
     """Run one case, part by part."""
     certify(alike(1.0, 100, "any"), DELTA)  # imports are not what is measured
-    is_curve = case.group == "renyi"
-    uppers, (epsilon, key) = best(lambda: certified_epsilon(case.setting()), 1 if is_curve else repeats)
+    uppers, (epsilon, key) = best(lambda: certified_epsilon(case.setting()), repeats * (case.group != "renyi"))
     yield "key", key
-    if is_curve:
+    if case.group == "renyi":
         took, curve = best(lambda: renyi_curve(case.setting(), key), repeats)
         yield "uppers", took
         yield "answer", f"{key}, lower ends at least {(curve.lower / curve.upper).min():.5f} of the upper ends"
@@ -307,7 +307,6 @@ Question = tuple[float, int, str, int, str]
 """epsilon0, n, randomizer, rounds, and which of our bounds is that number."""
 Rival = tuple[str, Callable[..., float], tuple[Any, ...]]
 CLONES: tuple[Rival, ...] = (("WANGSW", wangsw, ()), ("DPBAYES", dpbayes, ()))
-BENNETT = "BennettExact"
 QUESTIONS: tuple[tuple[Question, tuple[Rival, ...]], ...] = (
     ((1.0, 10**3, "any", 1, "clones"), CLONES),
     ((1.0, 10**6, "any", 1, "clones"), CLONES),
@@ -316,9 +315,9 @@ QUESTIONS: tuple[tuple[Question, tuple[Rival, ...]], ...] = (
     ((1.0, 10**3, "rr", 1, "blanket"), (("SU", su, ("RRMechanism", 2)),)),
     ((1.0, 10**6, "rr", 1, "blanket"), (("SU", su, ("RRMechanism", 2)),)),
     ((1.0, 10**3, "krr:10", 1, "blanket"), (("SU", su, ("RRMechanism", 10)), ("WANGSW", wangsw, ("krr", 10)))),
-    ((1.0, 10**3, "krr:10", 1, "balle19-bennett"), (("BALLE", balle, (BENNETT, "RRMechanism", 10)),)),
+    ((1.0, 10**3, "krr:10", 1, "balle19-bennett"), (("BALLE", balle, ("BennettExact", "RRMechanism", 10)),)),
     ((1.0, 10**3, "laplace", 1, "blanket"), (("SU", su, ("LaplaceMechanism",)), ("WANGSW", wangsw, ("laplace",)))),
-    ((1.0, 10**3, "laplace", 1, "balle19-bennett"), (("BALLE", balle, (BENNETT, "LaplaceMechanism")),)),
+    ((1.0, 10**3, "laplace", 1, "balle19-bennett"), (("BALLE", balle, ("BennettExact", "LaplaceMechanism")),)),
     ((1.0, 10**3, "any", 4, "clones"), (("DPBAYES", dpbayes, (4,)),)),
     ((1.0, 10**3, "any", 16, "clones"), (("DPBAYES", dpbayes, (16,)),)),
 )
@@ -377,8 +376,7 @@ def main() -> None:
     print(f"{'case':46}{'goal':>7} {'deciding':>9}{'uppers':>9}{'certify':>9}  {'MB':>5}  load  answer")
     for case in cases:
         found = alone(measure, case, options.repeats)
-        took = found.get("uppers", math.inf)
-        late = " late" if took > case.goal else ""
+        late = " late" if (took := found.get("uppers", math.inf)) > case.goal else ""
         print(
             f"{case!s:46}{case.goal:6.3g}s {seconds(found.get('decisive'))}{seconds(found.get('uppers'))}"
             f"{seconds(found.get('certify'))}  {found.get('peak', 0.0):5.0f}  {os.getloadavg()[0]:4.1f}  "

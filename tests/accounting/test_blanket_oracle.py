@@ -216,7 +216,7 @@ LATTICES = [
     (Fraction(3), Fraction(5, 2), 400),  # deep: 1e-89 for krr:3
     (Fraction(2), Fraction(3, 2), 700),
     (Fraction(9), Fraction(2), 200),
-    (Fraction(100), Fraction(40), 60),
+    (Fraction(20), Fraction(8), 60),
     (Fraction(6, 5), Fraction(11, 10), 900),
 ]
 
@@ -224,7 +224,7 @@ LATTICES = [
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:6:3"])
 @pytest.mark.parametrize(("E", "t", "n"), LATTICES)
 def test_lattice_values(name, E, t, n):
-    ctx.prec = 2000  # far tails are differences of nothing: every coefficient is a sum of positive terms
+    ctx.prec = 1400  # far tails are differences of nothing: every coefficient is a sum of positive terms
     family, weights = TWO_LEVEL[name]
     epsilon0, epsilon = math.log(E), math.log(t)
     truth = lattice(weights, E, t, n)
@@ -305,7 +305,7 @@ def test_budgets_of_nothing():
 
 # ---------------------------------------------------------- laws that must hold
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True)
+FEW = settings(max_examples=12, deadline=None, derandomize=True)
 budget = st.floats(0.01, 6.0)
 name = st.sampled_from(sorted(TWO_LEVEL))
 size = st.integers(2, 100_000)

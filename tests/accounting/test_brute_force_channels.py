@@ -1,9 +1,9 @@
 """Enumeration of the real shuffled protocol for stated randomizers, n <= 4, in exact fractions.
 
 No theorem enters the enumeration: every record of every other user, every ordered pair of records of the victim,
-every multiset of reports (or every sequence, for outputs in order). Entries of channels are multiples of 1/64, so that the
-doubles handed to the library are exact; elsewhere e^epsilon0 is a fraction and its logarithm is rounded up, the central
-epsilon's down: an upper bound then needs no slack but 1e-12 for its inputs.
+every multiset of reports (or every sequence, for outputs in order). Entries of channels are multiples of 1/64, so
+that the doubles handed to the library are exact; elsewhere e^epsilon0 is a fraction and its logarithm is rounded up,
+the central epsilon's down: an upper bound then needs no slack but 1e-12 for its inputs.
 """
 
 from __future__ import annotations

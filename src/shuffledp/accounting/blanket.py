@@ -93,6 +93,8 @@ class BlanketBound(AmplificationBound):
         require_plain(setting, self.key)  # a stated law is used as it is: it need not be pure
         if setting.law is None:
             raise OutOfRegime("blanket needs a stated randomizer; got 'any'")
+        if setting.seen == "sum" and setting.adds_noise is not None:
+            raise OutOfRegime("blanket is about reports; of the sum of added noises 'sum' knows the exact profile")
         if setting.budgets.levels > 1 and setting.seen in ("levels", "users"):
             raise OutOfRegime(
                 f"blanket with several budgets needs unordered reports without levels; got seen = {setting.seen}"

@@ -23,7 +23,7 @@ from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.accounting.loss_law import LossLaw, loss_law
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
 from shuffledp.numerics.blocks import BlockedCount
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import EPS, round_down
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts
@@ -37,6 +37,8 @@ _RESOLUTION = 5000.0
 SMOOTHING = 0.04
 _SLACK = 1e-12
 _ULPS = 32
+_GAMMA_SLACK = 1e-10
+"""What rounding gamma down by 32 ulps may add to a delta, relative; of interest to the lower end only."""
 _LARGEST = 600.0
 """Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
 
@@ -83,12 +85,12 @@ class OneBudgetProfile(PrivacyProfile):
             blocks = BlockedCount.of(count, 40.0, 75.0)
             found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
         else:
-            sums = law.diluted(self.pair.gamma)
+            sums = law.diluted(round_down(self.pair.gamma, _ULPS))  # fewer blanket reports hide less
             if not sums.finite:
                 return Interval(0.0, law.alone)
             users = replace(sums.one, counts=np.array([float(self.n)]))
             whole = positive_part(users, self.smoothing)
-            found = Interval(whole.lower / self.n * (1 - _SLACK), whole.upper / self.n * (1 + _SLACK))
+            found = Interval(whole.lower / self.n * (1 - _GAMMA_SLACK), whole.upper / self.n * (1 + _SLACK))
         return _capped(found, law)
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -272,17 +274,19 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     """Enclose h(m - 1) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 EPS per cell of the sum of magnitudes, is added and subtracted before the positive part.
+    cancel; its rounding, 8 EPS per cell of the sum of magnitudes and the doubt of each atom, is added and subtracted
+    before the positive part. Values are counted in units of the largest atom, so that what underflows is below 1e-300.
     """
-    masses, atoms = law.probabilities[0], law.values[0]
+    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), 1e-300)
+    atoms = law.values[0] / unit
     lower, upper = np.empty(reports.size), np.empty(reports.size)
     logs = np.log(masses)
     for index, m in enumerate(reports.tolist()):
         counts = _compositions(m, masses.size)
         total, size = counts @ atoms, counts @ np.abs(atoms)
-        doubt = 8.0 * (masses.size + 1) * EPS * size
+        doubt = (8.0 * (masses.size + 1) + 2.0 * law.doubt) * EPS * size
         log_p = gammaln(m + 1.0) - gammaln(counts + 1.0).sum(axis=1) + counts @ logs
-        weight = np.exp(log_p) / m
+        weight = np.exp(log_p + math.log(unit)) / m
         lower[index] = float(weight @ np.maximum(total - doubt, 0.0)) * (1 - 1e-11)
-        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1 + 1e-11)
+        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1 + 1e-11) + 1e-300
     return Enclosure(lower, upper)

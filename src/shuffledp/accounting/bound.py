@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -80,7 +81,7 @@ class AmplificationBound(ABC):
         """
         level = setting.budgets.index_of(epsilon0)
         if setting.is_plain:
-            return self.one_round(setting, epsilon0)
+            return remembered(type(self), setting, epsilon0)
         if self.links_matter(setting):
             whole = setting.as_one_round()
             return self.profile(whole, float(whole.budgets.epsilons[level]))
@@ -88,7 +89,7 @@ class AmplificationBound(ABC):
         left = self.company(setting, everybody, level, setting.exposed * setting.reports_per_user)
         if left.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
             self.one_round(setting.plain(everybody), epsilon0)
-        return self.over_rounds(setting, self.one_round(setting.plain(left), epsilon0))
+        return self.over_rounds(setting, remembered(type(self), setting.plain(left), epsilon0))
 
     def links_matter(self, setting: Setting) -> bool:
         """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""
@@ -150,10 +151,18 @@ class AmplificationBound(ABC):
         raise OutOfRegime(f"{self.key} is not evaluated for more than {MANY_LEVELS} levels")
 
 
+@lru_cache(maxsize=64)
+def remembered(bound: type[AmplificationBound], setting: Setting, epsilon0: float) -> PrivacyProfile:
+    """`one_round`, remembered: rounds, groups and other bounds ask for the same profile, and it keeps its table."""
+    return bound().one_round(setting, epsilon0)
+
+
 def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
-    """Compose so many rounds with fresh randomness (docs/theorems/composition.md)."""
+    """Compose rounds with fresh randomness (docs/theorems/composition.md); of several bounds, each by itself."""
     if rounds == 1:
         return one
+    if isinstance(one, SmallestProfile):
+        return SmallestProfile(tuple(composed(part, rounds) for part in one.parts))
     from shuffledp.accounting.composition import ComposedProfile
 
     return ComposedProfile.of(one, rounds)

@@ -8,7 +8,7 @@ its mean (below). Outputs that no cell covers count as L = 0 and are charged by 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,11 +53,10 @@ class LossLaw:
         return min(float(positive) * (1 + 1e-12) + self.charge, 1.0)
 
     def diluted(self, gamma: float) -> LossLaw:
-        """The law of Z = L/gamma with probability gamma, else 0; gamma good to 32 ulps, which the caller charges."""
+        """The law of Z = L/gamma with probability gamma, else 0; a bound if gamma is not above the true one."""
         with np.errstate(over="ignore"):
             values = self.one.values / gamma
-        thin = IndependentSum(self.one.counts, values, self.one.probabilities * gamma, self.one.means)
-        return LossLaw(thin, self.charge)
+        return LossLaw(replace(self.one, values=values, probabilities=self.one.probabilities * gamma), self.charge)
 
 
 def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLaw:
@@ -77,7 +76,10 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         values = -pair.ratios0 * np.expm1(epsilon - pair.losses)
     if pair.spread is None:
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
-        return LossLaw(IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean])), 0.0)
+        # a rounded exponent x costs |x| EPS; ratios and masses are good to a few EPS
+        doubt = 16.0 + 2.0 * (epsilon + float(np.abs(pair.losses).max(initial=0.0)))
+        one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
+        return LossLaw(one, 0.0)
     low, high = loss_range(pair.spread, epsilon)
     with np.errstate(over="ignore"):
         size = np.abs(values) + np.abs(high) + np.abs(low) + pair.ratios0 + math.exp(epsilon) * pair.ratios1

@@ -251,8 +251,9 @@ class _View:
         """The end points' epsilon, raised to that of any pair of records that still exceeds delta there."""
         worst = self.profile(self.pair(0, self.last)).epsilon(delta).upper
         _, pairs = self._quick_rivals(worst, delta) if math.isfinite(worst) else (None, [])
+        growth = 1.05
         while len(pairs) > _MOST_RIVALS:  # too coarse a grid for so small an epsilon: a larger one is safe
-            worst *= 1.05
+            worst, growth = max(worst * growth, 1e-6 * min(self.top, 1.0)), min(growth**1.5, 2.0)
             if not worst < min(self.top, _HOPELESS):
                 return Interval(0.0, self.top)
             _, pairs = self._quick_rivals(worst, delta)
@@ -278,22 +279,24 @@ class _View:
         pairs: list[tuple[int, int]] = []
         for first in range(self.last + 1):
             seconds = np.arange(first, self.last + (first > 0))
-            bound = self._quick(first, seconds, epsilon, reports) + rare
+            bound = self._quick(first, seconds, epsilon, reports, rare)
             bounds.append(bound[bound > delta])
             pairs += [(first, int(second)) for second in seconds[bound > delta]]
         found = np.concatenate(bounds)
         order = np.argsort(-found)
         return found[order], [pairs[index] for index in order]
 
-    def _quick(self, first: int, seconds: NDArray[np.int64], epsilon: float, reports: float) -> FloatArray:
-        """Chernoff bounds of (I) for one grid record against several others."""
+    def _quick(self, first: int, seconds: NDArray[np.int64], epsilon: float, reports: float, rare: float) -> FloatArray:
+        """Chernoff bounds of (I) for one grid record against several others; h(0) <= E r_0 where blankets are rare."""
         row = self.grid.row(first, seconds)
         assert row.spread is not None
         low, high = loss_range(row.spread, epsilon)
         with np.errstate(over="ignore", invalid="ignore"):  # what leaves double range gets the trivial bound
             mean = -row.ratios0 * np.expm1(epsilon - row.losses)
+            mean += 1e-12 * (np.abs(mean) + row.ratios0 + math.exp(min(epsilon, 600.0)) * row.ratios1)
             low, high = np.minimum(low, mean), np.maximum(high, mean) + 1e-300
             share = (mean - low) / (high - low)
         values = np.concatenate((low, high), axis=1)
         weights = np.concatenate((row.masses * (1.0 - share), row.masses * share), axis=1)
-        return chernoff_values(values, weights, reports) + left_out(row.spread, epsilon)
+        alone = np.maximum(row.ratios0 @ row.masses, 1.0)
+        return chernoff_values(values, weights, reports) + rare * alone + left_out(row.spread, epsilon)

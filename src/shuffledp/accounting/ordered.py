@@ -27,6 +27,7 @@ from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import round_down
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
@@ -66,7 +67,10 @@ class OrderedProfile(PrivacyProfile):
             return Interval(0.0, trivial)
         half = 0.5 * clone_probability(steps)
         means = np.full(steps.size, -math.expm1(epsilon))
-        found = positive_part(IndependentSum(counts, values, np.stack((half, half), axis=1), means), _SMOOTHING)
+        # a rounded exponent x costs |x| EPS
+        doubt = 8.0 + 2.0 * (epsilon + float(steps[-1]))
+        total = IndependentSum(counts, values, np.stack((half, half), axis=1), means, doubt)
+        found = positive_part(total, _SMOOTHING)
         n = self.budgets.n
         return Interval(min(found.lower / n * (1 - 1e-12), trivial), min(found.upper / n * (1 + 1e-12), trivial))
 
@@ -102,7 +106,8 @@ class KnownStepsProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""
         laws = [loss_law(pair, epsilon) for pair in self.pairs]
-        sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
+        # gamma is good to 32 ulps; fewer blanket reports hide less
+        sums = [law.diluted(round_down(pair.gamma, 32)) for law, pair in zip(laws, self.pairs, strict=True)]
         if not all(law.finite for law in sums):
             return Interval(0.0, 1.0)
         counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
@@ -112,10 +117,11 @@ class KnownStepsProfile(PrivacyProfile):
             np.concatenate([_padded(law.one.values, cells) for law in sums]),
             np.concatenate([_padded(law.one.probabilities, cells) for law in sums]),
             np.concatenate([law.one.means for law in sums]),
+            max(law.one.doubt for law in sums),
         )
         found = positive_part(total, _SMOOTHING)
         charge = float(np.array([law.charge for law in laws]) @ counts)
-        return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
+        return Interval(min(found.lower / n * (1 - 1e-10), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""

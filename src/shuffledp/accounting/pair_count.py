@@ -138,7 +138,8 @@ class PairCountProfile(PrivacyProfile):
             -math.expm1(epsilon) * self.neither / rest,
         ]
         masses = np.array([[each, each, rest]])
-        total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]))
+        doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| EPS
+        total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]), doubt)
         found = positive_part(total, _SMOOTHING)
         return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
 

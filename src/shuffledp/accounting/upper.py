@@ -17,6 +17,7 @@ from shuffledp.accounting.bound import (
     composed,
     epsilons_by_anchors,
     level_alone,
+    remembered,
     require_one_pure_round,
     require_plain,
 )
@@ -109,12 +110,12 @@ class LevelsBound(AmplificationBound):
         if delta0 > 0.0:
             if setting.law is None:
                 raise OutOfRegime(f"levels needs a stated randomizer, or delta0 = 0; got any with delta0 = {delta0:g}")
-            return BlanketBound().one_round(level_alone(setting, epsilon0), epsilon0)
+            return remembered(BlanketBound, level_alone(setting, epsilon0), epsilon0)
         clones = one_budget_profile(epsilon0, n, coarse=budgets.levels > MANY_LEVELS)
         if setting.law is None or (setting.discrete is not None and setting.discrete.two_point):
             return clones
         try:
-            return SmallestProfile((clones, BlanketBound().one_round(level_alone(setting, epsilon0), epsilon0)))
+            return SmallestProfile((clones, remembered(BlanketBound, level_alone(setting, epsilon0), epsilon0)))
         except OutOfRegime:  # hardly any noise
             return clones
 

@@ -19,7 +19,7 @@ from shuffledp.setting import Setting
 
 MOST_LEVELS = 1000
 """Levels listed in JSON and on the page (contract)."""
-CURVE_POINTS = 101
+CURVE_POINTS = 61
 """Evenly spread points of a written privacy profile."""
 CURVE_DEPTH = 1e-6
 """The written profile falls a million times further than the delta asked for."""

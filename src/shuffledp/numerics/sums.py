@@ -36,15 +36,18 @@ class IndependentSum:
     ----------
     counts : ndarray, shape (groups,)
     values, probabilities : ndarray, shape (groups, atoms)
-        Each good to a few EPS relative; the probabilities of a group sum to at most 1.
+        Each good to ``doubt`` EPS relative; the probabilities of a group sum to at most 1.
     means : ndarray, shape (groups,)
         Mean of one copy, good to a few EPS relative (given, because summing atoms could cancel).
+    doubt : float
+        Relative error of values and probabilities, in units of EPS, at least 4.
     """
 
     counts: FloatArray
     values: FloatArray
     probabilities: FloatArray
     means: FloatArray
+    doubt: float = 4.0
 
     @property
     def mean(self) -> float:
@@ -79,15 +82,15 @@ class IndependentSum:
         parts = self.probabilities * grown
         rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
         mgf = rest + parts.sum(axis=2)
-        doubt_mgf = (np.abs(parts) * (8.0 + 2.0 * size)).sum(axis=2) + 4.0
+        off = self.doubt
+        doubt_mgf = (np.abs(parts) * (4.0 + off + 0.5 * off * size)).sum(axis=2) + off
         mgf = np.where(mgf == 0.0, EPS * doubt_mgf, mgf)  # a zero has no logarithm; its error has
         near = np.abs(w) < 0.3
         log_rest = np.where(near, log1p_minus_small(np.where(near, w, 0.0)), np.log(np.where(near, 1.0, mgf)) - w)
         total = (log_rest + second) @ self.counts.astype(np.complex128)
         # relative where the series is used; absolute beyond, where exp(z) - 1 - z has zeros
-        doubt_second = np.where(
-            size < 0.25, np.abs(terms) * 42.0, (np.abs(parts) + self.probabilities * (1.0 + size)) * (8.0 + 2.0 * size)
-        ).sum(axis=2)
+        far = (np.abs(parts) + self.probabilities * (1.0 + size)) * (4.0 + off + 0.5 * off * size)
+        doubt_second = np.where(size < 0.25, np.abs(terms) * (30.0 + 3.0 * off), far).sum(axis=2)
         doubt_log = np.where(near, 2.0 * (doubt_second + 4.0 * np.abs(shift)) * np.abs(w), doubt_mgf / np.abs(mgf))
         error = EPS * (34.0 * np.abs(log_rest) + 4.0 * np.abs(w) + doubt_log + doubt_second)
         return total, 2.0 * (error @ self.counts)

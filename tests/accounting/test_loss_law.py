@@ -1,0 +1,186 @@
+"""The law of L = r_0 - e^eps r_1: atoms against balls, continuous laws against quadrature, in convex order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from scipy.stats import norm
+
+from shuffledp.accounting.blanket_profile import OneBudgetProfile, composition_values
+from shuffledp.accounting.location import Core, Noise, VictimGrid, record_grid
+from shuffledp.accounting.loss_law import LossLaw, left_out, loss_law
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.sums import IndependentSum
+from shuffledp.randomizers import Channel, HadamardResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
+from shuffledp.randomizers.base import PairBlanket
+
+NOISES = [
+    ("laplace", 1.0, 1.0, 5.0),  # kind, victim's scale, core's scale, edge
+    ("laplace", 0.2, 0.7, 2.0),
+    ("laplace", 3.0, 0.4, 4.5),
+    ("gaussian", 1.0, 1.0, 4.0),
+    ("gaussian", 0.3, 0.5, 2.2),
+    ("gaussian", 2.0, 0.6, 6.0),
+]
+
+
+def above(law: LossLaw, k: float) -> float:
+    """E(L - k)_+, the mass that no atom has lying at 0."""
+    values, masses = law.one.values[0], law.one.probabilities[0]
+    return float(masses @ np.maximum(values - k, 0.0)) + max(1.0 - float(masses.sum()), 0.0) * max(-k, 0.0)
+
+
+def density(noise: Noise, u: FloatArray) -> FloatArray:
+    if noise.kind == "gaussian":
+        return norm.pdf(u, scale=noise.scale)
+    return np.exp(-np.abs(u) / noise.scale) / (2.0 * noise.scale)
+
+
+def exact_values(core: Core, victim: Noise, x0: float, x1: float, epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """Values of L and their omega-weights on a grid finer than any cell, straight from the densities."""
+    kinks = np.unique(np.clip([1.0 - core.edge, 0.0, 0.5, 1.0, x0, x1, core.edge], 1.0 - core.edge, core.edge))
+    parts = [np.linspace(a, b, 4001)[:-1] for a, b in itertools.pairwise(kinks.tolist())]
+    ends = np.concatenate([*parts, kinks[-1:]])
+    y, width = 0.5 * (ends[1:] + ends[:-1]), np.diff(ends)
+    omega = density(core.noise, np.maximum(np.abs(y), np.abs(1.0 - y)))
+    weights = omega * width / float(omega @ width)
+    omega = omega / float(omega @ width)
+    return (density(victim, y - x0) - math.exp(epsilon) * density(victim, y - x1)) / omega, weights
+
+
+@pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.6])
+def test_continuous_laws_lie_between_two_discrete_ones(kind, scale, core_scale, edge, epsilon):
+    core, victim = Core(Noise(kind, core_scale), edge), Noise(kind, scale)
+    grid = VictimGrid(core, victim, record_grid(scale, 0.1))
+    last = grid.records.size - 1
+    for first, second in ((0, last), (last // 3, last), (last // 4, last // 2), (2, 3)):
+        x0, x1 = float(grid.records[first]), float(grid.records[second])
+        pair = grid.pair(first, second, exact=True)
+        upper, lower = loss_law(pair, epsilon), loss_law(pair, epsilon, above=False)
+        values, weights = exact_values(core, victim, x0, x1, epsilon)
+        size = float(weights @ np.abs(values))
+        for k in (*np.quantile(values, [0.001, 0.1, 0.5, 0.9, 0.999]), 0.0, -size, size):
+            truth = float(weights @ np.maximum(values - k, 0.0))
+            assert above(upper, k) >= truth - 2e-7 * (size + abs(k)), (first, second, k)
+            assert above(lower, k) <= truth + 2e-7 * (size + abs(k)), (first, second, k)
+        if core_scale >= scale:  # the two are close, too: nothing here is a bound by being trivial
+            assert above(upper, 0.0) <= above(lower, 0.0) * 1.05 + 1e-6
+        mean = float(weights @ values)
+        assert upper.one.means[0] == pytest.approx(mean, rel=1e-6, abs=2e-7 * size)
+        assert upper.one.means[0] >= lower.one.means[0]
+
+
+@pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
+def test_what_lies_beyond_the_edge_is_charged(kind, scale, core_scale, edge):
+    victim, epsilon = Noise(kind, scale), 0.1
+    grid = VictimGrid(Core(Noise(kind, core_scale), edge), victim, record_grid(scale, 0.1))
+    last = grid.records.size - 1
+    y = np.linspace(0.0, 40.0 * scale, 400_001)
+    for first, second in ((0, last), (last // 3, last), (3, 4)):
+        pair = grid.pair(first, second)
+        assert pair.spread is not None
+        charge = float(left_out(pair.spread, epsilon))
+        assert charge == loss_law(pair, epsilon).charge
+        x0, x1 = float(grid.records[first]), float(grid.records[second])
+        truth = 0.0
+        for side in (edge + y, 1.0 - edge - y):
+            excess = density(victim, side - x0) - math.exp(epsilon) * density(victim, side - x1)
+            truth += float(np.trapezoid(np.maximum(excess, 0.0), y))
+        assert charge >= truth * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "epsilon0"),
+    [
+        (RandomizedResponse(7), 1e-9),
+        (RandomizedResponse(7), 40.0),
+        (RandomizedResponse(10**9), 300.0),
+        (HadamardResponse(10), 3.0),
+        (HadamardResponse(10), 330.0),
+        (SubsetSelection(30, size=4), 12.0),
+        (UnaryEncoding(6), 150.0),
+        (UnaryEncoding(6, optimized=False), 0.1),
+    ],
+)
+def test_atoms_are_as_good_as_stated(family, epsilon0):
+    """|computed/exact - 1| <= doubt EPS; exponents up to 700 cost their own size in EPS, and no more."""
+    ctx.prec = 300
+    (pair,) = family.pair_blankets(epsilon0)
+    gamma = arb(float(pair.gamma))  # the same in every atom: its own error is counted apart
+    for epsilon in (0.0, 0.3 * epsilon0, 0.97 * epsilon0):
+        one = loss_law(pair, epsilon).one
+        for value, loss in zip(one.values[0], pair.losses, strict=True):
+            choices = (gamma, gamma * arb(epsilon0).exp())
+            ratio = choices[int(loss > 0)]
+            if loss == 0.0:  # both ratios agree: E gamma on both sets, gamma on neither
+                ratio = min(choices, key=lambda r: abs(float(r) * math.expm1(epsilon) + value))
+            exact = ratio * (1 - (arb(epsilon) - arb(float(loss))).exp())
+            error = abs(arb(float(value)) - exact)
+            assert error <= abs(exact) * (one.doubt + 12.0) * EPS, (family.name, epsilon, loss)
+        assert one.means[0] == pytest.approx(-math.expm1(epsilon), rel=4 * EPS)
+
+
+def test_large_atoms_of_tiny_probability_count():
+    # three reports with a chance of e^-340 each, worth e^340: their product was lost to underflow
+    ctx.prec = 300
+    n, epsilon0 = 48, 340.0
+    (pair,) = UnaryEncoding(5).pair_blankets(epsilon0)
+    epsilon = epsilon0 + math.log(2.5 / 48)
+    found = composition_values(loss_law(pair, epsilon).one, np.array([n]))
+    E, t = arb(epsilon0).exp(), arb(epsilon).exp()
+    q = 1 / (1 + E)
+    value = 3 * (0.5 / q - 0.5 * t / (1 - q)) + (n - 3) * (0.5 / (1 - q)) * (1 - t)
+    least = math.comb(n, 3) * (q * (1 - q)) ** 3 * ((1 - q) ** 2) ** (n - 3) * value / n
+    assert 1e-296 < float(least.mid()) < 1e-280
+    assert arb(float(found.upper[0])) >= least.lower()
+
+
+def test_a_report_alone_bounds_everything():
+    rows = [[8, 16, 24, 16], [20, 20, 4, 20], [16, 8, 8, 32]]
+    channel = Channel(np.array(rows) / 64)
+    for pair in channel.pair_blankets(5.0):
+        for epsilon in (0.0, 0.2, 1.0):
+            law, profile = loss_law(pair, epsilon), OneBudgetProfile(9.0, pair, 3)
+            assert profile.delta(epsilon).upper <= law.alone
+    exact = [[Fraction(entry, 64) for entry in row] for row in rows]
+    worst = max(sum(max(a - b, 0) for a, b in zip(p, q, strict=True)) for p in exact for q in exact)
+    alone = max(loss_law(pair, 0.0).alone for pair in channel.pair_blankets(5.0))
+    assert alone == pytest.approx(float(worst), rel=1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 50.0])
+def test_outputs_that_some_record_never_gives(epsilon):
+    """The charge is R(x0)'s share of them, whatever epsilon, and cells that are left keep their values."""
+    channel = Channel(np.array([[32, 16, 16, 0], [16, 32, 12, 4], [16, 16, 32, 0]]) / 64)
+    charges = sorted({loss_law(pair, epsilon).charge for pair in channel.pair_blankets(1.0)})
+    assert charges[0] == 0.0
+    assert charges[-1] == pytest.approx(4 / 64, rel=1e-11)
+    for pair in channel.pair_blankets(1.0):
+        truth = float(pair.masses @ np.maximum(pair.ratios0 - math.exp(epsilon) * pair.ratios1, 0.0))
+        assert above(loss_law(pair, epsilon), 0.0) >= truth * (1 - 1e-12)
+
+
+def test_fewer_blanket_reports_are_a_bound():
+    """Z = L/gamma with probability gamma: a smaller gamma has the same mean and is larger in convex order."""
+    (pair,) = HadamardResponse(10).pair_blankets(2.0)
+    law = loss_law(pair, 0.3)
+    for gamma in (0.4, 0.1):
+        large, small = law.diluted(gamma), law.diluted(0.9 * gamma)
+        assert small.one.means[0] == large.one.means[0] == law.one.means[0]
+        for k in (-3.0, -0.1, 0.0, 0.2, 5.0):
+            assert above(small, k) >= above(large, k) * (1 - 1e-12)
+
+
+def test_a_law_beyond_double_range_is_trivial():
+    pair = PairBlanket(0.5, np.array([1.0]), np.array([1e300]), np.array([1.0]), np.array([690.0]))
+    law = loss_law(pair, 0.0)
+    assert not law.finite
+    assert law.alone == 1.0
+    assert isinstance(law.one, IndependentSum)
