@@ -15,10 +15,10 @@ from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 Seen = Literal["reports", "users", "levels", "sum"]
 SEEN: tuple[Seen, ...] = ("reports", "users", "levels", "sum")
 SEEN_MEANING: dict[str, str] = {
-    "reports": "the analyst sees the shuffled reports, without their senders' budgets",
-    "users": "the analyst sees the reports in order, but the users were permuted first; budgets belong to positions",
-    "levels": "the analyst sees the shuffled reports, each with its sender's budget",
-    "sum": "the analyst sees only the sum of the reports",
+    "reports": "the analyzer sees the shuffled reports, without their senders' budgets",
+    "users": "the analyzer sees the reports in order, but the users were permuted first; budgets belong to positions",
+    "levels": "the analyzer sees the shuffled reports, each with its sender's budget",
+    "sum": "the analyzer sees only the sum of the reports",
 }
 NEIGHBORING = ("replace-one",)
 
