@@ -1,7 +1,8 @@
 """Random questions of every kind: `certify` answers or refuses, never contradicts itself, never warns.
 
 A witness above an upper bound raises InconsistentBounds, an interval with its ends crossed a ValueError, and any
-warning is an error here. What is asked is drawn from fixed seeds; budgets, sizes and deltas reach the ends of their ranges.
+warning is an error here. What is asked is drawn from fixed seeds; budgets, sizes and deltas reach the ends of
+their ranges.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import pytest
 
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
 from shuffledp.randomizers import (
     Channel,
     Gaussian,

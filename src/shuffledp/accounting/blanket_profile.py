@@ -23,7 +23,7 @@ from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.accounting.loss_law import LossLaw, loss_law
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
 from shuffledp.numerics.blocks import BlockedCount
-from shuffledp.numerics.floats import EPS, round_down
+from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts
@@ -37,8 +37,6 @@ _RESOLUTION = 5000.0
 SMOOTHING = 0.04
 _SLACK = 1e-12
 _ULPS = 32
-_GAMMA_SLACK = 1e-10
-"""What rounding gamma down by 32 ulps may add to a delta, relative; of interest to the lower end only."""
 _LARGEST = 600.0
 """Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
 
@@ -85,12 +83,12 @@ class OneBudgetProfile(PrivacyProfile):
             blocks = BlockedCount.of(count, 40.0, 75.0)
             found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
         else:
-            sums = law.diluted(round_down(self.pair.gamma, _ULPS))  # fewer blanket reports hide less
+            sums = law.diluted(self.pair.gamma)
             if not sums.finite:
                 return Interval(0.0, law.alone)
             users = replace(sums.one, counts=np.array([float(self.n)]))
             whole = positive_part(users, self.smoothing)
-            found = Interval(whole.lower / self.n * (1 - _GAMMA_SLACK), whole.upper / self.n * (1 + _SLACK))
+            found = Interval(whole.lower / self.n * (1 - _SLACK), whole.upper / self.n * (1 + _SLACK))
         return _capped(found, law)
 
     def guess_epsilon(self, delta: float) -> float | None:

@@ -53,10 +53,11 @@ class LossLaw:
         return min(float(positive) * (1 + 1e-12) + self.charge, 1.0)
 
     def diluted(self, gamma: float) -> LossLaw:
-        """The law of Z = L/gamma with probability gamma, else 0; a bound if gamma is not above the true one."""
+        """The law of Z = L/gamma with probability gamma, good to 32 ulps, else 0; its mean is that of L exactly."""
         with np.errstate(over="ignore"):
             values = self.one.values / gamma
-        return LossLaw(replace(self.one, values=values, probabilities=self.one.probabilities * gamma), self.charge)
+        thin = self.one.probabilities * gamma
+        return LossLaw(replace(self.one, values=values, probabilities=thin, doubt=self.one.doubt + 64.0), self.charge)
 
 
 def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLaw:

@@ -27,7 +27,6 @@ from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import round_down
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
@@ -106,8 +105,7 @@ class KnownStepsProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""
         laws = [loss_law(pair, epsilon) for pair in self.pairs]
-        # gamma is good to 32 ulps; fewer blanket reports hide less
-        sums = [law.diluted(round_down(pair.gamma, 32)) for law, pair in zip(laws, self.pairs, strict=True)]
+        sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
         if not all(law.finite for law in sums):
             return Interval(0.0, 1.0)
         counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
@@ -121,7 +119,7 @@ class KnownStepsProfile(PrivacyProfile):
         )
         found = positive_part(total, _SMOOTHING)
         charge = float(np.array([law.charge for law in laws]) @ counts)
-        return Interval(min(found.lower / n * (1 - 1e-10), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
+        return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""

@@ -36,7 +36,8 @@ class IndependentSum:
     ----------
     counts : ndarray, shape (groups,)
     values, probabilities : ndarray, shape (groups, atoms)
-        Each good to ``doubt`` EPS relative; the probabilities of a group sum to at most 1.
+        Each good to ``doubt`` EPS relative; the probabilities of a group sum to at most 1, the rest, which they may
+        cancel to nearly nothing, to ``doubt`` EPS absolute.
     means : ndarray, shape (groups,)
         Mean of one copy, good to a few EPS relative (given, because summing atoms could cancel).
     doubt : float
