@@ -44,10 +44,10 @@ def record_grid(scale: float, epsilon: float) -> FloatArray:
     """Grid points of records on [0, 1], symmetric, spaced quadratically near the ends, where the worst pairs are.
 
     Fine enough that the corrections, of the order of (width/scale)^2, are small beside the central epsilon
-    expected: near the ends a five-hundredth of it, in the middle, where pairs leak little, a tenth.
+    expected: near the ends a five-hundredth of it, in the middle, where pairs leak little, a sixth.
     """
     ends = (2.4 / (scale**2 * 2e-3 * max(epsilon, 1e-12))) ** 0.25
-    middle = 0.5 * math.pi / (scale * math.sqrt(0.3 * max(epsilon, 1e-12)))
+    middle = 0.5 * math.pi / (scale * math.sqrt(0.6 * max(epsilon, 1e-12)))
     half = next((half for half in _HALVES if 2 * half >= max(ends, middle)), _HALVES[-1])
     quarter = np.sin(np.pi * np.arange(half + 1) / (4 * half)) ** 2
     return np.round(np.concatenate((quarter, 1.0 - quarter[-2::-1])), _DIGITS)
