@@ -104,6 +104,47 @@ def noise_question(seed: int) -> tuple[Setting, float]:
     return Setting(budgets, family, seen=seen, neighboring="replace-one"), some_delta(rng)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(36))
+def situation_question(seed: int) -> tuple[Setting, float]:
+    """Not one plain round: several rounds, colluding or missing users, groups, several reports; few or many levels."""
+    rng = np.random.default_rng(20_000 + seed)
+    levels = int(rng.choice([1, 2, 3, 40]))
+    epsilons = np.exp(rng.uniform(-3.0, 1.0, levels))
+    budgets = Budgets(epsilons, [max(1, int(10.0 ** rng.uniform(0.0, 5.0))) for _ in range(levels)])
+    family = FAMILIES[seed % len(FAMILIES)]
+    chosen = {
+        "rounds": int(rng.choice([1, 3, 40])),
+        "colluding": int(rng.choice([0, 1, budgets.n // 2, budgets.n - 1])),
+        "missing": float(rng.choice([0.0, 0.1])),
+        "group_size": int(min(rng.choice([1, 3]), budgets.n)),
+        "reports_per_user": int(rng.choice([1, 2])),
+    }
+    kept = {name: chosen[name] for name in rng.choice(sorted(chosen), 2, replace=False)}
+    seen = str(rng.choice(SEEN))
+    setting = Setting(budgets, family, seen=seen, neighboring="replace-one", **kept)  # type: ignore[arg-type]
+    return setting, some_delta(rng)
+
+
+SLOWER = {20, 31, 32}
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(40) if seed not in SLOWER])
 def test_discrete_questions(seed):
     ask(*discrete_question(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [*sorted(SLOWER), *range(40, 340)])
+def test_more_discrete_questions(seed):
+    ask(*discrete_question(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_noise_questions(seed):
+    ask(*noise_question(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(80))
+def test_situations(seed):
+    ask(*situation_question(seed))
