@@ -356,7 +356,7 @@ def duel(question: Question, rivals: tuple[Rival, ...], repeats: int) -> None:
 
 
 def seconds(value: float | None) -> str:
-    return f"{'-':>9}" if value is None else f"{value:8.4f}s"
+    return f"{'-':>9}" if value is None or value == math.inf else f"{value:8.4f}s"
 
 
 def main() -> None:
@@ -373,12 +373,12 @@ def main() -> None:
     )
     missed: list[tuple[float, Case, str]] = []
     cases = [case for case in all_cases() if options.only in str(case)]
-    print(f"{'case':46}{'goal':>7} {'deciding':>9}{'uppers':>9}{'certify':>9}  {'MB':>5}  load  answer")
+    print(f"{'case':46}{'goal':>9}{'deciding':>9}{'uppers':>9}{'certify':>9}  {'MB':>5}  load  answer")
     for case in cases:
         found = alone(measure, case, options.repeats)
         late = " late" if (took := found.get("uppers", math.inf)) > case.goal else ""
         print(
-            f"{case!s:46}{case.goal:6.3g}s {seconds(found.get('decisive'))}{seconds(found.get('uppers'))}"
+            f"{case!s:46}{seconds(case.goal)}{seconds(found.get('decisive'))}{seconds(found.get('uppers'))}"
             f"{seconds(found.get('certify'))}  {found.get('peak', 0.0):5.0f}  {os.getloadavg()[0]:4.1f}  "
             f"{found['answer']}{late}",
             flush=True,
