@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
 
+import numpy as np
 import pytest
 from flint import arb, arb_poly, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpc, mpf
+from scipy.special import gammaln
 
-from shuffledp.accounting import bounds
+from shuffledp.accounting import bounds, certify
 from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers import (
@@ -342,3 +344,41 @@ def test_a_user_with_a_smaller_budget_is_a_better_company(which, victim, others,
     worse = profile(family, Budgets.of([victim, *others]), victim).epsilon(10.0**log_delta)
     better = profile(family, Budgets.of([victim, *(0.5 * x for x in others)]), victim).epsilon(10.0**log_delta)
     assert better.lower <= worse.upper
+
+
+# ---------------------------------------------------------- the trap: counts of two symbols alone
+
+
+def four_symbols(epsilon0: float, n: int, epsilon: float) -> float:
+    """Exact divergence of all four counts of shuffled 4-ary randomized response, the others on the third symbol."""
+    s = 1.0 / (math.exp(epsilon0) + 3.0)
+    a, b, c = np.indices((n + 1, n + 1, n + 1)).reshape(3, -1)
+    whole = a + b + c <= n
+    counts = np.stack((a[whole], b[whole], c[whole], n - (a + b + c)[whole])).astype(float)
+    others = np.log(np.array([s, s, math.exp(epsilon0) * s, s]))
+    # M(counts - e_y) = M(counts) count_y / (n q_y), M the multinomial law of n others
+    log_m = gammaln(n + 1.0) - gammaln(counts + 1.0).sum(axis=0) + others @ counts
+    share = counts / (n * np.exp(others)[:, None])
+    report = np.full((2, 4), s)
+    report[0, 0] = report[1, 1] = math.exp(epsilon0) * s
+    P, Q = report @ share
+    return float(np.exp(log_m) @ np.maximum(P - math.exp(epsilon) * Q, 0.0))
+
+
+@pytest.mark.parametrize(("epsilon0", "leaked"), [(1.0, 1.07e-6), (2.0, 1.20e-6), (3.0, 6.23e-6)])
+def test_the_pair_of_counts_is_no_upper_bound(epsilon0, leaked):
+    """The counts of x0 and x1 alone do not tell what the others tell about the victim being among them.
+
+    wangsw/PrivacyAmplification takes their divergence for an upper bound for k-ary randomized response. At its epsilon
+    for delta = 1e-6 (n = 120, k = 4) the real protocol has the deltas above; the blanket counts all outputs.
+    """
+    n = 120
+    setting = Setting(Budgets([epsilon0], [n]), RandomizedResponse(4), seen="reports", neighboring="replace-one")
+    claimed = bounds["krr-exact"].profile(setting, epsilon0).epsilon(1e-6).lower
+    truth = four_symbols(epsilon0, n, claimed)
+    assert truth == pytest.approx(leaked, rel=0.01)
+    blanket = bounds["blanket"].profile(setting, epsilon0)
+    assert blanket.delta(claimed).upper >= truth
+    certified = certify(setting, 1e-6).epsilon
+    assert claimed <= certified.lower * (1 + 1e-4)
+    assert four_symbols(epsilon0, n, certified.upper) <= 1e-6
