@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 from shuffledp.numerics.randomness import secure_random
-from shuffledp.protocol.analyzers import frequency, mean
+from shuffledp.protocol import frequency, mean
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.numeric import OneBit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shuffledp.protocol.analyzers import Estimate, frequency, mean
+from shuffledp.protocol.estimate import Estimate
+from shuffledp.protocol.frequencies import frequency
+from shuffledp.protocol.means import mean
 from shuffledp.protocol.pipeline import estimate_frequency, estimate_mean
 from shuffledp.protocol.release import Release
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports

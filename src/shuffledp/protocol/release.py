@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.analyzers import Estimate, Weights
+from shuffledp.protocol.estimate import Estimate
+from shuffledp.protocol.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -175,6 +175,109 @@ class LocalRandomizer(RandomizerLaw, Protocol):
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
         """One report per record, shape (n,), each with its own budget (scalar or shape (n,))."""
+        ...
+
+
+class SupportLaw(NamedTuple):
+    """How likely a report supports its own record's category, and how likely any other one: as drawn.
+
+    Parameters
+    ----------
+    own : ndarray, shape of the budgets
+        p = P(report supports j | record j).
+    other : ndarray, shape of the budgets
+        q = P(report supports j | record not j) <= p; p = q at epsilon0 = 0.
+    """
+
+    own: NDArray[np.float64]
+    other: NDArray[np.float64]
+
+
+@runtime_checkable
+class FrequencyOracle(RandomizerLaw, Protocol):
+    """A family that can be run, and whose reports support categories ("pure" in Wang et al. 2017, Definition 2).
+
+    Every category is supported with chance p if it is the record and with chance q if it is not, and pairs (p, q)
+    are all an unbiased frequency estimate needs: (support counts - sum q) / (sum p - q).
+    """
+
+    @property
+    def k(self) -> int:
+        """Number of categories; records are 0..k-1."""
+        ...
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> FrequencyOracle:
+        """Return the member of the family that serves all these budgets with one shape of report.
+
+        Itself where the shape does not depend on the budget; else with the shape (range of the hash, size of the
+        subset) of least predicted variance over the population fixed: a mixture family, whose users hide each
+        other across budgets.
+        """
+        ...
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
+        """One report per record: first axis n, each with its own budget (scalar or shape (n,))."""
+        ...
+
+    def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
+        """The chances (p, q) as drawn, at each budget."""
+        ...
+
+    def support_counts(self, reports: NDArray[Any], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Sum of weights (default 1 each, then exact) over the reports that support each category, shape (k,)."""
+        ...
+
+
+class NumberLaw(NamedTuple):
+    """What a report says about a number, as drawn: E(value of the report | t) = offset + slope t, t in [0, 1].
+
+    Parameters
+    ----------
+    offset, slope : ndarray, shape of the budgets
+        slope >= 0, 0 where the report carries no information; t = (x - low)/(high - low).
+    variance : ndarray, shape (3,) + shape of the budgets
+        Coefficients c0, c1, c2 with Var(value | t) <= c0 + c1 t + c2 t^2, with equality where stated by the family.
+    largest : ndarray, shape of the budgets
+        Bound on |value - its mean|; inf for unbounded noise.
+    """
+
+    offset: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+
+@runtime_checkable
+class NumberRandomizer(Protocol):
+    """A family that randomizes a number in [low, high], can be run, and whose reports have an unbiased reading."""
+
+    @property
+    def name(self) -> str:
+        """The name the command line uses, such as ``"one-bit"``."""
+        ...
+
+    @property
+    def low(self) -> float:
+        """Lowest value, public."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """Highest value, public."""
+        ...
+
+    def randomize(
+        self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
+    ) -> NDArray[np.int64]:
+        """One integer report per value, shape (n,), each with its own budget (scalars or shape (n,))."""
+        ...
+
+    def report_values(self, reports: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Value of each report, the same reading for every budget, shape (n,)."""
+        ...
+
+    def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
+        """Mean and variance of the value of a report, as drawn, at each budget."""
         ...
 
 

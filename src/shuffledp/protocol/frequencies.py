@@ -33,82 +33,17 @@ which with one budget is the binomial variance of the count, and which covers th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from scipy.special import lambertw, ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.randomizers.categorical import RandomizedResponse, SampledLaw
-from shuffledp.randomizers.numeric import OneBit
-
-Weights = Literal["population", "precision"]
-WEIGHTS: tuple[Weights, ...] = ("population", "precision")
 
 _CHUNK = 1 << 17  # reports at a time, so that temporaries stay in cache
-_SMOOTHING = 4.0
-"""Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """An estimate with what is needed for its intervals.
-
-    Parameters
-    ----------
-    value : ndarray
-        Unbiased, hence not confined to `support`. Shape (k,) for frequencies, () for a mean.
-    standard_error : ndarray, shape of value
-        Of `value` around the target, computed from the reports alone; positive.
-    step : float
-        The most by which one report can move `value`, positive.
-    support : tuple of float
-        The target's range.
-    uninformative : int
-        Users whose report carries no information (epsilon0 = 0, or below about 1e-19); they have weight 0.
-    """
-
-    value: FloatArray
-    standard_error: FloatArray
-    step: float
-    support: tuple[float, float]
-    uninformative: int
-
-    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval for each target by itself (not jointly).
-
-        With v = (standard_error / step)^2, the variance in units of the largest report:
-        at least 4 z^2, the normal half width z standard_error + step/2 (continuity corrected); below, where
-        few reports decide and the normal law is too thin, the half width from Bennett's inequality (Bennett
-        1962), step u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of
-        bounded independent terms. The ends are cut to the target's range, so an estimate that noise has
-        pushed out of the range lies outside its interval.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray, shape of value
-
-        Raises
-        ------
-        InvalidInput
-            If level is not in (0, 1).
-        """
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
-        z = -ndtri((1.0 - level) / 2.0)
-        spread = (self.standard_error / self.step) ** 2
-        normal = z * self.standard_error + self.step / 2.0
-        bennett = self.step * spread * _bennett(np.log(2.0 / (1.0 - level)) / spread)
-        half = np.where(spread >= 4.0 * z**2, normal, bennett)
-        low, high = self.support
-        return np.clip(self.value - half, low, high), np.clip(self.value + half, low, high)
 
 
 def frequency(
@@ -145,7 +80,7 @@ def frequency(
     [0.25, 0.75]
     """
     k, n = randomizer.k, shuffled.n
-    sums = _add_up(shuffled, randomizer, weights)
+    sums = add_up(shuffled, randomizer, weights)
     value = (sums.counts - sums.wrong) * sums.scale
     shares = np.clip(value, 0.0, 1.0)
     if shuffled.seen == "levels":
@@ -156,51 +91,6 @@ def frequency(
     assigned = shares * (1.0 - shares) * uneven * n / max(n - 1, 1)
     variance = (sums.drawn + (1.0 - 2.0 / k) * kept) * sums.scale**2 + assigned
     return Estimate(value, np.sqrt(variance), sums.largest * sums.scale, (0.0, 1.0), sums.uninformative)
-
-
-def mean(shuffled: ShuffledReports, randomizer: OneBit, *, weights: Weights = "population") -> Estimate:
-    """Estimate the mean from one-bit reports.
-
-    Parameters
-    ----------
-    shuffled : ShuffledReports
-        Seen "reports" or "sum": (sum y - sum s) / (n - 2 sum s), scaled to the range. Seen "levels": by
-        `weights`.
-    randomizer : OneBit
-        The family that drew the reports.
-    weights : {"population", "precision"}
-        As for `frequency`.
-
-    Returns
-    -------
-    Estimate
-        Shape (), support (low, high). Its variance is the bound (M), the mean in it shrunk towards the
-        middle of the range as if four more reports had come, two of each kind.
-
-    Raises
-    ------
-    InvalidInput
-        If no report carries information, or `weights` is unknown.
-
-    Examples
-    --------
-    >>> shuffled = ShuffledReports(np.array([0, 1, 1, 1]), np.full(4, 700.0), seen="sum")
-    >>> float(mean(shuffled, OneBit(0, 100)).value)
-    75.0
-    """
-    n = shuffled.n
-    sums = _add_up(shuffled, RandomizedResponse(2), weights)
-    fraction = (sums.counts[1] - sums.wrong) * sums.scale
-    centred = (np.clip(fraction, 0.0, 1.0) - 0.5) * n / (n + _SMOOTHING)
-    variance = sums.squares * sums.scale**2 / 4.0 - centred**2 / n
-    width = randomizer.high - randomizer.low
-    return Estimate(
-        value=np.asarray(randomizer.low + width * fraction),
-        standard_error=np.asarray(width * np.sqrt(variance)),
-        step=width * sums.largest * sums.scale,
-        support=(randomizer.low, randomizer.high),
-        uninformative=sums.uninformative,
-    )
 
 
 @dataclass
@@ -225,7 +115,8 @@ class _Sums:
         return 1.0 / self.weights_total
 
 
-def _add_up(shuffled: ShuffledReports, randomizer: RandomizedResponse, weights: Weights) -> _Sums:
+def add_up(shuffled: ShuffledReports, randomizer: RandomizedResponse, weights: Weights) -> _Sums:
+    """Add up what (E), (V), (M) need, chunk by chunk."""
     if weights not in WEIGHTS:
         raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {weights!r}")
     k = randomizer.k
@@ -265,8 +156,3 @@ def _coefficients(law: SampledLaw, weights: Weights | None) -> FloatArray:
 def _dot(left: FloatArray, right: FloatArray) -> float:
     """Inner product without BLAS, whose threads only get in each other's way at this size."""
     return float(np.sum(left * right))
-
-
-def _bennett(ratio: FloatArray) -> FloatArray:
-    """Solve (1+u) log(1+u) - u = ratio for u >= 0: y e^y = (ratio - 1)/e for y = log(1+u) - 1."""
-    return np.expm1(1.0 + np.real(lambertw((ratio - 1.0) / np.e)))
