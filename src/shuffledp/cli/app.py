@@ -57,7 +57,7 @@ def amplify(
 
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
-    from shuffledp.cli.plan import Outputs, run_amplify
+    from shuffledp.cli.amplify import Outputs, run_amplify
     from shuffledp.cli.population import Population, Question, parse_bounds
 
     published = parse_bounds(bounds)
@@ -96,7 +96,7 @@ def calibrate(
     shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
     """
     from shuffledp.cli.calibrate import run_calibrate
-    from shuffledp.cli.plan import Outputs
+    from shuffledp.cli.amplify import Outputs
     from shuffledp.cli.population import Population, Question
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
