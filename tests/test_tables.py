@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.tables import read_columns
+from shuffledp.tables import Table, read_columns
 
 ROWS = "age,hours,sector\n31,40,public\n45,38.5,private\n"
 
@@ -159,3 +159,46 @@ def test_the_bundled_table_is_whole():
     assert columns.numbers["hours_per_week"].max() == 99
     assert dict(columns.texts["income"].value_counts().iter_rows()) == {"<=50K": 37_155, ">50K": 11_687}
     assert columns.texts["education"].n_unique() == 16
+
+
+def test_batches_are_the_whole_table_cut_up(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"x": np.arange(10_000.0), "y": [f"w{i % 7}" for i in range(10_000)]}).write_parquet(
+        path, row_group_size=700
+    )
+    whole = read_columns(path, numbers=["x"], texts=["y"])
+    batches = list(Table.of(path).batches(numbers=["x"], texts=["y"], rows=999))
+    assert len(batches) > 5
+    assert sum(batch.rows for batch in batches) == whole.rows == 10_000
+    assert np.concatenate([batch.numbers["x"] for batch in batches]).tolist() == whole.numbers["x"].tolist()
+    assert pl.concat([batch.texts["y"] for batch in batches]).to_list() == whole.texts["y"].to_list()
+
+
+def test_a_bad_row_of_a_late_batch_is_named_by_its_place_in_the_table(tmp_path):
+    path = written(tmp_path, "t.csv", "x\n" + "1\n" * 2_000_000 + "many\n")
+    with pytest.raises(InvalidInput, match=r"^x in row 2000001 is 'many', not a number; "):
+        for _ in Table.of(path).batches(numbers=["x"], rows=1000):
+            pass
+
+
+class Capsule:
+    """A dataframe of some other library: all it has is the Arrow interface."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("wrap", [lambda frame: frame, lambda frame: frame.lazy(), Capsule])
+def test_any_dataframe_is_a_table(wrap):
+    table = Table.of(wrap(pl.DataFrame({"x": [1, 2, 3]})))
+    for _ in range(2):  # and can be read twice
+        (batch,) = table.batches(numbers=["x"])
+        assert batch.numbers["x"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(InvalidInput, match=r"^a table is a file, or a dataframe .*; got dict$"):
+        Table.of({"x": [1]})

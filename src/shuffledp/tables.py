@@ -7,7 +7,7 @@ stray word in the last row is an error that names the row, never a silent null o
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
+BATCH = 1 << 19
+"""Rows read at a time: a few MB a column."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,109 @@ class Columns:
         No NaN, no missing entry; infinities are left to the caller's own range check.
     texts : dict of str to polars Series of text, length n
         Entries as the file spells them, white space at both ends removed; none missing.
+    rows : int
+        Their number n.
     """
 
     numbers: dict[str, NDArray[np.float64]]
     texts: dict[str, pl.Series]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be read again and again, in batches: memory does not grow with its length.
+
+    Parameters
+    ----------
+    frame : polars LazyFrame
+        The rows.
+    name : str
+        What error messages call it.
+    """
+
+    frame: pl.LazyFrame
+    name: str
+
+    @classmethod
+    def of(cls, source: Any) -> Table:
+        """Open a file, or any dataframe.
+
+        Parameters
+        ----------
+        source : str, Path, polars DataFrame or LazyFrame, or any object with ``__arrow_c_stream__``
+            A ``.csv``, ``.tsv`` or ``.tab`` file with a header line, a ``.parquet`` file, or a table of any library
+            that speaks the Arrow PyCapsule interface (pandas, pyarrow, duckdb, ...).
+
+        Raises
+        ------
+        InvalidInput
+            If the file is missing, empty or of an unknown format, or the object is no table.
+        """
+        import polars as pl
+
+        if isinstance(source, str | Path):
+            return cls(_scan(Path(source)), str(source))
+        if isinstance(source, pl.LazyFrame):
+            return cls(source, "the table")
+        if hasattr(source, "__arrow_c_stream__"):
+            try:
+                return cls(pl.DataFrame(source).lazy(), "the table")
+            except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
+                raise _unreadable("the dataframe", error) from None
+        raise InvalidInput(
+            f"a table is a file, or a dataframe with the Arrow interface (__arrow_c_stream__); "
+            f"got {type(source).__name__}"
+        )
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), rows: int | None = BATCH
+    ) -> Iterator[Columns]:
+        """Read the named columns batch by batch, each row checked.
+
+        Parameters
+        ----------
+        numbers : sequence of str
+            Columns that must hold a number in every row.
+        texts : sequence of str
+            Columns read as text, whatever their type.
+        rows : int, optional
+            About how many rows a batch has, at least 1; None for the whole table at once.
+
+        Raises
+        ------
+        InvalidInput
+            As `read_columns`.
+        """
+        import polars as pl
+
+        wanted = list(dict.fromkeys([*numbers, *texts]))
+        read = 0
+        try:
+            names = self.frame.collect_schema().names()
+            _check_names(self.name, names, wanted)
+            for batch in self._frames(wanted, rows):
+                yield Columns(
+                    numbers={name: _numbers(batch[name], read) for name in numbers},
+                    texts={name: _texts(batch[name], read) for name in texts},
+                    rows=batch.height,
+                )
+                read += batch.height
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _unreadable(self.name, error) from None
+        if read == 0:
+            raise InvalidInput(f"table {self.name} has no rows; give one row per user")
+
+    def _frames(self, wanted: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        # The parser looks for rows with too many fields, such as an unquoted "1,000", only where every column
+        # is asked for; so the others are asked for too, and at once reduced to a number nobody reads.
+        if rows is None:
+            yield self.frame.select(pl.col(wanted), pl.exclude(wanted).null_count()).collect()
+            return
+        others = pl.exclude(wanted).is_null()
+        yield from self.frame.select(pl.col(wanted), others).collect_batches(chunk_size=rows, lazy=True)
 
 
 def read_columns(path: str | Path, *, numbers: Sequence[str] = (), texts: Sequence[str] = ()) -> Columns:
@@ -69,25 +170,8 @@ def read_columns(path: str | Path, *, numbers: Sequence[str] = (), texts: Sequen
     >>> read_columns(file, numbers=["hours"]).numbers["hours"]
     array([40. , 38.5])
     """
-    import polars as pl
-
-    file = Path(path)
-    frame = _scan(file)
-    wanted = list(dict.fromkeys([*numbers, *texts]))
-    try:
-        names = frame.collect_schema().names()
-        _check_names(file, names, wanted)
-        # The parser looks for rows with too many fields, such as an unquoted "1,000", only where every column
-        # is asked for; so the others are asked for too, and at once reduced to a number nobody reads.
-        table = frame.select(pl.col(wanted), pl.exclude(wanted).null_count()).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from None
-    if table.height == 0:
-        raise InvalidInput(f"table {file} has no rows; give one row per user")
-    return Columns(
-        numbers={name: _numbers(table[name]) for name in numbers},
-        texts={name: _texts(table[name]) for name in texts},
-    )
+    (whole,) = Table.of(path).batches(numbers=numbers, texts=texts, rows=None)
+    return whole
 
 
 def _scan(file: Path) -> pl.LazyFrame:
@@ -117,7 +201,7 @@ def _scan(file: Path) -> pl.LazyFrame:
     return pl.scan_csv(file, separator=SEPARATORS[suffix], infer_schema=False)
 
 
-def _check_names(file: Path, names: list[str], wanted: list[str]) -> None:
+def _check_names(file: str, names: list[str], wanted: list[str]) -> None:
     for name in wanted:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -128,7 +212,7 @@ def _check_names(file: Path, names: list[str], wanted: list[str]) -> None:
             raise InvalidInput(f"column {name!r} stands twice in the header of {file}; rename one")
 
 
-def _numbers(column: pl.Series) -> NDArray[np.float64]:
+def _numbers(column: pl.Series, before: int) -> NDArray[np.float64]:
     import polars as pl
 
     kept = column
@@ -137,19 +221,19 @@ def _numbers(column: pl.Series) -> NDArray[np.float64]:
     elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean or column.dtype == pl.Null):
         raise InvalidInput(f"column {column.name!r} holds {column.dtype}, not numbers; name a numeric one")
     values = kept.cast(pl.Float64, strict=False)
-    _refuse_first(values.is_null() | values.is_nan(), kept, "give every row a number, or drop the row")
+    _refuse_first(values.is_null() | values.is_nan(), kept, "give every row a number, or drop the row", before)
     return values.to_numpy()
 
 
-def _texts(column: pl.Series) -> pl.Series:
+def _texts(column: pl.Series, before: int) -> pl.Series:
     import polars as pl
 
     text = column.cast(pl.String).str.strip_chars()
-    _refuse_first(text.is_null() | (text == ""), text, "drop the row, or write a word for 'missing' there")
+    _refuse_first(text.is_null() | (text == ""), text, "drop the row, or write a word for 'missing' there", before)
     return text
 
 
-def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str) -> None:
+def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str, before: int) -> None:
     """Name the first bad row, counted from 1, and how many there are."""
     count = int(bad.sum())
     if count == 0:
@@ -158,7 +242,7 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str) -> None:
     entry = entries[row]
     what = "missing" if entry is None or entry == "" else f"{str(entry)!r}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
-    raise InvalidInput(f"{entries.name} in row {row + 1} is {what}; {way_out}{others}")
+    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {way_out}{others}")
 
 
 def _similar_file(file: Path) -> str:
@@ -169,7 +253,7 @@ def _similar_file(file: Path) -> str:
     return f"did you mean {file.with_name(near[0])}?" if near else "check the path"
 
 
-def _unreadable(file: Path, error: Any) -> InvalidInput:
+def _unreadable(file: str | Path, error: Any) -> InvalidInput:
     """One line for whatever polars or the operating system found wrong, without their own many lines."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = " ".join(reason.strip().splitlines()[0].split()) if reason.strip() else type(error).__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from itertools import repeat
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from shuffledp.budgets import column_to_floats
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _CHUNK = 1 << 18  # rows at a time, so that temporaries stay small
 
@@ -47,10 +50,22 @@ def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return labels
 
 
-def category_codes(records: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Positions of the records among the labels; the first record that is none of them is named."""
-    column = records if isinstance(records, list | tuple) else as_array(records)
-    if isinstance(column, np.ndarray) and _comparable(column, labels):
+def category_codes(records: Any, labels: tuple[Hashable, ...], before: int = 0) -> NDArray[np.int64]:
+    """Positions of the records among the labels; the first record that is none of them is named.
+
+    Parameters
+    ----------
+    records : sequence, array or polars Series, length n
+        One label per user.
+    labels : tuple, length k
+        The public categories.
+    before : int
+        Rows that came before these, for the row in the error.
+    """
+    column: Any = records if _texts(records, labels) or isinstance(records, list | tuple) else as_array(records)
+    if _texts(column, labels):
+        codes = _text_codes(column, labels)
+    elif isinstance(column, np.ndarray) and _comparable(column, labels):
         codes = _number_codes(column, labels)
     else:
         codes = _label_codes(column, labels)
@@ -60,7 +75,7 @@ def category_codes(records: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int
         record = column[row].item() if isinstance(column[row], np.generic) else column[row]
         what = "is missing" if _missing(record) else f"is {record!r}, which is none of the categories"
         known = ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
-        raise InvalidInput(f"the record in row {row + 1} {what} ({known}); add a category, or drop the row")
+        raise InvalidInput(f"the record in row {before + row + 1} {what} ({known}); add a category, or drop the row")
     return codes
 
 
@@ -69,6 +84,22 @@ def _comparable(column: NDArray[Any], labels: tuple[Hashable, ...]) -> bool:
     whole = all(isinstance(label, int) and abs(label) < 2**53 for label in labels)
     number = all(isinstance(label, int | float) and abs(label) < 2**53 for label in labels)
     return (whole and column.dtype.kind in "bi") or (number and column.dtype.kind == "f")
+
+
+def _texts(column: Any, labels: tuple[Hashable, ...]) -> bool:
+    """Whether this is a polars column of text, and every label a text: then polars looks them up itself."""
+    return (
+        type(column).__module__.startswith("polars")
+        and str(column.dtype) == "String"
+        and all(isinstance(label, str) for label in labels)
+    )
+
+
+def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
+    import polars as pl
+
+    codes = column.cast(pl.Enum([str(label) for label in labels]), strict=False).to_physical()
+    return codes.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _number_codes(column: NDArray[Any], labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
