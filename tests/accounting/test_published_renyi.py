@@ -45,10 +45,10 @@ def test_curves_as_printed(order):
     """Budget 2, 10,000 users: Corollary 2, and the lower and upper bound of Girgis et al."""
     setting = one_budget(2.0, 10_000)
     linear, lower, upper = PRINTED[order]
-    found = RdpRenyiBound().one_round(setting, 2.0).renyi_divergence(order)
+    found = RdpRenyiBound().one_round(setting, 2.0).renyi(order)
     assert found.upper == pytest.approx(linear, abs=6e-7)
-    assert GirgisLowerBound().one_round(setting, 2.0).renyi_divergence(order).lower == pytest.approx(lower, abs=6e-7)
-    assert GirgisBound().one_round(setting, 2.0).renyi_divergence(order).upper == pytest.approx(upper, abs=6e-5)
+    assert GirgisLowerBound().one_round(setting, 2.0).renyi(order).lower == pytest.approx(lower, abs=6e-7)
+    assert GirgisBound().one_round(setting, 2.0).renyi(order).upper == pytest.approx(upper, abs=6e-5)
 
 
 @settings(max_examples=60, deadline=None)
@@ -56,11 +56,11 @@ def test_curves_as_printed(order):
 def test_the_curves_enclose_their_formulas(e0, n, order):
     E, m, k = exp(mpf(e0)), floor((n - 1) / (2 * exp(mpf(e0)))) + 1, mpf(order)
     upper = log(exp(k**2 * (E - 1) ** 2 / m) + exp(e0 * k - (n - 1) / (8 * E))) / (k - 1)
-    found = GirgisUpperProfile(e0, n).renyi_divergence(order)
+    found = GirgisUpperProfile(e0, n).renyi(order)
     assert found.lower <= upper <= found.upper
     assert found.upper - found.lower <= 1e-9 * found.upper or m < 100  # the floor may be on a whole number
     lower = log(1 + k * (k - 1) / 2 * (E - 1) ** 2 / (n * E)) / (k - 1)
-    found = GirgisLowerProfile(e0, n).renyi_divergence(order)
+    found = GirgisLowerProfile(e0, n).renyi(order)
     assert found.lower <= lower <= found.upper
     assert found.upper - found.lower <= 1e-12 * found.upper
 
@@ -80,10 +80,10 @@ def renyi_of_randomized_response(e0: float, n: int, order: int) -> mpf:
 def test_randomized_response_is_between_the_two_curves(e0, n):
     for order in (2, 3, 8):
         truth = renyi_of_randomized_response(e0, n, order)
-        assert GirgisLowerProfile(e0, n).renyi_divergence(order).lower <= truth
-        assert truth <= GirgisUpperProfile(e0, n).renyi_divergence(order).upper
+        assert GirgisLowerProfile(e0, n).renyi(order).lower <= truth
+        assert truth <= GirgisUpperProfile(e0, n).renyi(order).upper
     # at order 2 the lower bound is randomized response's own divergence
-    exact = GirgisLowerProfile(e0, n).renyi_divergence(2)
+    exact = GirgisLowerProfile(e0, n).renyi(2)
     assert float(renyi_of_randomized_response(e0, n, 2)) == pytest.approx(exact.upper, rel=1e-12)
 
 
@@ -91,13 +91,13 @@ def test_randomized_response_is_between_the_two_curves(e0, n):
 def test_orders_for_which_nothing_is_stated_are_refused(order):
     for profile in (GirgisUpperProfile(1.0, 1000), GirgisLowerProfile(1.0, 1000)):
         with pytest.raises(InvalidInput, match="whole orders"):
-            profile.renyi_divergence(order)
+            profile.renyi(order)
     linear = LinearRenyiProfile(0.01)
     if 1 < order < math.inf:
-        assert linear.renyi_divergence(order).upper == 0.01 * order
+        assert linear.renyi(order).upper == 0.01 * order
     else:
         with pytest.raises(InvalidInput, match="above 1"):
-            linear.renyi_divergence(order)
+            linear.renyi(order)
 
 
 # ------------------------------------------------------------------ conversion
@@ -138,7 +138,7 @@ def test_the_linear_curve_has_its_best_order_in_closed_form(slope, delta):
 
 def test_rounds_add_up():
     one, four = (RdpRenyiBound().profile(one_budget(1.0, 10_000, rounds=r), 1.0) for r in (1, 4))
-    assert four.renyi_divergence(8).upper == pytest.approx(4 * one.renyi_divergence(8).upper)
+    assert four.renyi(8).upper == pytest.approx(4 * one.renyi_divergence(8).upper)
     with pytest.raises(OutOfRegime, match="rounds"):
         GirgisBound().profile(one_budget(1.0, 10_000, rounds=4), 1.0)
 

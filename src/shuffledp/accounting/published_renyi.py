@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shuffledp.accounting.clones import victim_line
 from shuffledp.accounting.profile import PrivacyProfile, check_delta
@@ -74,8 +75,8 @@ class RenyiProfile(PrivacyProfile):
     def curve(self, orders: FloatArray) -> Enclosure:
         """Enclose D(lambda), shape of ``orders``, which are whole numbers from 2 up."""
 
-    def renyi_divergence(self, order: float) -> Interval:
-        """Enclose the published bound on the Rényi divergence of one order.
+    def renyi(self, order: float) -> Interval:
+        """Enclose the published bound on the Rényi divergence of one order, the formula itself.
 
         Parameters
         ----------
@@ -89,6 +90,13 @@ class RenyiProfile(PrivacyProfile):
         """
         found = self.curve(np.array([self.checked_order(order)]))
         return Interval(float(found.lower[0]), float(found.upper[0]))
+
+    def renyi_curve(self, orders: ArrayLike) -> Enclosure:
+        """Enclose the published bound at many orders; see `renyi`."""
+        listed = np.asarray(orders, dtype=np.float64)
+        return self.curve(
+            np.array([self.checked_order(float(order)) for order in listed.ravel()]).reshape(listed.shape)
+        )
 
     def checked_order(self, order: float) -> float:
         """Return the order as a float, or raise InvalidInput."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shuffledp.cli import options as o
+from shuffledp.errors import InvalidInput
 
-COMMANDS = ("amplify", "calibrate", "mean", "frequency", "demo")
+COMMANDS = ("amplify", "calibrate", "mean", "frequency", "reproduce", "demo")
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
@@ -95,8 +97,8 @@ def calibrate(
 
     shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
     """
-    from shuffledp.cli.calibrate import run_calibrate
     from shuffledp.cli.amplify import Outputs
+    from shuffledp.cli.calibrate import run_calibrate
     from shuffledp.cli.population import Population, Question
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
@@ -156,6 +158,30 @@ def frequency(
 
     run = Run(table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report)
     run_frequency(run, categories)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name from --list, or all.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced and exit.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and repeats: all in under 5 minutes.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path("reproduced"),
+    json: o.Json = False,
+) -> None:
+    """Compute the papers' tables and figures again: data as CSV, picture as PNG and SVG, and what agrees.
+
+    Example:
+
+    shuffledp reproduce gspa-lemma-2 --quick --out reproduced
+    """
+    from shuffledp.cli.reproduce import run_list, run_reproduce
+
+    if list_:
+        run_list(as_json=json)
+    elif name is None:
+        raise InvalidInput("name what to reproduce: all, or a name from shuffledp reproduce --list")
+    else:
+        run_reproduce(name, out, quick=quick, as_json=json)
 
 
 @app.command()

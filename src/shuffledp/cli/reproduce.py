@@ -1,0 +1,75 @@
+"""`reproduce`: the papers' tables and figures as files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shuffledp.cli.output import console
+from shuffledp.errors import InvalidInput
+from shuffledp.report.to_json import dumps
+from shuffledp.reproduce import REPRODUCTIONS, reproduce
+from shuffledp.reproduce.base import Progress, silent
+
+
+def run_list(*, as_json: bool) -> None:
+    """List what can be reproduced."""
+    if as_json:
+        print(
+            dumps(
+                {
+                    "reproductions": [
+                        {"name": r.name, "source": r.source, "title": r.title} for r in REPRODUCTIONS.values()
+                    ]
+                }
+            )
+        )
+        return
+    from rich.table import Table
+
+    table = Table("name", "where", "what", "full run")
+    for r in REPRODUCTIONS.values():
+        table.add_row(r.name, r.source, r.title, _duration(r.full_minutes))
+    console().print(table)
+
+
+def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
+    """Compute one, or all, and say which files there are."""
+    names = list(REPRODUCTIONS) if name == "all" else [name]
+    if name != "all" and name not in REPRODUCTIONS:
+        raise InvalidInput(f"nothing is called {name!r}; choose all or one of {', '.join(REPRODUCTIONS)}")
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"--out {out} is a file; name a folder")
+    written: dict[str, list[str]] = {}
+    for each in names:
+        with _progress(each) as progress:
+            written[each] = [str(file) for file in reproduce(each, out, quick=quick, progress=progress)]
+        if not as_json:
+            shown = console()
+            shown.print(f"[bold]{each}[/bold]: {REPRODUCTIONS[each].title} ({REPRODUCTIONS[each].source})")
+            for file in written[each]:
+                shown.print(f"  {file}", soft_wrap=True, highlight=False)
+    if as_json:
+        print(dumps({"quick": quick, "written": written}))
+
+
+def _duration(minutes: float) -> str:
+    return f"{60 * minutes:.0f} s" if minutes < 1 else f"{minutes:.0f} min"
+
+
+@contextmanager
+def _progress(name: str) -> Generator[Progress]:
+    """A bar on stderr where somebody watches."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda done: bar.update(task, completed=done)

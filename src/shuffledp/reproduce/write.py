@@ -1,0 +1,103 @@
+"""A reproduction as files: CSV, PNG, SVG and the caption, each whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from pathlib import Path
+
+from shuffledp.errors import InvalidInput
+from shuffledp.reproduce.base import Outcome, Reproduction, Table
+from shuffledp.reproduce.style import STYLE
+
+RESOLUTION = 160  # dots per inch of the PNG
+
+
+def write(reproduction: Reproduction, outcome: Outcome, folder: Path) -> list[Path]:
+    """Write all files of one reproduction.
+
+    Parameters
+    ----------
+    reproduction : Reproduction
+        Names the files.
+    outcome : Outcome
+        What was found.
+    folder : Path
+        Where to; made if it does not exist.
+
+    Returns
+    -------
+    list of Path
+        The files, tables first.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder cannot be written to.
+    """
+    contents = {f"{name}.csv": _csv(table) for name, table in outcome.tables.items()}
+    contents |= {f"{reproduction.name}.{kind}": data for kind, data in _pictures(outcome).items()}
+    contents[f"{reproduction.name}.md"] = _caption(reproduction, outcome)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [_replace(folder / name, data) for name, data in contents.items()]
+    except OSError as error:
+        raise InvalidInput(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from None
+
+
+def _csv(table: Table) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows([[repr(cell) if isinstance(cell, float) else cell for cell in row] for row in table.rows])
+    return text.getvalue().encode()
+
+
+def _pictures(outcome: Outcome) -> dict[str, bytes]:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    pictures: dict[str, bytes] = {}
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=outcome.size, layout="constrained")
+        FigureCanvasAgg(figure)
+        outcome.draw(figure)
+        for kind in ("png", "svg"):
+            data = io.BytesIO()
+            # no date and no version inside: same numbers, same bytes
+            metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+            figure.savefig(data, format=kind, dpi=RESOLUTION, metadata=metadata)
+            pictures[kind] = data.getvalue()
+    return pictures
+
+
+def _caption(reproduction: Reproduction, outcome: Outcome) -> bytes:
+    files = ", ".join(f"`{name}.csv`" for name in outcome.tables)
+    lines = [
+        f"# {reproduction.title} ({reproduction.source})",
+        "",
+        f"![{reproduction.title}]({reproduction.name}.svg)",
+        "",
+        *(part for paragraph in outcome.caption for part in (paragraph, "")),
+        f"Data: {files}. Made by `shuffledp reproduce {reproduction.name}`.",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _replace(target: Path, data: bytes) -> Path:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with open(handle, "wb") as stream:
+            stream.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
