@@ -9,10 +9,11 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from tools import docs_curves, docs_pages, docs_tables, make_docs_figures
+from tools import docs_pages, docs_tables, make_docs_figures
 
 from shuffledp.accounting import bounds
-from tests.accounting.failure_oracles import QUIET_LAPLACE
+from shuffledp.reproduce import failure_curves, failure_tables
+from shuffledp.reproduce.real_protocols import QUIET_LAPLACE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FAILURES, BOUNDS = DOCS / "where-the-papers-fail.md", DOCS / "bounds.md"
@@ -94,11 +95,11 @@ def test_every_item_has_a_section_and_its_measured_numbers_are_in_the_csv():
 
 
 QUICK = (
-    docs_tables.one_budget_rows,
-    docs_tables.approximate_rows,
-    docs_tables.training_rows,
-    docs_tables.estimator_rows,
-    docs_tables.pure_rows,
+    failure_tables.one_budget_rows,
+    failure_tables.approximate_rows,
+    failure_tables.training_rows,
+    failure_tables.estimator_rows,
+    failure_tables.pure_rows,
 )
 
 
@@ -114,14 +115,14 @@ def test_failures_csv_is_up_to_date():
 @pytest.mark.slow
 def test_the_slow_rows_of_failures_csv_are_up_to_date():
     written = {(row["item"], row["case"], row["quantity"]): float(row["value"]) for row in read("failures")}
-    for item, case, quantity, value in docs_tables.failures():
+    for item, case, quantity, value in (row for part in failure_tables.PARTS for row in part()):
         assert written.pop((str(item), case, quantity)) == pytest.approx(value, rel=5e-3)
     assert not written
 
 
 def test_the_curves_are_up_to_date():
     written = {(row["figure"], row["series"], float(row["x"])): float(row["y"]) for row in read("failures_curves")}
-    points = list(docs_curves.one_budget())
+    points = list(failure_curves.one_budget())
     for figure, series, x, y in points:
         near = [
             value
@@ -211,12 +212,11 @@ def test_pictures_are_small_dateless_text(path):
 
 def test_pictures_are_drawn_from_the_tables(tmp_path, monkeypatch):
     """The same table gives the same bytes twice, and the committed picture's curves."""
-    rows = read("failures_curves")
     drawn = []
     for folder in ("first", "second"):
         monkeypatch.setattr(make_docs_figures, "FIGURES", tmp_path / folder)
         with make_docs_figures.mpl.rc_context(make_docs_figures.STYLE):
-            make_docs_figures.draw_rounds(rows)
+            make_docs_figures.draw_failures(["failures-rounds"])
         drawn.append((tmp_path / folder / "failures-rounds.svg").read_text(encoding="utf-8"))
     assert drawn[0] == drawn[1]
     committed = (DOCS / "figures" / "failures-rounds.svg").read_text(encoding="utf-8")

@@ -21,38 +21,20 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from tools import docs_curves, docs_pages, docs_tables
+from tools import docs_pages, docs_tables
 from tools.docs_tables import MEANING, POPULATIONS, SIZES
+
+from shuffledp.reproduce import failure_curves, failure_tables, failures
+from shuffledp.reproduce.base import Table
+from shuffledp.reproduce.style import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, STYLE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLES, FIGURES = DOCS / "tables", DOCS / "figures"
 HEADERS = {
-    "failures": ("item", "case", "quantity", "value"),
-    "failures_curves": ("figure", "series", "x", "y"),
+    **failures.HEADERS,
     "table2": ("population", "n", "seen", "budgets", "key", "kind", "lower", "upper"),
     "table2_refused": ("population", "seen", "budgets", "key", "sizes", "reason"),
 }
-BLUE, INK, RED, PURPLE, GREEN, GREY = "#2f6f9f", "#222222", "#c8443c", "#8057a8", "#3f7f4f", "#777777"
-STYLE = {
-    "svg.hashsalt": "shuffledp",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "path.simplify": True,
-}
-BAND = {"color": BLUE, "alpha": 0.22, "linewidth": 0}
 
 # ------------------------------------------------------------------ tables
 
@@ -76,11 +58,17 @@ def read(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def table(name: str) -> Table:
+    """Read one table as the pictures want it."""
+    rows = read(name)
+    return Table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
 def write_tables() -> None:
     """Compute and write all tables."""
     TABLES.mkdir(exist_ok=True)
-    write("failures", docs_tables.failures())
-    write("failures_curves", docs_curves.curves())
+    write("failures", (row for part in failure_tables.PARTS for row in part()))
+    write("failures_curves", (point for part in failure_curves.PARTS for point in part()))
     answered, refused = split(docs_tables.table2())
     write("table2", answered)
     write("table2_refused", refused)
@@ -111,110 +99,6 @@ def save(figure: Figure, name: str, description: str) -> None:
     metadata = {"Date": None, "Title": description, "Creator": None}
     figure.savefig(FIGURES / f"{name}.svg", metadata=metadata, bbox_inches="tight", pad_inches=0.12)
     plt.close(figure)
-
-
-def series_of(rows: list[dict[str, str]], figure: str) -> dict[str, tuple[list[float], list[float]]]:
-    """Return the curves of one picture by series."""
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for row in rows:
-        if row["figure"] == figure:
-            x, y = found.setdefault(row["series"], ([], []))
-            x.append(float(row["x"]))
-            y.append(float(row["y"]))
-    return found
-
-
-def bracket(axes: Axes, curves: dict[str, tuple[list[float], list[float]]], upper: str, lower: str) -> None:
-    """Draw certified and attained curves and shade what lies between."""
-    x = curves["attained"][0]
-    axes.fill_between(x, curves["attained"][1], interpolated(curves["certified"], x), **BAND)
-    axes.plot(*curves["certified"], color=BLUE, label=upper)
-    axes.plot(*curves["attained"], color=INK, label=lower)
-
-
-def interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> list[float]:
-    """Return a curve at other points, log-linear."""
-    x, y = curve
-    found = []
-    for point in at:
-        right = next(i for i, value in enumerate(x) if value >= point - 1e-12)
-        left = max(right - 1, 0)
-        share = 1.0 if right == left else (point - x[left]) / (x[right] - x[left])
-        found.append(math.exp((1 - share) * math.log(y[left]) + share * math.log(y[right])))
-    return found
-
-
-def draw_one_budget(rows: list[dict[str, str]]) -> None:
-    """Items 1 and 2."""
-    curves = series_of(rows, "one-budget")
-    figure, axes = plt.subplots(figsize=(7.2, 4.2))
-    bracket(axes, curves, "certified: clone pair", "attained by a real protocol")
-    axes.plot(*curves["gspa"], color=RED, ls=(0, (5, 2)), label="claimed: GSPA Theorem 2")
-    axes.plot(*curves["rdp-gdp"], color=PURPLE, ls=(0, (2, 2)), label="claimed: RDP paper, Theorem 2")
-    axes.set(xscale="log", yscale="log", xlabel="local budget ε₀ of everybody", ylabel="central ε")
-    axes.set_title("1,000 users, δ = 10⁻⁶: too large on the left, too small on the right")
-    axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8], ["0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8"])
-    axes.set_yticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
-    axes.minorticks_off()
-    gap = {"arrowstyle": "<->", "color": RED, "lw": 1.0, "shrinkA": 2, "shrinkB": 2}
-    axes.annotate("", (0.1, 0.2501), (0.1, 0.0099), arrowprops=gap)
-    axes.annotate("25 times\ntoo large", (0.108, 0.07), color=RED, va="center")
-    point = {"arrowstyle": "->", "color": RED, "lw": 1.0}
-    axes.annotate("below what is\nreally leaked", (5.0, 2.3), (5.0, 0.2), color=RED, ha="center", arrowprops=point)
-    axes.legend(loc="upper left", bbox_to_anchor=(0.02, 0.99))
-    save(figure, "failures-one-budget", "Central epsilon by local budget: claimed, attained, certified")
-
-
-def draw_own_budgets(rows: list[dict[str, str]]) -> None:
-    """Items 4 and 5."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
-    for axes, name, title, attack, proved in (
-        (left, "laplace", "Laplace noise: one user at 2, 9,999 at 0.01", "counting one window", "blanket"),
-        (right, "ordered", "Ordered: 900 steps at 0.01, 100 at 4", "three symbols, exact", "ordered"),
-    ):
-        curves = series_of(rows, name)
-        bracket(axes, curves, f"certified: {proved}", f"attained: {attack}")
-        axes.plot(*curves["gspa"], color=RED, ls=(0, (5, 2)), label="claimed: GSPA Theorem 2")
-        axes.set(yscale="log", xlabel="central ε", ylabel="δ", ylim=(1e-12, 0.2), xlim=(0, curves["gspa"][0][-1]))
-        axes.set_yticks([1e-12, 1e-9, 1e-6, 1e-3], ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³"])
-        axes.minorticks_off()
-        axes.set_title(title)
-    left.legend(loc="lower right", fontsize=9, handlelength=1.4)
-    right.legend(loc="upper right", bbox_to_anchor=(1.02, 1.0))
-    save(figure, "failures-own-budgets", "delta by epsilon for two populations with own budgets")
-
-
-def draw_renyi(rows: list[dict[str, str]]) -> None:
-    """Item 7."""
-    figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.9), layout="constrained")
-    for axes, e0 in zip(panels, (2, 4), strict=True):
-        curves = series_of(rows, f"renyi, epsilon0 = {e0}")
-        bracket(axes, curves, "certified: clone pair", "attained: randomized response")
-        axes.plot(*curves["own pair"], color=GREY, lw=1.2, label="the paper's own pair, exact")
-        axes.plot(*curves["rdp-renyi"], color=PURPLE, ls=(0, (5, 2)), label="claimed: Corollary 2")
-        axes.set(xscale="log", yscale="log", xlabel="order λ", ylabel="Rényi divergence")
-        axes.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
-        axes.minorticks_off()
-        axes.set_title(f"ε₀ = {e0}, 1,000 users")
-    panels[0].legend(loc="upper left")
-    save(figure, "failures-renyi", "Renyi divergence by order: claimed, attained, certified")
-
-
-def draw_rounds(rows: list[dict[str, str]]) -> None:
-    """Item 10."""
-    curves = series_of(rows, "rounds")
-    figure, axes = plt.subplots(figsize=(7.2, 4.0))
-    axes.plot(*curves["unshuffled"], color=GREY, lw=1.2, label="no shuffling at all")
-    bracket(axes, curves, "certified: one permutation for all rounds", "attained: one permutation for all rounds")
-    axes.plot(*curves["fresh"], color=GREEN, label="certified: a fresh permutation per round")
-    axes.plot(*curves["gspa"], color=RED, ls=(0, (5, 2)), label="claimed: √T μ")
-    axes.set(yscale="log", xlabel="rounds T", ylabel="central ε", xlim=(1, 20))
-    axes.set_xticks([1, 5, 10, 15, 20])
-    axes.set_yticks([0.03, 0.1, 0.3, 1, 3, 10], ["0.03", "0.1", "0.3", "1", "3", "10"])
-    axes.minorticks_off()
-    axes.set_title("Randomized response at 0.5 per round, 1,000 users, δ = 10⁻⁵")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    save(figure, "failures-rounds", "Central epsilon by number of rounds")
 
 
 # ------------------------------------------------------------------ Table 2's populations
@@ -307,14 +191,20 @@ def draw_table2() -> None:
     save(figure, "table2-bounds", "Every bound for the four populations of GSPA's Table 2")
 
 
+def draw_failures(names: Iterable[str] = tuple(failures.PICTURES)) -> None:
+    """Draw the pictures of docs/where-the-papers-fail.md."""
+    numbers, curves = (table(name) for name in failures.HEADERS)
+    for name in names:
+        drawn, size, title = failures.PICTURES[name]
+        figure = plt.figure(figsize=size, layout="constrained")
+        drawn(figure, numbers, curves)
+        save(figure, name, title)
+
+
 def draw() -> None:
     """Draw everything from the tables."""
-    rows = read("failures_curves")
     with mpl.rc_context(STYLE):
-        draw_one_budget(rows)
-        draw_own_budgets(rows)
-        draw_renyi(rows)
-        draw_rounds(rows)
+        draw_failures()
         draw_table2()
 
 

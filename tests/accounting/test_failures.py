@@ -1,7 +1,7 @@
 """docs/where-the-papers-fail.md, items 4 to 6 and 8 to 11: the number claimed and the number true.
 
 Items 1 to 3 and 7, and the simulation of item 9, are in `test_paper_failures.py`. What real protocols leak is computed
-in `failure_oracles.py`, which shares nothing with the library.
+in `shuffledp/reproduce/real_protocols.py`, which shares nothing with the accountant.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import logsumexp
 
 from shuffledp.accounting import bounds, certify
 from shuffledp.accounting.gaussian import gaussian_epsilon
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers import Channel, Laplace, RandomizedResponse
+from shuffledp.reproduce import real_protocols as real
+from shuffledp.reproduce.normal_limit import normal_distance
 from shuffledp.setting import Setting
 from tests import oracles
-from tests.accounting import failure_oracles as real
 
 STEPS = ((0.01, 900), (4.0, 100))
 
@@ -34,9 +37,9 @@ def setting(budgets: Budgets, randomizer: object = "any", seen: str = "reports",
 
 def test_the_distance_of_lemma_2_falls_only_like_one_over_root_n():
     share = 0.99 / (1 + math.exp(0.1))
-    assert real.normal_distance(99, share) == pytest.approx(0.0475, abs=5e-5)
-    assert real.normal_distance(99, share / 2) == pytest.approx(0.0212, abs=5e-5)
-    assert real.normal_distance(299, share) * math.sqrt(300) == pytest.approx(0.474, abs=5e-4)
+    assert normal_distance(99, share) == pytest.approx(0.0475, abs=5e-5)
+    assert normal_distance(99, share / 2) == pytest.approx(0.0212, abs=5e-5)
+    assert normal_distance(299, share) * math.sqrt(300) == pytest.approx(0.474, abs=5e-4)
 
 
 # ------------------------------------------------------------------ 4: different randomizers, shuffled reports
@@ -189,10 +192,24 @@ def test_the_formula_promises_less_than_delta_0_and_the_certificate_does_not():
 # ------------------------------------------------------------------ 7: the RDP paper's own pair
 
 
+def clone_pair_renyi(e0: float, n: int, order: float, share: float) -> float:
+    """Rényi divergence of the clone pair whose other users are clones with chance `share`, by its definition."""
+    w = 1 / (1 + math.exp(-e0))
+    logs = []
+    for c in range(n):
+        weight = stats.binom.logpmf(c, n - 1, share)
+        if weight > -300:
+            a = np.arange(c + 2.0)
+            mass = stats.binom.logpmf(a, c + 1, 0.5) + math.log(2 / (c + 1)) + weight
+            zero, one = np.log(w * a + (1 - w) * (c + 1 - a)), np.log((1 - w) * a + w * (c + 1 - a))
+            logs.append(logsumexp(mass + order * zero + (1 - order) * one))
+    return float(logsumexp(logs)) / (order - 1)
+
+
 def test_corollary_2_is_below_the_exact_divergence_of_its_own_pair():
     claimed = 2 * math.exp(4.0) * 8 / 999
     assert claimed == pytest.approx(0.874, abs=5e-4)
-    assert real.clone_pair_renyi(4.0, 1000, 8, math.exp(-4.0)) == pytest.approx(2.684, abs=5e-4)
+    assert clone_pair_renyi(4.0, 1000, 8, math.exp(-4.0)) == pytest.approx(2.684, abs=5e-4)
 
 
 # ------------------------------------------------------------------ 8: training, what is arithmetic

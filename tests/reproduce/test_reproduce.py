@@ -13,7 +13,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.normal_limit import normal_distance
 from shuffledp.reproduce.populations import NAMES, epsilons
-from tests.accounting import failure_oracles
+from tests.accounting import test_paper_failures as other
 
 FAST = [name for name, reproduction in REPRODUCTIONS.items() if reproduction.full_minutes <= 0.5]
 
@@ -74,7 +74,7 @@ def test_renyi_figures_have_the_reference_values(folder):
 
 @pytest.mark.parametrize(("others", "share"), [(99, 0.47), (99, 0.2354), (12, 0.1)])
 def test_the_distance_to_the_normal_law_by_another_way(others, share):
-    assert normal_distance(others, share) == pytest.approx(failure_oracles.normal_distance(others, share), abs=1e-9)
+    assert normal_distance(others, share) == pytest.approx(other.normal_distance(others, share), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,7 +11,7 @@ from shuffledp.accounting.published_closed import ErlingssonProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.reproduce.base import Cell, Outcome, Progress, Reproduction, Table, number
+from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.populations import NAMES, budgets
 from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
 from shuffledp.setting import Setting
@@ -64,9 +64,8 @@ def run(quick: bool, progress: Progress) -> Outcome:
     table = Table(HEADER, rows)
     return Outcome(
         {"gspa-figure-2": table, "gspa-figure-2-levels": Table(LEVELS_HEADER, by_level)},
-        lambda figure: draw(figure, table),
+        {"gspa-figure-2": Picture(lambda figure: draw(figure, table), (9.6, 7.4))},
         caption(table),
-        (9.6, 7.4),
     )
 
 

@@ -41,6 +41,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws it onto an empty figure.
+    size : tuple of float
+        Width and height, inches.
+    title : str
+        What it shows, for those who cannot see it; empty for the reproduction's own title.
+    """
+
+    draw: Callable[[Figure], None] = field(repr=False)
+    size: tuple[float, float] = (8.0, 4.8)
+    title: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one reproduction found.
 
@@ -48,18 +67,15 @@ class Outcome:
     ----------
     tables : dict of str to Table
         By file name without ending; the first is named like the figure.
-    draw : callable
-        Draws the picture from the tables onto an empty figure.
+    pictures : dict of str to Picture
+        By file name without ending.
     caption : sequence of str
         Paragraphs: what was computed, what the paper shows, what agrees, what does not and why.
-    size : tuple of float
-        Width and height of the picture, inches.
     """
 
     tables: dict[str, Table]
-    draw: Callable[[Figure], None] = field(repr=False)
+    pictures: dict[str, Picture]
     caption: Sequence[str]
-    size: tuple[float, float] = (8.0, 4.8)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr
 
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.reproduce.base import Cell, Outcome, Progress, Reproduction, Table
+from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table
 from shuffledp.reproduce.style import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def run(quick: bool, progress: Progress) -> Outcome:
             rows.append((n, reading, normal_distance(n - 1, share)))
         progress((done + 1) / len(sizes))
     table = Table(HEADER, rows)
-    return Outcome({"gspa-lemma-2": table}, lambda figure: draw(figure, table), caption(table), (7.2, 4.4))
+    picture = Picture(lambda figure: draw(figure, table), (7.2, 4.4))
+    return Outcome({"gspa-lemma-2": table}, {"gspa-lemma-2": picture}, caption(table))
 
 
 def draw(figure: Figure, table: Table) -> None:

@@ -12,7 +12,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.reproduce.base import Cell, Outcome, Progress, Reproduction, Table, number
+from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
 from shuffledp.setting import Setting
 
@@ -60,7 +60,8 @@ def run_figure_2(quick: bool, progress: Progress) -> Outcome:
     """Tabulate against the local budget, order 4."""
     table = _table([(float(e), ORDER) for e in np.linspace(0.1, 4.0, 9 if quick else 27).round(6)], progress)
     caption = _caption(table, "order 4, n = 10,000, epsilon0 from 0.1 to 4", "epsilon0", 0)
-    return Outcome({"rdp-figure-2": table}, lambda figure: draw(figure, table, 0, "local epsilon0"), caption)
+    picture = Picture(lambda figure: draw(figure, table, 0, "local epsilon0"))
+    return Outcome({"rdp-figure-2": table}, {"rdp-figure-2": picture}, caption)
 
 
 def run_figure_3(quick: bool, progress: Progress) -> Outcome:
@@ -68,7 +69,8 @@ def run_figure_3(quick: bool, progress: Progress) -> Outcome:
     orders = [2, 4, 8, 16, 32] if quick else [2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64]
     table = _table([(EPSILON0, order) for order in orders], progress)
     caption = _caption(table, "epsilon0 = 2, n = 10,000, orders 2 to " + str(orders[-1]), "order", 1)
-    return Outcome({"rdp-figure-3": table}, lambda figure: draw(figure, table, 1, "order lambda"), caption)
+    picture = Picture(lambda figure: draw(figure, table, 1, "order lambda"))
+    return Outcome({"rdp-figure-3": table}, {"rdp-figure-3": picture}, caption)
 
 
 def _series(table: Table, key: str, place: int) -> tuple[list[float], list[float]]:

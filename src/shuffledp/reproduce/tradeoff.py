@@ -11,7 +11,7 @@ from shuffledp.accounting import privacy_profile
 from shuffledp.accounting.published import gspa_mu
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.reproduce.base import Cell, Outcome, Progress, Reproduction, Table, number
+from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.style import GREEN, GREY, PURPLE, bracket
 from shuffledp.setting import Setting
 
@@ -80,7 +80,8 @@ def run(quick: bool, progress: Progress) -> Outcome:
     rows += _rows("shuffled", "lower end", some, np.array([interval.lower for interval in brackets]))
     rows += _rows("shuffled", "upper end", some, np.array([interval.upper for interval in brackets]))
     table = Table(HEADER, rows)
-    return Outcome({"gspa-figure-5": table}, lambda figure: draw(figure, table), caption(table), (10.0, 3.8))
+    picture = Picture(lambda figure: draw(figure, table), (10.0, 3.8))
+    return Outcome({"gspa-figure-5": table}, {"gspa-figure-5": picture}, caption(table))
 
 
 def _rows(panel: str, series: str, alpha: FloatArray, beta: FloatArray) -> list[tuple[Cell, ...]]:

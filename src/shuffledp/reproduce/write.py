@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput
-from shuffledp.reproduce.base import Outcome, Reproduction, Table
+from shuffledp.reproduce.base import Outcome, Picture, Reproduction, Table
 from shuffledp.reproduce.style import STYLE
 
 RESOLUTION = 160  # dots per inch of the PNG
@@ -38,7 +38,8 @@ def write(reproduction: Reproduction, outcome: Outcome, folder: Path) -> list[Pa
         If the folder cannot be written to.
     """
     contents = {f"{name}.csv": _csv(table) for name, table in outcome.tables.items()}
-    contents |= {f"{reproduction.name}.{kind}": data for kind, data in _pictures(outcome).items()}
+    for name, picture in outcome.pictures.items():
+        contents |= {f"{name}.{kind}": data for kind, data in _drawn(picture, reproduction.title).items()}
     contents[f"{reproduction.name}.md"] = _caption(reproduction, outcome)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,23 +56,23 @@ def _csv(table: Table) -> bytes:
     return text.getvalue().encode()
 
 
-def _pictures(outcome: Outcome) -> dict[str, bytes]:
+def _drawn(picture: Picture, title: str) -> dict[str, bytes]:
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    pictures: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=outcome.size, layout="constrained")
+        figure = Figure(figsize=picture.size, layout="constrained")
         FigureCanvasAgg(figure)
-        outcome.draw(figure)
+        picture.draw(figure)
         for kind in ("png", "svg"):
             data = io.BytesIO()
             # no date and no version inside: same numbers, same bytes
-            metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-            figure.savefig(data, format=kind, dpi=RESOLUTION, metadata=metadata)
-            pictures[kind] = data.getvalue()
-    return pictures
+            own = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+            figure.savefig(data, format=kind, dpi=RESOLUTION, metadata={**own, "Title": picture.title or title})
+            files[kind] = data.getvalue()
+    return files
 
 
 def _caption(reproduction: Reproduction, outcome: Outcome) -> bytes:
@@ -79,13 +80,16 @@ def _caption(reproduction: Reproduction, outcome: Outcome) -> bytes:
     lines = [
         f"# {reproduction.title} ({reproduction.source})",
         "",
-        f"![{reproduction.title}]({reproduction.name}.svg)",
-        "",
+        *(part for name, shown in outcome.pictures.items() for part in (_image(name, shown, reproduction.title), "")),
         *(part for paragraph in outcome.caption for part in (paragraph, "")),
         f"Data: {files}. Made by `shuffledp reproduce {reproduction.name}`.",
         "",
     ]
     return "\n".join(lines).encode()
+
+
+def _image(name: str, picture: Picture, title: str) -> str:
+    return f"![{picture.title or title}]({name}.svg)"
 
 
 def _replace(target: Path, data: bytes) -> Path:

@@ -1,18 +1,20 @@
 """What real protocols leak where published formulas claim less: each number straight from its definition.
 
-Nothing here is shared with the library under test; `tests/accounting/test_failures.py` compares the two, and
-`tools/docs_tables.py` prints them in docs/where-the-papers-fail.md.
+Nothing here is shared with the accountant, so that its bounds can be tested against these numbers, and the
+published formulas refuted by them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 Array = NDArray[np.float64]
 Levels = tuple[tuple[float, int], ...]
@@ -44,47 +46,10 @@ def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]
     return lower, upper
 
 
-# ------------------------------------------------------------------ the others' counts and their normal law
-
-
-def normal_distance(others: int, share: float) -> float:
-    """Total variation between (A, B), counts of two outcomes of chance `share` each, and their normal law rounded.
-
-    The normal mass of a unit cell is exact in B given A, and a Gauss-Legendre sum in A.
-    """
-    a, reach = np.arange(others + 1.0), 12.0 * math.sqrt(others)
-    spread, left = math.sqrt(others * share * (1 - share)), share / (1 - share)
-    b = np.arange(-math.ceil(reach), others + math.ceil(reach) + 1.0)
-    counts = stats.binom.pmf(a, others, share)[:, None] * stats.binom.pmf(b, others - a[:, None], left)
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    rows = np.arange(-math.ceil(reach), others + math.ceil(reach) + 1.0)
-    cells = np.zeros((rows.size, b.size))
-    for node, weight in zip(nodes / 2, weights / 2, strict=True):
-        at = rows + node
-        # B given A = at: mean others * share - left * (at - others * share), variance spread^2 (1 - left^2)
-        mean, deviation = others * share - left * (at - others * share), spread * math.sqrt(1 - left**2)
-        edges = stats.norm.cdf((np.append(b - 0.5, b[-1] + 0.5) - mean[:, None]) / deviation)
-        cells += weight * stats.norm.pdf(at, others * share, spread)[:, None] * np.diff(edges, axis=1)
-    full = np.zeros_like(cells)
-    full[np.searchsorted(rows, a)] = counts
-    return 0.5 * float(np.abs(full - cells).sum())
-
-
-# ------------------------------------------------------------------ Rényi divergence of a clone pair
-
-
-def clone_pair_renyi(e0: float, n: int, order: float, share: float) -> float:
-    """Rényi divergence of the clone pair whose other users are clones with chance `share`, by its definition."""
-    w = 1 / (1 + math.exp(-e0))
-    logs = []
-    for c in range(n):
-        weight = stats.binom.logpmf(c, n - 1, share)
-        if weight > -300:
-            a = np.arange(c + 2.0)
-            mass = stats.binom.logpmf(a, c + 1, 0.5) + math.log(2 / (c + 1)) + weight
-            zero, one = np.log(w * a + (1 - w) * (c + 1 - a)), np.log((1 - w) * a + w * (c + 1 - a))
-            logs.append(logsumexp(mass + order * zero + (1 - order) * one))
-    return float(logsumexp(logs)) / (order - 1)
+def _root(falling: Callable[[float], float], top: float) -> float:
+    """Where a falling function on [0, top] is zero."""
+    found: Any = optimize.brentq(falling, 0.0, top, xtol=1e-9)
+    return float(found)
 
 
 # ------------------------------------------------------------------ Laplace noise, one loud user among quiet ones
@@ -125,7 +90,11 @@ class Window:
 
     def epsilon(self, delta: float) -> float:
         """Largest epsilon at which the count has more than delta."""
-        return float(optimize.brentq(lambda e: self.delta(e) - delta, 0.0, self.victim, xtol=1e-9))
+
+        def excess(epsilon: float) -> float:
+            return self.delta(epsilon) - delta
+
+        return _root(excess, self.victim)
 
     def simulated_delta(self, epsilon: float, trials: int, seed: int, alpha: float) -> float:
         """Clopper-Pearson lower limit of the test "at least k reports in the window", wrong with chance alpha.
@@ -220,7 +189,11 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
     def log_mgf(theta: float) -> float:
         return sum(count * math.log(float(q @ np.exp(theta * v))) for count, q, v in laws)
 
-    theta = float(optimize.minimize_scalar(lambda x: log_mgf(x) - math.log(x), bounds=(1e-3, 5), method="bounded").x)
+    def chernoff(x: float) -> float:
+        return log_mgf(x) - math.log(x)
+
+    found: Any = optimize.minimize_scalar(chernoff, bounds=(1e-3, 5), method="bounded")
+    theta = float(found.x)
     random, total = np.random.default_rng(seed), np.zeros(samples)
     for count, q, v in laws:
         tilted = q * np.exp(theta * v)
@@ -239,7 +212,7 @@ def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
 
 
 def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: float = 0.2) -> float:
-    """delta of n users' linked answers, randomized response over several rounds under one permutation, others on 0.
+    """Delta of n users' linked answers, randomized response over several rounds under one permutation, others on 0.
 
     The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta = E(m - e^eps)_+ =
     1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the convolution. Ratios
@@ -274,14 +247,14 @@ def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
     def excess(epsilon: float) -> float:
         return float(np.maximum(zero * ratios - math.exp(epsilon) * zero, 0).sum()) - delta
 
-    return float(optimize.brentq(excess, 0.0, e0 * rounds)) if excess(0.0) > 0 else 0.0
+    return _root(excess, e0 * rounds) if excess(0.0) > 0 else 0.0
 
 
 # ------------------------------------------------------------------ an approximate randomizer far from every pure one
 
 
 def pairs_randomizer(k: int, epsilon: float, delta: float) -> tuple[list[tuple[int, int]], Array]:
-    """k records; the outputs are the ordered pairs (a, b), a != b, one density for all, higher by delta at record a.
+    """K records; the outputs are the ordered pairs (a, b), a != b, one density for all, higher by delta at record a.
 
     R(x)(a, b) = e^eps t if x is neither, e^eps t + delta if x = a, t if x = b.
     """
