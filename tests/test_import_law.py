@@ -13,7 +13,7 @@ ROOT = Path(shuffledp.__file__).parent
 
 LAYERS = (
     ("errors",),
-    ("numerics",),
+    ("numerics", "params"),
     ("randomizers.base",),
     ("budgets",),
     ("setting",),

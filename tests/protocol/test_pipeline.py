@@ -86,7 +86,7 @@ def test_bad_labels(records, categories, message):
         ({"epsilon0": 0.0}, "every epsilon0 is 0"),
         ({"epsilon0": [0.0, 0.0]}, "every epsilon0 is 0"),
         ({"seen": "users"}, "seen must be one of"),
-        ({"mechanism": "oue"}, "mechanism must be one of"),
+        ({"mechanism": "tally"}, "mechanism must be one of"),
         ({"weights": "equal"}, "weights must be one of"),
         ({"random": np.random.default_rng(0)}, "random must come from secure_random"),
     ],

@@ -122,15 +122,28 @@ def test_unknown_hashes_are_randomized_response_on_the_range(epsilon0):
 
 def test_best_range():
     family = LocalHashing(10)
-    assert family.hash_range([0.0, 1e-9, 0.4, 0.5, math.log(3), 5.0]).tolist() == [2, 2, 2, 3, 4, 149]
-    assert family.hash_range(700.0) == 10**9
+    assert family.hash_range([0.0, 1e-9, 0.5, 0.55, math.log(3), 5.0]).tolist() == [2, 2, 2, 4, 4, 128]
+    assert family.hash_range(700.0) == family.largest_range == 2**12
+    assert [LocalHashing(k).largest_range for k in (2, 3, 100, 10**6, 10**9)] == [2**24, 2**21, 2**8, 8, 4]
     assert LocalHashing(10, 7).hash_range([0.0, 700.0]).tolist() == [7, 7]
     (chosen,), (fixed,) = family.pair_blankets(1.0), LocalHashing(10, 4).pair_blankets(1.0)
     assert chosen.masses.tolist() == fixed.masses.tolist()
     assert family.blanket_mass([1.0, 3.0]).tolist() == [
         float(LocalHashing(10, 4).blanket_mass(1.0)),
-        float(LocalHashing(10, 21).blanket_mass(3.0)),
+        float(LocalHashing(10, 16).blanket_mass(3.0)),
     ]
+
+
+def test_the_chosen_range_loses_what_is_stated():
+    def variance(E, g):
+        return (E + g - 1) ** 2 / ((g - 1) * (E - 1) ** 2)
+
+    for epsilon0 in np.linspace(0.001, 8.0, 4000):
+        E, g = math.exp(epsilon0), int(LocalHashing(10).hash_range(epsilon0))
+        assert variance(E, g) == min(variance(E, 2**r) for r in range(1, 13))
+        if E < 2**12 - 1:
+            loss = variance(E, g) / variance(E, E + 1) - 1
+            assert loss < (0.046 if epsilon0 > 0.68 else 0.0774)
 
 
 def test_names_and_protocol():

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from shuffledp.cli import audit_options as a
 from shuffledp.cli import options as o
 from shuffledp.errors import InvalidInput
 
-COMMANDS = ("amplify", "calibrate", "mean", "frequency", "reproduce", "demo")
+COMMANDS = ("amplify", "calibrate", "mean", "frequency", "audit", "reproduce", "demo")
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
@@ -115,8 +116,11 @@ def mean(
     low: o.Low = None,
     high: o.High = None,
     seen: o.Seen = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="one-bit.")] = "one-bit",
+    mechanism: o.NumberMechanism = "one-bit",
     clip: o.Clip = False,
+    consent: o.Consent = None,
+    delta0: o.OwnDelta0 = 0.0,
+    weights: o.Weights = "population",
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
@@ -128,9 +132,12 @@ def mean(
     shuffledp mean "$(shuffledp demo --where)" --value hours_per_week \
     --low 1 --high 99 --epsilon0 0.5 --delta 1e-6
     """
-    from shuffledp.cli.estimate import Run, run_mean
+    from shuffledp.cli.estimate import Run, parse_weights, run_mean
 
-    run = Run(table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report)
+    way = parse_weights(weights)
+    run = Run(
+        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), delta0, way
+    )
     run_mean(run, low, high, clip=clip)
 
 
@@ -142,7 +149,9 @@ def frequency(
     delta: o.Delta,
     categories: o.Categories = None,
     seen: o.Seen = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", metavar="NAME", help="krr, or rr for two.")] = "krr",
+    mechanism: o.FrequencyMechanism = "krr",
+    consent: o.Consent = None,
+    weights: o.Weights = "population",
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
@@ -154,10 +163,44 @@ def frequency(
     shuffledp frequency "$(shuffledp demo --where)" --value income \
     --categories "<=50K,>50K" --epsilon0 0.5 --delta 1e-6
     """
-    from shuffledp.cli.estimate import Run, run_frequency
+    from shuffledp.cli.estimate import Run, parse_weights, run_frequency
 
-    run = Run(table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report)
+    way = parse_weights(weights)
+    run = Run(
+        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), weights=way
+    )
     run_frequency(run, categories)
+
+
+@app.command()
+def audit(
+    randomizer: a.Randomizer,
+    epsilon0: a.Epsilon0 = None,
+    delta0: a.Delta0 = 0.0,
+    records: a.Records = None,
+    trials: a.Trials = None,
+    confidence: a.Confidence = 0.999,
+    pipeline: a.Pipeline = False,
+    n: a.N = None,
+    level: a.Levels = None,
+    seen: a.Seen = None,
+    delta: a.Delta = None,
+    claimed_epsilon: a.ClaimedEpsilon = None,
+    counts: a.Counts = False,
+    simulation_seed: o.SimulationSeed = None,
+    json: o.Json = False,
+) -> None:
+    """Attack a randomizer, or a whole shuffled collection; exit status 3 if that breaks the claim.
+
+    Example:
+
+    shuffledp audit --randomizer krr:10 --epsilon0 1
+    """
+    from shuffledp.cli.audit import Attack, Collection, run_audit
+
+    attack = Attack(randomizer, records, trials, confidence, simulation_seed, json)
+    collection = Collection(n, tuple(level or ()), seen, delta, claimed_epsilon, counts)
+    run_audit(attack, epsilon0, delta0, collection, pipeline=pipeline)
 
 
 @app.command()

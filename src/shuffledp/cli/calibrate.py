@@ -14,8 +14,8 @@ from shuffledp.accounting import (
     calibrate_scale,
     certify,
 )
-from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
+from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, Question
 from shuffledp.errors import InvalidInput
 from shuffledp.report.to_json import budgets_to_json, dumps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,22 +10,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.population import parse_seen
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
-from shuffledp.protocol import Release, estimate_frequency, estimate_mean
+from shuffledp.protocol import Release
+from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
+from shuffledp.protocol.numbers import NUMBER_MECHANISMS
+from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
+from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
 from shuffledp.setting import Seen
-from shuffledp.tables import Columns, read_columns
-
-MEAN_MECHANISMS = ("one-bit",)
-FREQUENCY_MECHANISMS = ("krr", "rr")
-LATER = ("laplace", "gaussian", "piecewise", "hybrid", "sue", "oue", "olh", "hadamard", "subset")
-"""Mechanisms the contract names which this version does not have."""
+from shuffledp.tables import Table
 
 
 @dataclass(frozen=True)
@@ -40,21 +37,29 @@ class Run:
     simulation_seed: int | None
     json: bool
     report: Path | None
+    consent: tuple[str, ...] = ()
+    delta0: float = 0.0
+    weights: Weights = "population"
 
     def random(self) -> Randomness:
         """Open the source of noise: secure, unless a simulation was asked for."""
         return choose_random(self.simulation_seed)
 
-    def budgets(self) -> float | None:
-        """Read the one budget for everybody; None if --epsilon0 names a column."""
-        try:
-            return float(self.epsilon0)
-        except ValueError:
-            return None
+    def budgets(self) -> RowBudgets:
+        """Read where the budgets come from: one number, a column of numbers, or a column of words."""
+        words = parse_consent(self.consent)
+        where: float | str = self.epsilon0
+        if words is None:
+            with contextlib.suppress(ValueError):
+                where = float(self.epsilon0)
+        return RowBudgets(where, words, self.delta0)
 
-    def column_names(self) -> list[str]:
-        """List the budget column, if there is one."""
-        return [] if self.budgets() is not None else [self.epsilon0]
+    def view(self) -> Seen:
+        """Read --seen, which may be left out where there is one budget."""
+        budgets = self.budgets()
+        if self.seen is not None or not budgets.columns:
+            return parse_seen(self.seen, 1)
+        return parse_seen(None, budgets.population(Table.of(self.table)).levels)
 
 
 def choose_random(simulation_seed: int | None) -> Randomness:
@@ -62,9 +67,35 @@ def choose_random(simulation_seed: int | None) -> Randomness:
     return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
 
 
+def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
+    """Read --consent WORD=E, repeated; None without."""
+    words: dict[str, float] = {}
+    for text in texts:
+        word, equals, budget = text.rpartition("=")
+        try:
+            epsilon0 = float(budget)
+        except ValueError:
+            equals = ""
+            epsilon0 = 0.0
+        if not equals or not word.strip():
+            raise InvalidInput(f"--consent must be WORD=E with a number E, such as strict=0.1; got {text!r}")
+        if word.strip() in words:
+            raise InvalidInput(f"--consent gives {word.strip()!r} twice; give each word one budget")
+        words[word.strip()] = epsilon0
+    return words or None
+
+
+def parse_weights(text: str) -> Weights:
+    """Read --weights."""
+    for known in WEIGHTS:
+        if text == known:
+            return known
+    raise InvalidInput(f"--weights must be one of {', '.join(WEIGHTS)}; got {text!r}")
+
+
 def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> None:
     """Estimate a mean and show it."""
-    check_mechanism(run.mechanism, MEAN_MECHANISMS)
+    check_mechanism(run.mechanism, tuple(NUMBER_MECHANISMS))
     if low is None or high is None:
         missing = "--low" if low is None else "--high"
         raise InvalidInput(
@@ -72,15 +103,17 @@ def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> 
         )
     ends = (low, high)
 
-    def estimate(columns: Columns, epsilon0: float | NDArray[np.float64], seen: Seen) -> Release:
-        return estimate_mean(
-            columns.numbers[run.value],
+    def estimate() -> Release:
+        return mean_of_table(
+            run.table,
+            run.value,
             *ends,
-            epsilon0,
+            run.budgets(),
             mechanism=run.mechanism,
-            seen=seen,
+            seen=run.view(),
             delta=run.delta,
             clip=clip,
+            weights=run.weights,
             random=run.random(),
         )
 
@@ -95,17 +128,21 @@ def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> 
 
 def run_frequency(run: Run, categories: str | None) -> None:
     """Estimate frequencies and show them."""
-    check_mechanism(run.mechanism, FREQUENCY_MECHANISMS)
+    check_mechanism(run.mechanism, tuple(FREQUENCY_MECHANISMS))
     names = parse_categories(categories)
+    if run.delta0:
+        raise InvalidInput(f"--delta0 {run.delta0:g} is of no use here: no mechanism for categories needs it")
 
-    def estimate(columns: Columns, epsilon0: float | NDArray[np.float64], seen: Seen) -> Release:
-        return estimate_frequency(
-            columns.texts[run.value],
+    def estimate() -> Release:
+        return frequency_of_table(
+            run.table,
+            run.value,
             names,
-            epsilon0,
+            run.budgets(),
             mechanism=run.mechanism,
-            seen=seen,
+            seen=run.view(),
             delta=run.delta,
+            weights=run.weights,
             random=run.random(),
         )
 
@@ -140,38 +177,22 @@ def parse_categories(text: str | None) -> list[str]:
 
 
 def check_mechanism(name: str, available: tuple[str, ...]) -> None:
-    """Refuse a mechanism that is unknown, or not in this version."""
+    """Refuse a mechanism that is unknown."""
     if name not in available:
-        what = "is not in this version" if name in LATER else "is unknown"
-        raise InvalidInput(f"--mechanism {name} {what} here; choose {' or '.join(available)}")
+        raise InvalidInput(f"--mechanism {name} is unknown here; choose one of {', '.join(available)}")
 
 
-def _release(
-    run: Run,
-    estimate: Callable[[Columns, float | NDArray[np.float64], Seen], Release],
-    question: str,
-    bounds: tuple[float, float] | None,
-) -> Release:
-    """Read the columns, estimate, and write the page; its path is reserved before any record is read."""
+def _release(run: Run, estimate: Callable[[], Release], question: str, bounds: tuple[float, float] | None) -> Release:
+    """Estimate, and write the page; its path is reserved before any record is read."""
     with reserved(run.report, "--report") as page:
-        numeric, textual = ([run.value], []) if bounds is not None else ([], [run.value])
-        with working(f"Reading {run.table.name}"):
-            columns = read_columns(run.table, numbers=[*numeric, *run.column_names()], texts=textual)
-        epsilon0 = run.budgets()
-        budgets = columns.numbers[run.epsilon0] if epsilon0 is None else epsilon0
-        seen = parse_seen(run.seen, 1 if run.seen is not None else _level_count(budgets))
-        with working("Randomizing, shuffling, estimating"):
-            release = estimate(columns, budgets, seen)
+        with working(f"Reading {run.table.name}, randomizing, counting"):
+            release = estimate()
         if page is not None:
             from shuffledp.report.page import Answer, render
 
             answer = Answer(question, release.guarantee, release, bounds)
             page.write(render("A private estimate", [answer], command=COMMAND_LINE.get(), version=version("shuffledp")))
     return release
-
-
-def _level_count(epsilon0: float | NDArray[np.float64]) -> int:
-    return int(np.unique(epsilon0).size)
 
 
 def _show(run: Run, release: Release, as_json: Mapping[str, Any], show: Callable[[Release], None]) -> None:

@@ -196,6 +196,34 @@ OwnEpsilon0 = Annotated[
         help="Column with each user's local budget, or one number for all.",
     ),
 ]
+NumberMechanism = Annotated[
+    str, typer.Option("--mechanism", metavar="NAME", help="one-bit, laplace, gaussian, piecewise or hybrid.")
+]
+FrequencyMechanism = Annotated[
+    str,
+    typer.Option("--mechanism", metavar="NAME", help="krr (rr for two), sue, oue, olh, hadamard or subset."),
+]
+Consent = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--consent",
+        metavar="WORD=E",
+        help="What a word of the --epsilon0 column stands for, such as strict=0.1. Repeat it for each word.",
+    ),
+]
+OwnDelta0 = Annotated[
+    float,
+    typer.Option("--delta0", parser=number, metavar="D0", help="Local delta0 of everybody; Gaussian noise needs one."),
+]
+Weights = Annotated[
+    str,
+    typer.Option(
+        "--weights",
+        metavar="NAME",
+        help="With --seen levels. population: everybody counts the same; precision: least noise, right only if budgets "
+        "do not depend on the records.",
+    ),
+]
 Low = Annotated[
     float | None,
     typer.Option("--low", parser=number, metavar="L", help="Lower end of the range; needed, and known beforehand."),

@@ -127,7 +127,7 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
     return codes
 
 
-def bounded_numbers(values: Any, bounds: Range, *, clip: bool) -> FloatArray:
+def bounded_numbers(values: Any, bounds: Range, *, clip: bool, before: int = 0) -> FloatArray:
     """Numbers in the public range; the first one outside is named by its row, unless clipped."""
     column = as_array(values)
     try:
@@ -139,7 +139,7 @@ def bounded_numbers(values: Any, bounds: Range, *, clip: bool) -> FloatArray:
     missing = np.isnan(numbers)
     if missing.any():
         row = int(np.argmax(missing))
-        raise InvalidInput(f"the value in row {row + 1} is missing (NaN); give a number, or drop the row")
+        raise InvalidInput(f"the value in row {before + row + 1} is missing (NaN); give a number, or drop the row")
     low, high = bounds.low, bounds.high
     if clip:
         return np.clip(numbers, low, high)
@@ -147,7 +147,7 @@ def bounded_numbers(values: Any, bounds: Range, *, clip: bool) -> FloatArray:
     if outside.any():
         row = int(np.argmax(outside))
         raise InvalidInput(
-            f"the value in row {row + 1} is {numbers[row]}, outside [{low}, {high}]; "
+            f"the value in row {before + row + 1} is {numbers[row]}, outside [{low}, {high}]; "
             "clip, or widen the range without looking at the values"
         )
     return numbers

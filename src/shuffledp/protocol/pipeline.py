@@ -10,20 +10,26 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from numpy.typing import ArrayLike
 
-from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol.collect import check_choice, collect, make_release, prepare
+from shuffledp.protocol.collect import (
+    census,
+    check_choice,
+    collect,
+    collect_numbers,
+    guarantee_for,
+    make_release,
+)
 from shuffledp.protocol.columns import bounded_numbers, category_codes, read_labels
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.means import mean
+from shuffledp.protocol.mechanisms import frequency_oracle
+from shuffledp.protocol.numbers import check_seen, number_randomizer
 from shuffledp.protocol.release import Release
 from shuffledp.protocol.weights import Weights
-from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.randomizers.numeric import OneBit
+from shuffledp.randomizers.checks import real_range
 from shuffledp.setting import Seen
 
 FREQUENCY_SEEN: tuple[Seen, ...] = ("reports", "levels")
-MEAN_SEEN: tuple[Seen, ...] = ("reports", "levels", "sum")
 
 
 def estimate_frequency(
@@ -37,7 +43,7 @@ def estimate_frequency(
     weights: Weights = "population",
     random: Randomness | None = None,
 ) -> Release:
-    """Estimate how frequent each category is, with k-ary randomized response in the shuffle model.
+    """Estimate how frequent each category is, with a local randomizer of your choice in the shuffle model.
 
     Parameters
     ----------
@@ -52,8 +58,10 @@ def estimate_frequency(
         Whether the analyst sees the reports without, or with, their senders' budgets. No default.
     delta : float
         Central delta of the guarantee, in (0, 1). No default.
-    mechanism : {"krr", "rr"}
-        Randomized response over k categories; "rr" is the same for exactly two.
+    mechanism : {"krr", "rr", "sue", "oue", "olh", "hadamard", "subset"}
+        Randomized response over k categories ("rr": the same for exactly two), symmetric and optimized unary
+        encoding, local hashing, Hadamard response, subset selection. Range of the hash and size of the subset are
+        fixed for all users, as the budgets make best (`for_budgets`).
     weights : {"population", "precision"}
         How levels are combined when they are seen, see `frequency`.
     random : Randomness, optional
@@ -75,13 +83,12 @@ def estimate_frequency(
     >>> release.private, release.estimate.shape
     (True, (2,))
     """
-    check_choice("mechanism", mechanism, ("krr", "rr"))
     check_choice("seen", seen, FREQUENCY_SEEN)
     labels = read_labels(categories)
-    if mechanism == "rr" and len(labels) != 2:
-        raise InvalidInput(f"mechanism 'rr' needs exactly two categories; got {len(labels)}; use 'krr'")
-    randomizer = RandomizedResponse(len(labels))
-    budgets, source, guarantee = prepare(records, epsilon0, randomizer, seen, delta, weights, random)
+    family = frequency_oracle(mechanism, len(labels))
+    budgets, population, source, _ = census(records, epsilon0, weights, random)
+    randomizer = family.for_budgets(population.epsilons, population.counts)
+    guarantee = guarantee_for(population, randomizer, seen, delta)
     shuffled = collect(category_codes(records, labels), budgets, randomizer, seen, source)
     analysis = frequency(shuffled, randomizer, weights=weights)
     return make_release(analysis, guarantee, source, weights, labels)
@@ -96,11 +103,12 @@ def estimate_mean(
     seen: Seen,
     delta: float,
     mechanism: str = "one-bit",
+    delta0: ArrayLike = 0.0,
     clip: bool = False,
     weights: Weights = "population",
     random: Randomness | None = None,
 ) -> Release:
-    """Estimate the mean of a number in a known range, with one randomized bit per user in the shuffle model.
+    """Estimate the mean of a number in a known range, with a local randomizer of your choice in the shuffle model.
 
     Parameters
     ----------
@@ -111,11 +119,16 @@ def estimate_mean(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     seen : {"reports", "levels", "sum"}
-        The analyst sees the reports without, or with, their senders' budgets, or only the reports' sum.
+        The analyst sees the reports without, or with, their senders' budgets, or only the reports' sum (not for
+        added noise).
     delta : float
         Central delta of the guarantee, in (0, 1). No default.
-    mechanism : {"one-bit"}
-        The randomizer.
+    mechanism : {"one-bit", "laplace", "gaussian", "piecewise", "hybrid"}
+        One randomized bit, Laplace or Gaussian noise on a grid, the piecewise mechanism, or its hybrid with one bit.
+        Where levels are withheld, window and share of the last two are fixed for all users, as the budgets make best
+        (`for_budgets`); where they are seen, they are the best ones of each budget.
+    delta0 : float or array_like, shape (n,)
+        Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
     clip : bool
         Move values outside [low, high] to the nearer end, which changes the target; else they are refused.
     weights : {"population", "precision"}
@@ -139,10 +152,11 @@ def estimate_mean(
     >>> release.private, release.n
     (True, 1000)
     """
-    check_choice("mechanism", mechanism, ("one-bit",))
-    check_choice("seen", seen, MEAN_SEEN)
-    randomizer = OneBit(low, high)
-    budgets, source, guarantee = prepare(values, epsilon0, randomizer, seen, delta, weights, random)
-    shuffled = collect(bounded_numbers(values, randomizer, clip=clip), budgets, randomizer, seen, source)
+    check_seen(mechanism, seen)
+    ends = real_range(low, high)
+    who = census(values, epsilon0, weights, random, delta0)
+    randomizer = number_randomizer(mechanism, *ends, who.population, seen)
+    guarantee = guarantee_for(who.population, randomizer, seen, delta)
+    shuffled = collect_numbers(bounded_numbers(values, randomizer, clip=clip), who, randomizer, seen)
     analysis = mean(shuffled, randomizer, weights=weights)
-    return make_release(analysis, guarantee, source, weights)
+    return make_release(analysis, guarantee, who.source, weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,27 +22,32 @@ class ShuffledReports:
 
     Parameters
     ----------
-    reports : ndarray of int64, shape (n,)
-        In uniformly random order; read-only.
+    reports : ndarray of whole numbers or floats, first axis n
+        In uniformly random order; read-only. One number a report, or one row (packed bits, a list, a vector).
     epsilons : ndarray, shape (n,)
         Local budgets (nats); read-only. Seen "levels": entry i is the budget of report i. Otherwise the
         budgets are in a random order of their own, so that they say what the budgets are, and not whose.
     seen : {"reports", "levels", "sum"}
         Who sees what. Under "sum" an analyzer uses nothing but the counts of the reports.
+    deltas : ndarray, shape (n,), optional
+        Local delta0, in the order of `epsilons`; None where all are 0.
     """
 
-    reports: NDArray[np.int64]
+    reports: NDArray[Any]
     epsilons: FloatArray
     seen: Seen
+    deltas: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.seen not in SHUFFLED:
             raise InvalidInput(f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {self.seen!r}")
-        if self.reports.ndim != 1 or self.reports.shape != self.epsilons.shape:
+        if self.reports.ndim == 0 or self.reports.shape[:1] != self.epsilons.shape:
             raise InvalidInput(
                 f"reports need one budget each; got shapes {self.reports.shape} and {self.epsilons.shape}"
             )
-        for name in ("reports", "epsilons"):
+        if self.deltas is not None and self.deltas.shape != self.epsilons.shape:
+            raise InvalidInput(f"budgets need one delta0 each; got shapes {self.deltas.shape}, {self.epsilons.shape}")
+        for name in ("reports", "epsilons") if self.deltas is None else ("reports", "epsilons", "deltas"):
             locked = getattr(self, name).view()  # a view, so that the caller's own array stays writable
             locked.setflags(write=False)
             object.__setattr__(self, name, locked)
@@ -49,16 +55,18 @@ class ShuffledReports:
     @property
     def n(self) -> int:
         """Number of reports."""
-        return self.reports.size
+        return self.reports.shape[0]
 
 
-def shuffle_reports(reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness) -> ShuffledReports:
+def shuffle_reports(
+    reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness, deltas: ArrayLike | None = None
+) -> ShuffledReports:
     """Permute the reports uniformly; the budgets with them, or separately.
 
     Parameters
     ----------
-    reports : array_like of int, shape (n,)
-        One report per user.
+    reports : array_like, first axis n
+        One report per user: a number or a row, of any numeric type, which is kept.
     epsilons : float or array_like, shape (n,)
         Local budgets, nats; one for all, or one each in the order of the reports.
     seen : {"reports", "levels", "sum"}
@@ -66,6 +74,8 @@ def shuffle_reports(reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, rand
         own, independent of the reports' (GSPA Figure 1).
     random : Randomness
         Source of the permutations.
+    deltas : float or array_like, shape (n,), optional
+        Local delta0, which stay with their epsilon0; None: all are 0.
 
     Raises
     ------
@@ -79,14 +89,18 @@ def shuffle_reports(reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, rand
     >>> sorted(shuffled.reports.tolist()), sorted(shuffled.epsilons.tolist())
     ([0, 1, 1], [0.5, 1.0, 1.0])
     """
-    sent = np.asarray(reports, dtype=np.int64)
+    sent = np.asarray(reports)
     budgets = np.asarray(epsilons, dtype=np.float64)
-    if sent.ndim != 1 or (budgets.ndim and budgets.shape != sent.shape):
-        raise InvalidInput(f"each of {sent.size} reports needs a budget, or all the same; got {budgets.size} budgets")
-    order = random.permutation(sent.size)
+    if sent.ndim == 0 or (budgets.ndim and budgets.shape != sent.shape[:1]):
+        n = sent.shape[0] if sent.ndim else 1
+        raise InvalidInput(f"each of {n} reports needs a budget, or all the same; got {budgets.size} budgets")
+    slack = None if deltas is None else np.broadcast_to(np.asarray(deltas, dtype=np.float64), sent.shape[:1])
+    order = random.permutation(sent.shape[0])
     shuffled = sent[order]
     if not budgets.ndim:
-        return ShuffledReports(shuffled, np.broadcast_to(budgets, sent.shape), seen)
+        budgets = np.broadcast_to(budgets, sent.shape[:1])
+        if slack is None or slack.strides == (0,):
+            return ShuffledReports(shuffled, budgets, seen, slack)
     if seen != "levels":
-        order = random.permutation(sent.size)
-    return ShuffledReports(shuffled, budgets[order], seen)
+        order = random.permutation(sent.shape[0])
+    return ShuffledReports(shuffled, budgets[order], seen, None if slack is None else slack[order])

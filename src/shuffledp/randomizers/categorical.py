@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,30 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw
+from shuffledp.randomizers.bits import PackedBits
+from shuffledp.randomizers.checks import counted, matching, record_codes, report_rows
+from shuffledp.randomizers.mixing import (
+    CHUNK,
+    SampledLaw,
+    draw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+    support_of,
+    uniform_below,
+)
 from shuffledp.randomizers.two_level import third_record
+from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096
 """Most categories for which `channel` writes the k by k matrix out (128 MiB)."""
-
-_CHUNK = 1 << 17  # rows at a time: bounds the temporaries, and they stay in cache
-_MARGIN = 2.0**-46  # far above the few ulp (2^-53 each) by which exp, expm1 and four operations can err
-
-
-class SampledLaw(NamedTuple):
-    """The law that is drawn, element by element; the two masses add to 1 up to one rounding.
-
-    Parameters
-    ----------
-    keep : ndarray
-        Probability of reporting the record as it is: an integer over 2^64.
-    blanket : ndarray
-        Probability of reporting a uniformly random category instead, the record's own among them.
-    """
-
-    keep: FloatArray
-    blanket: FloatArray
 
 
 @dataclass(frozen=True)
@@ -198,12 +192,7 @@ class RandomizedResponse:
         -------
         ndarray of uint64, shape of epsilon0
         """
-        keep, blanket = self._masses(_budget(epsilon0))
-        # Multiplying by 2^64 is exact. The caps only keep the branch that is not chosen within 64 bits.
-        from_keep = np.floor(np.minimum(keep, 0.75) * (1.0 - _MARGIN) * 2.0**64).astype(np.uint64)
-        lifted = np.minimum(blanket, 0.75) * (1.0 + _MARGIN)
-        from_blanket = np.maximum(np.ceil(lifted * 2.0**64), 1.0).astype(np.uint64)
-        return np.where(keep <= 0.5, from_keep, _complement(from_blanket))
+        return keep_thresholds(*keep_masses(_budget(epsilon0), 1.0 / self.k))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
         """Keep and blanket probabilities as drawn, which is what estimators invert.
@@ -219,10 +208,7 @@ class RandomizedResponse:
             Each mass is its integer over 2^64, rounded once. Differs from the formula by at most
             2^-46 min(gamma, 1 - gamma) + 2^-64.
         """
-        thresholds = self.keep_thresholds(epsilon0)
-        keep = thresholds.astype(np.float64) * 2.0**-64
-        blanket = _complement(np.maximum(thresholds, 1)).astype(np.float64) * 2.0**-64
-        return SampledLaw(keep, np.where(thresholds == 0, 1.0, blanket))
+        return sampled_law(self.keep_thresholds(epsilon0))
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
         """One report per record, each under its own budget.
@@ -253,40 +239,55 @@ class RandomizedResponse:
         >>> RandomizedResponse(4).randomize([0, 3, 2], 700.0, secure_random()).tolist()
         [0, 3, 2]
         """
-        codes = self._codes(records)
-        budgets = _budget(epsilon0)
-        if budgets.ndim and budgets.shape != codes.shape:
-            raise InvalidInput(f"{codes.size} records need as many budgets, or one; got {budgets.size}")
+        codes = record_codes(records, self.k)
+        budgets = matching(_budget(epsilon0), codes.size)
         everyone = None if budgets.ndim else int(self.keep_thresholds(budgets))
-        for start in range(0, codes.size, _CHUNK):
-            chunk = codes[start : start + _CHUNK]
-            keep = self.keep_thresholds(budgets[start : start + _CHUNK]) if everyone is None else everyone
-            hidden = np.flatnonzero(~random.bernoulli(keep, chunk.size))
-            chunk[hidden] = random.integers(self.k, hidden.size)
+        for start in range(0, codes.size, CHUNK):
+            chunk = codes[start : start + CHUNK]
+            keep = self.keep_thresholds(budgets[start : start + CHUNK]) if everyone is None else everyone
+            halves, kept = draw(32, keep, chunk.size, random)
+            np.copyto(chunk, uniform_below(self.k, halves, random), where=~kept)
         return codes
+
+    def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
+        """Chances that the report is the record, and that it is a given other category: as drawn.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, at least 0.
+        """
+        return support_of(self.sampled_law(epsilon0), 1.0 / self.k, 0.0)
+
+    def support_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+        """How often each category was reported; see `FrequencyOracle.support_counts`."""
+        report_rows(reports, "iu", None, f"whole numbers from 0 to {self.k - 1}, one each")
+        checked_reports(reports, self.k)
+        return np.bincount(reports, weights=weights, minlength=counted(self.k)).astype(np.float64)
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> RandomizedResponse:
+        """Itself: reports look the same at every budget."""
+        del epsilon0, counts
+        return self
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire."""
+        return (self.k - 1).bit_length()
+
+    def pack(self, reports: NDArray[np.int64]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return pack_integers(reports, self.report_bits)
+
+    def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
+        """Reports as they were before `pack`; those that are no category are refused."""
+        return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), self.k)
 
     def _masses(self, epsilon0: FloatArray) -> tuple[FloatArray, FloatArray]:
         """1 - gamma and gamma, each to a few ulp of itself; written in e^-epsilon0, so nothing overflows."""
         decay = np.exp(-epsilon0)
         whole = 1.0 + (self.k - 1) * decay
         return -np.expm1(-epsilon0) / whole, self.k * decay / whole
-
-    def _codes(self, records: ArrayLike) -> NDArray[np.int64]:
-        raw = np.asarray(records)
-        if raw.ndim != 1:
-            raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
-        if raw.size and raw.dtype.kind not in "iu":
-            raise InvalidInput(f"records must be whole numbers from 0 to {self.k - 1}; got {raw.dtype} entries")
-        bad = (raw < 0) | (raw >= self.k)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InvalidInput(f"record in row {row + 1} is {raw[row]}; it must be a category from 0 to {self.k - 1}")
-        return raw.astype(np.int64)
-
-
-def _complement(count: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """2^64 - count for count >= 1, without leaving 64 bits."""
-    return ~count + np.uint64(1)
 
 
 def _budget(epsilon0: ArrayLike) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
@@ -14,6 +14,8 @@ MAX_SIZE = 10**9
 """Most categories, and most values of a hash."""
 MAX_BUDGET = 700.0
 """Nats; beyond, a law leaves double precision."""
+MAX_COUNTED = 2**24
+"""Most categories whose reports are written bit by bit, or counted: tables of that length must fit in memory."""
 
 
 def whole_number(value: object, what: str, low: int, high: int) -> int:
@@ -118,3 +120,133 @@ def one_budget(epsilon0: float) -> float:
     if budget.ndim:
         raise InvalidInput(f"epsilon0 must be one number here; got shape {budget.shape}")
     return float(budget)
+
+
+def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
+    """Return records of k categories as a fresh array.
+
+    Parameters
+    ----------
+    records : array_like of int, shape (n,)
+        Categories, 0..k-1.
+    k : int
+        How many there are.
+
+    Raises
+    ------
+    InvalidInput
+        If a record is not one of the categories; the first such row is named, counting from 1.
+    """
+    raw = np.asarray(records)
+    if raw.ndim != 1:
+        raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
+    if raw.size and raw.dtype.kind not in "iu":
+        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {raw.dtype} entries")
+    bad = (raw < 0) | (raw >= k)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidInput(f"record in row {row + 1} is {raw[row]}; it must be a category from 0 to {k - 1}")
+    return raw.astype(np.int64)
+
+
+def matching(budgets: FloatArray, n: int) -> FloatArray:
+    """Return the budgets of n records: one for all, shape (), or one each, shape (n,).
+
+    Raises
+    ------
+    InvalidInput
+        If there are neither one nor n.
+    """
+    if budgets.ndim and budgets.shape != (n,):
+        raise InvalidInput(f"{n} records need as many budgets, or one; got {budgets.size}")
+    return budgets
+
+
+def counted(k: int) -> int:
+    """Return k if that many categories can be counted.
+
+    Raises
+    ------
+    InvalidInput
+        Beyond 2^24.
+    """
+    if k > MAX_COUNTED:
+        raise InvalidInput(
+            f"up to {MAX_COUNTED} categories can be counted; got {k}; merge categories, or ask about a part of them"
+        )
+    return k
+
+
+def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the budgets of a population and how many users have each, as two arrays of one shape (levels,).
+
+    Parameters
+    ----------
+    epsilon0 : array_like, shape () or (levels,)
+        Local budgets, nats, from 0 to 700.
+    counts : array_like, shape () or (levels,)
+        Users with each; at least 0, together above 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a budget or a count breaks its rule, or they do not match.
+    """
+    budgets = np.atleast_1d(local_budgets(epsilon0))
+    users = np.asarray(counts, dtype=np.float64)
+    if budgets.ndim != 1 or budgets.size == 0 or users.shape not in ((), budgets.shape):
+        raise InvalidInput(f"{budgets.size} budgets need as many counts of users; got {users.size}")
+    users = np.broadcast_to(users, budgets.shape)
+    if not (bool(np.isfinite(users).all()) and bool((users >= 0.0).all()) and float(users.sum()) > 0.0):
+        raise InvalidInput("counts of users must be numbers of at least 0, not all 0")
+    return budgets, users
+
+
+def one_shape(shapes: NDArray[np.int64], what: str) -> int:
+    """Return the shape that all reports of a task have.
+
+    Parameters
+    ----------
+    shapes : ndarray of int64
+        What each budget would choose.
+    what : str
+        Its name, for the error message.
+
+    Raises
+    ------
+    InvalidInput
+        If they differ: the shape of a report would give its sender's budget away.
+    """
+    least, most = int(shapes.min()), int(shapes.max())
+    if least != most:
+        raise InvalidInput(
+            f"these budgets would choose {what} from {least} to {most}, and reports of one task have one shape; "
+            "take the family's for_budgets(epsilon0, counts), or fix it yourself"
+        )
+    return least
+
+
+def report_rows(reports: NDArray[np.generic], kinds: str, columns: int | None, what: str) -> None:
+    """Refuse reports that are not of a task's type and shape.
+
+    Parameters
+    ----------
+    reports : ndarray
+        As received.
+    kinds : str
+        Kinds of type allowed, as in `numpy.dtype.kind`.
+    columns : int or None
+        Entries of one report; None for a single number.
+    what : str
+        What reports look like, for the error message.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not.
+    """
+    shape = reports.shape[:1] if columns is None else (*reports.shape[:1], columns)
+    if reports.ndim == 0 or reports.shape != shape or reports.dtype.kind not in kinds:
+        raise InvalidInput(
+            f"reports must be {what}; got {reports.dtype} of shape {reports.shape}; are they of this task?"
+        )

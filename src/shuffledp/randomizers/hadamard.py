@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.randomizers.checks import MAX_SIZE, local_budgets, whole_number
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.bits import PackedBits
+from shuffledp.randomizers.checks import (
+    MAX_SIZE,
+    counted,
+    local_budgets,
+    matching,
+    record_codes,
+    report_rows,
+    whole_number,
+)
+from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.walsh import walsh_hadamard
+from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
 
 
 @dataclass(frozen=True)
@@ -74,3 +90,88 @@ class HadamardResponse(TwoLevelFamily):
         """Three rows and the sign: all eight patterns are alike, even if one row is the product of the others."""
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0
+
+    def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
+        """Integers K: the true sign is reported with probability K/2^64, else a fair one (`mixing`).
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
+
+    def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
+        """Chances that the report agrees with the record's row, and with another row (1/2): as drawn.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return support_of(sampled_law(self.keep_thresholds(epsilon0)), 0.5, 0.5)
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
+        """One column and sign per record, each under its own budget.
+
+        Parameters
+        ----------
+        records : array_like of int, shape (n,)
+            Categories, 0..k-1.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats, from 0 to 700; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            2 j + (0 for the sign 1, 1 for the sign -1).
+
+        Raises
+        ------
+        InvalidInput
+            If a record is not one of the categories (the first such row is named, counting from 1), a budget is
+            bad, or the lengths differ.
+        """
+        codes = record_codes(records, self.k)
+        budgets = matching(local_budgets(epsilon0), codes.size)
+        everyone = None if budgets.ndim else int(self.keep_thresholds(budgets))
+        for start in range(0, codes.size, CHUNK):
+            chunk = codes[start : start + CHUNK]
+            keep = self.keep_thresholds(budgets[start : start + CHUNK]) if everyone is None else everyone
+            words, kept = draw(self.report_bits, keep, chunk.size, random)
+            drawn = words.view(np.int64)
+            wrong = np.bitwise_count((drawn >> 1) & (chunk + 1)).astype(np.int64) ^ drawn
+            chunk[:] = drawn ^ (wrong & kept)
+        return codes
+
+    def support_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+        """How many reports agree with each category's row; see `FrequencyOracle.support_counts`.
+
+        One count per column and sign, and one transform: (n + sum of sign H[x+1, j])/2, exact without weights.
+        """
+        report_rows(reports, "iu", None, f"whole numbers from 0 to {2 * self.order - 1}, one each")
+        checked_reports(reports, 2 * self.order)
+        counted(self.k)
+        tallied = np.bincount(reports, weights=weights, minlength=2 * self.order).reshape(self.order, 2)
+        agree = walsh_hadamard(tallied[:, 0] - tallied[:, 1])[1 : self.k + 1]
+        return (agree + tallied.sum()) / 2.0
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> HadamardResponse:
+        """Itself: reports look the same at every budget."""
+        del epsilon0, counts
+        return self
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire: those of a column, and one for the sign."""
+        return self.k.bit_length() + 1
+
+    def pack(self, reports: NDArray[np.int64]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return pack_integers(reports, self.report_bits)
+
+    def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
+        """Reports as they were before `pack`."""
+        return unpack_integers(rows, self.report_bits).view(np.int64)

@@ -1,6 +1,9 @@
-"""Noise added to a number in a known range: the scale that a budget needs.
+"""Noise added to a number in a known range: the scale that a budget needs, and reports drawn exactly.
 
-The law is stated for real-valued noise.
+The law is stated for real-valued noise. What is drawn is a function of it: the record is put on a grid of 2^bits steps
+by unbiased random rounding, and the continuous noise, in steps, is rounded to a whole number, exactly
+(`numerics.discrete_noise`). So every guarantee for the stated law holds for the reports, among any other users
+(docs/theorems/randomizers.md, "Noise, as drawn").
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.discrete_noise import Integers, rounded_gaussian, rounded_laplace
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.checks import local_budgets, local_deltas, real_range
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.randomizers.checks import local_budgets, local_deltas
+from shuffledp.randomizers.grid_noise import GridNoise, laplace_variance, normal_variance
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(GridNoise):
     """Laplace noise: the report of x is x + (high - low) b Z, Z of density exp(-|z|)/2, b = 1/epsilon0.
 
     Exactly epsilon0-LDP (Dwork, McSherry, Nissim, Smith 2006). The noise tells the budget: no mixture family.
@@ -27,11 +33,13 @@ class Laplace:
     ----------
     low, high : float
         The range of the values, finite, low < high. It is public: choose it without looking at the records.
+    bits : int
+        Reports lie on a grid of 2^bits steps over the range; from 1 to 24, default 16. Public.
 
     Raises
     ------
     InvalidInput
-        If an end is not finite, low >= high, or the width overflows.
+        If an end is not finite, low >= high, the width overflows, or bits is out of range.
 
     Examples
     --------
@@ -41,9 +49,7 @@ class Laplace:
 
     low: float
     high: float
-
-    def __post_init__(self) -> None:
-        _set_range(self)
+    bits: int = 16
 
     @property
     def name(self) -> str:
@@ -77,9 +83,17 @@ class Laplace:
         budgets, deltas = local_budgets(epsilon0), local_deltas(delta0)
         return np.broadcast_to(_one_over(budgets), np.broadcast_shapes(budgets.shape, deltas.shape)).copy()
 
+    def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
+        """Continuous Laplace noise, rounded."""
+        return rounded_laplace(scale, n, random)
+
+    def noise_variance(self, scale: FloatArray) -> FloatArray:
+        """Variance of `draw_noise`."""
+        return laplace_variance(scale)
+
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(GridNoise):
     """Gaussian noise: the report of x is x + (high - low) sigma Z, Z standard normal.
 
     (epsilon0, delta0)-LDP exactly if Phi(1/(2 sigma) - epsilon0 sigma) - e^epsilon0 Phi(-1/(2 sigma) - epsilon0
@@ -108,9 +122,10 @@ class Gaussian:
     low: float
     high: float
     sigma: float | None = None
+    bits: int = 16
 
     def __post_init__(self) -> None:
-        _set_range(self)
+        super().__post_init__()
         if self.sigma is None:
             return
         try:
@@ -182,15 +197,17 @@ class Gaussian:
         budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
         if self.sigma is not None:
             return np.full(budgets.shape, self.sigma)
-        # each different budget once: populations repeat them
-        pairs, place = np.unique(np.stack((budgets.ravel(), deltas.ravel())), axis=1, return_inverse=True)
-        return _one_over(largest_shift(pairs[0], pairs[1]))[place].reshape(budgets.shape)
+        # each different budget once: populations repeat them; complex numbers are sorted as pairs
+        pairs, place = np.unique(budgets.ravel() + 1j * deltas.ravel(), return_inverse=True)
+        return _one_over(largest_shift(pairs.real.copy(), pairs.imag.copy()))[place].reshape(budgets.shape)
 
+    def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
+        """Continuous normal noise, rounded."""
+        return rounded_gaussian(scale, n, random)
 
-def _set_range(law: Laplace | Gaussian) -> None:
-    low, high = real_range(law.low, law.high)
-    object.__setattr__(law, "low", low)
-    object.__setattr__(law, "high", high)
+    def noise_variance(self, scale: FloatArray) -> FloatArray:
+        """Variance of `draw_noise`."""
+        return normal_variance(scale)
 
 
 def _one_over(values: FloatArray) -> FloatArray:

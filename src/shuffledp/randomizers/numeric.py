@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.base import NumberLaw, PairBlanket, PairCounts
+from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.categorical import RandomizedResponse
+from shuffledp.randomizers.checks import real_range
+from shuffledp.randomizers.grid import round_at_random, unit_fractions
 
 _BINARY = RandomizedResponse(2)
 
@@ -44,12 +45,7 @@ class OneBit:
     high: float
 
     def __post_init__(self) -> None:
-        try:
-            low, high = float(self.low), float(self.high)
-        except (TypeError, ValueError):
-            raise InvalidInput(f"the range needs two numbers; got {self.low!r} and {self.high!r}") from None
-        if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
-            raise InvalidInput(f"the range needs finite low < high and a finite width; got low {low} and high {high}")
+        low, high = real_range(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -108,7 +104,9 @@ class OneBit:
         """Chance of a uniformly random bit at each budget: that of binary randomized response."""
         return _BINARY.blanket_mass(epsilon0)
 
-    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
+    def randomize(
+        self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
+    ) -> NDArray[np.int64]:
         """One bit per value, each under its own budget.
 
         Parameters
@@ -119,6 +117,8 @@ class OneBit:
             Local budgets, nats, at least 0; one for all, or one each.
         random : Randomness
             `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+        delta0 : float or array_like, shape (n,)
+            Not needed, and not used.
 
         Returns
         -------
@@ -139,20 +139,41 @@ class OneBit:
         >>> OneBit(0, 10).randomize([0.0, 10.0], 700.0, secure_random()).tolist()
         [0, 1]
         """
-        values = np.asarray(records, dtype=np.float64)
-        if values.ndim != 1:
-            raise InvalidInput(f"records must be one-dimensional; got shape {values.shape}")
-        inside = (values >= self.low) & (values <= self.high)
-        if not inside.all():
-            row = int(np.argmin(inside))
-            raise InvalidInput(
-                f"value in row {row + 1} is {values[row]}, outside the range [{self.low}, {self.high}]; "
-                "widen the range, or clip"
-            )
-        at_top = values == self.high
-        fraction = values - self.low
-        fraction /= self.high - self.low
-        fraction[fraction >= 1.0] = math.nextafter(1.0, 0.0)  # 2^64 is no threshold; the top end is set below
-        fraction *= 2.0**64
-        bits = random.bernoulli(fraction.astype(np.uint64), values.size) | at_top
-        return _BINARY.randomize(bits.astype(np.int64), epsilon0, random)
+        del delta0
+        bits = round_at_random(unit_fractions(records, self.low, self.high), random)
+        return _BINARY.randomize(bits, epsilon0, random)
+
+    def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
+        """The bits themselves."""
+        return reports.astype(np.float64)
+
+    def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
+        """Mean and variance of the bit, as drawn: it is 1 with probability p = gamma/2 + (1 - gamma) t.
+
+        p (1 - p) = 1/4 - ((1 - gamma) (t - 1/2))^2 is exact.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, at least 0.
+        delta0 : array_like
+            Not needed, and not used.
+        """
+        del delta0
+        law = _BINARY.sampled_law(epsilon0)
+        half, square = 0.5 * law.blanket, law.keep * law.keep
+        variance = np.stack((half * (1.0 - half), square, -square))
+        return NumberLaw(half, law.keep, variance, np.ones_like(half))
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire."""
+        return _BINARY.report_bits
+
+    def pack(self, reports: NDArray[np.int64]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return _BINARY.pack(reports)
+
+    def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
+        """Reports as they were before `pack`."""
+        return _BINARY.unpack(rows)

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.checks import MAX_SIZE, local_budgets, whole_number
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.bits import PackedBits
+from shuffledp.randomizers.checks import (
+    MAX_SIZE,
+    local_budgets,
+    matching,
+    one_shape,
+    population,
+    record_codes,
+    whole_number,
+)
+from shuffledp.randomizers.mixing import keep_masses, keep_thresholds, sampled_law, support_of
+from shuffledp.randomizers.subset_reports import SubsetReports, draw_subsets
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+
+_CHUNK_KEYS = 1 << 17
+"""Random keys at a time: temporaries stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -109,3 +127,111 @@ class SubsetSelection(TwoLevelFamily):
         """P(x0 in, x1 not | x2): under omega x2 takes one of d - 1 places in, or k - d - 1 out, of k - 2."""
         d = self.subset_size(epsilon0)
         return law.only * (law.top * ((d - 1) / (self.k - 2)) + law.gamma * ((self.k - d - 1) / (self.k - 2)))
+
+    def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
+        """Integers K: the subset is one with the record with probability K/2^64, else any (`mixing`).
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.subset_size(epsilon0) / self.k))
+
+    def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
+        """Chances that the subset has the record, and that it has a given other category: as drawn.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        size = self.subset_size(epsilon0)
+        return support_of(sampled_law(self.keep_thresholds(epsilon0)), size / self.k, (size - 1) / (self.k - 1))
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> SubsetSelection:
+        """Return the family with the size fixed that has the least predicted variance for these users.
+
+        The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients; see
+        `FrequencyOracle.for_budgets`. Itself if the size is fixed already. The least over 512 sizes evenly spread
+        in their logarithm between the best ones of the smallest and the largest budget, and these two.
+        """
+        if self.size is not None:
+            return self
+        budgets, users = population(epsilon0, counts)
+        least, most = int(self.subset_size(budgets.max())), int(self.subset_size(budgets.min()))
+        sizes = np.unique(np.rint(np.geomspace(least, most, 512)).astype(np.int64))
+        return replace(self, size=min((self._variance(int(d), budgets, users), int(d)) for d in sizes)[1])
+
+    def _variance(self, size: int, budgets: FloatArray, users: FloatArray) -> float:
+        """Predicted variance of a rare category's estimate with equal coefficients; inf without information."""
+        keep, blanket = keep_masses(budgets, size / self.k)
+        other = keep * ((size - 1) / (self.k - 1)) + blanket * (size / self.k)
+        apart = float(np.sum(users * keep)) * ((self.k - size) / (self.k - 1))
+        return float(np.sum(users * other * (1.0 - other))) / apart**2 if apart > 1e-150 else np.inf
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
+        """One subset per record, each under its own budget.
+
+        Parameters
+        ----------
+        records : array_like of int, shape (n,)
+            Categories, 0..k-1.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats, from 0 to 700; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+
+        Returns
+        -------
+        ndarray
+            Where k bits are no more than d numbers of ceil(log2 k) bits: uint8 of shape (n, ceil(k/8)), a 1 for each
+            member as in `UnaryEncoding`. Else uint32 of shape (n, d), the members in ascending order.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is not one of the categories (the first such row is named, counting from 1), a budget is
+            bad, the lengths differ, k is above 2^24, or no size is fixed and the budgets would choose different ones.
+        """
+        codes = record_codes(records, self.k)
+        budgets = matching(local_budgets(epsilon0), codes.size)
+        if self.size is None and budgets.size:
+            fixed = replace(self, size=one_shape(self.subset_size(budgets), "a size d of the subset"))
+            return fixed.randomize(codes, budgets, random)
+        reports = self._reports()
+        everyone = None if budgets.ndim else int(self.keep_thresholds(budgets))
+        out = reports.empty(codes.size)
+        rows = max(_CHUNK_KEYS // self.k, 1)
+        for start in range(0, codes.size, rows):
+            chunk = codes[start : start + rows]
+            keep = self.keep_thresholds(budgets[start : start + rows]) if everyone is None else everyone
+            kept = random.bernoulli(keep, chunk.size)
+            out[start : start + rows] = reports.write(draw_subsets(chunk, kept, self.k, reports.size, random))
+        return out
+
+    def support_counts(self, reports: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        """How many subsets have each category; see `FrequencyOracle.support_counts`."""
+        return self._reports().support_counts(reports, weights)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire, the smaller of k and d ceil(log2 k); the size must be fixed."""
+        return self._reports().bits
+
+    def pack(self, reports: NDArray[Any]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return self._reports().pack(reports)
+
+    def unpack(self, rows: PackedBits) -> NDArray[Any]:
+        """Reports as they were before `pack`; those that are no subset of that size are refused."""
+        return self._reports().unpack(rows)
+
+    def _reports(self) -> SubsetReports:
+        """How subsets of the fixed size are written."""
+        if self.size is None and not self.mixture:
+            raise InvalidInput(
+                "reports of subset selection have a shape only where the size d is fixed; "
+                "take for_budgets(epsilon0, counts), or give the size"
+            )
+        return SubsetReports.of(self.k, int(self.subset_size(0.0)))

@@ -6,12 +6,35 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.checks import MAX_SIZE, local_budgets, whole_number
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.bits import (
+    PackedBits,
+    bernoulli_bytes,
+    bytes_for,
+    column_counts,
+    fair_bits,
+    weighted_column_counts,
+)
+from shuffledp.randomizers.checks import (
+    MAX_SIZE,
+    counted,
+    local_budgets,
+    matching,
+    record_codes,
+    report_rows,
+    whole_number,
+)
+from shuffledp.randomizers.mixing import MARGIN, complement
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.wire import check_padding
+
+_CHUNK_BYTES = 1 << 18
+"""Bytes of reports at a time: temporaries stay in cache."""
 
 
 class BitChances(NamedTuple):
@@ -111,6 +134,121 @@ class UnaryEncoding(TwoLevelFamily):
         """Three independent bits of chance q each."""
         odds = float(self._odds(np.asarray(epsilon0)))
         return 1.0, odds, odds**2, odds**3
+
+    def flip_thresholds(self, epsilon0: ArrayLike) -> Words:
+        """Integers Q such that every other bit is 1 with probability exactly q' = Q / 2^64.
+
+        Rounded up with a relative margin of 2^-46, never above 1/2 and never 0, so that q' >= q. SUE flips each bit
+        with chance q', its own bit too; OUE reports its own bit as a fair one. The drawn e^epsilon0, (1/q' - 1)^2
+        or 1/q' - 1, is then never above the stated one. At epsilon0 = 0 all bits are fair.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        odds = self._odds(local_budgets(epsilon0))
+        lifted = np.ceil(odds / (1.0 + odds) * (1.0 + MARGIN) * 2.0**64)  # the product with 2^64 is exact
+        return np.maximum(np.minimum(lifted, 2.0**63), 1.0).astype(np.uint64)
+
+    def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
+        """Chances of a 1 on the record's place and on any other one: as drawn.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        flips = self.flip_thresholds(epsilon0)
+        other = flips.astype(np.float64) * 2.0**-64
+        own = np.full_like(other, 0.5) if self.optimized else complement(flips).astype(np.float64) * 2.0**-64
+        return SupportLaw(own, other)
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> PackedBits:
+        """One vector of bits per record, each under its own budget.
+
+        Parameters
+        ----------
+        records : array_like of int, shape (n,)
+            Categories, 0..k-1.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats, from 0 to 700; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, ceil(k/8))
+            The bit of category x is bit x mod 8, from the lowest, of byte floor(x/8); bits beyond k are 0.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is not one of the categories (the first such row is named, counting from 1), a budget is bad,
+            the lengths differ, or k is above 2^24.
+
+        Examples
+        --------
+        >>> from shuffledp.numerics.randomness import secure_random
+        >>> UnaryEncoding(10, optimized=False).randomize([1, 9], 700.0, secure_random()).tolist()
+        [[2, 0], [0, 2]]
+        """
+        width = bytes_for(counted(self.k))
+        codes = record_codes(records, self.k)
+        budgets = matching(local_budgets(epsilon0), codes.size)
+        reports = np.empty((codes.size, width), dtype=np.uint8)
+        rows = max(_CHUNK_BYTES // width, 1)
+        for start in range(0, codes.size, rows):
+            chunk = reports[start : start + rows]
+            part = budgets if not budgets.ndim else budgets[start : start + rows]
+            self._fill(chunk, codes[start : start + rows], part, random)
+        return reports
+
+    def _fill(self, chunk: PackedBits, codes: NDArray[np.int64], budgets: FloatArray, random: Randomness) -> None:
+        """Draw reports into their place."""
+        flips = self.flip_thresholds(budgets)
+        if flips.ndim:
+            chunk[:] = bernoulli_bytes(flips, chunk.shape[1], random).T
+        else:
+            chunk[:] = bernoulli_bytes(flips, chunk.size, random).reshape(chunk.shape)
+        if self.k % 8:
+            chunk[:, -1] &= np.uint8(2 ** (self.k % 8) - 1)
+        row, place = np.arange(codes.size), codes >> 3
+        own = np.left_shift(np.uint8(1), (codes & 7).astype(np.uint8))
+        if self.optimized:
+            chunk[row, place] = (chunk[row, place] & ~own) | (own * fair_bits(codes.size, random))
+        else:
+            chunk[row, place] ^= own
+
+    def support_counts(self, reports: PackedBits, weights: FloatArray | None = None) -> FloatArray:
+        """How often each bit is 1; see `FrequencyOracle.support_counts`."""
+        self._check(reports)
+        if weights is None:
+            return column_counts(reports, self.k).astype(np.float64)
+        return weighted_column_counts(reports, self.k, weights)
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> UnaryEncoding:
+        """Itself: reports have k bits at every budget (though their ones tell the budget)."""
+        del epsilon0, counts
+        return self
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire: k."""
+        return self.k
+
+    def pack(self, reports: PackedBits) -> PackedBits:
+        """Reports as they travel: as they are; see `shuffledp.randomizers.wire.WireFormat`."""
+        self._check(reports)
+        return np.ascontiguousarray(reports)
+
+    def unpack(self, rows: PackedBits) -> PackedBits:
+        """Reports as they were before `pack`; those with a bit beyond k are refused."""
+        return check_padding(rows, self.k).copy()
+
+    def _check(self, reports: PackedBits) -> None:
+        width = bytes_for(counted(self.k))
+        report_rows(reports, "u", width, f"rows of {width} bytes, {self.k} bits each")
 
     def _odds(self, budgets: FloatArray) -> FloatArray:
         """q/(1 - q)."""

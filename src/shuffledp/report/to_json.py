@@ -16,6 +16,7 @@ from shuffledp.report.evidence import Standing, source, standing, value
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 
 if TYPE_CHECKING:
+    from shuffledp.audit.result import AuditResult
     from shuffledp.protocol.release import Release
 
 
@@ -101,6 +102,27 @@ def frequency_to_json(release: Release) -> dict[str, Any]:
         "uninformative": release.uninformative,
         "private": release.private,
         "guarantee": guarantee_to_json(release.guarantee),
+    }
+
+
+def audit_to_json(result: AuditResult) -> dict[str, Any]:
+    """Build the object `shuffledp audit --json` prints."""
+    return {
+        "claimed": result.claimed,
+        "delta": result.delta,
+        "epsilon_lower_bound": result.epsilon_lower_bound,
+        "confidence": result.confidence,
+        "false_alarm": result.false_alarm,
+        "violated": result.violated,
+        "subject": result.subject,
+        "records": list(result.records),
+        "attack": result.attack,
+        "event": result.event,
+        "worlds": [
+            {"world": world, "trials": trials, "hits": hits}
+            for world, trials, hits in zip(result.worlds, result.hits.trials, result.hits.counts, strict=True)
+        ],
+        "private": result.private,
     }
 
 

@@ -1,0 +1,297 @@
+"""What can be attacked: our families, a Python function, a function in a file, an external command."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.audit.reports import Reports, read_reports
+from shuffledp.audit.scores import Reading
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.randomizers.base import FrequencyOracle
+
+COMMAND = "command:"
+COMMAND_SECONDS = 600.0
+"""Time a command may take for one call."""
+_GROUP = 48  # powers of two whose sums a double holds exactly, with room to spare
+
+
+@runtime_checkable
+class Runnable(Protocol):
+    """A family of ours that can be run."""
+
+    @property
+    def name(self) -> str:
+        """The name the command line uses."""
+        ...
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
+        """One report per record; see `FrequencyOracle.randomize`."""
+        ...
+
+
+@runtime_checkable
+class VectorFamily(Protocol):
+    """A family of ours over vectors of bounded norm."""
+
+    @property
+    def dimension(self) -> int:
+        """Entries of a vector."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """Largest norm."""
+        ...
+
+    def values(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """The vector that each report stands for, shape (n, dimension)."""
+        ...
+
+
+Subjectable = Runnable | Callable[..., Any] | str
+"""What `audit_randomizer` takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A randomizer under attack.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    call : callable
+        (records, random) -> reports as returned.
+    records : tuple
+        Records to try; the attack looks for the worst pair among them.
+    reading : callable, optional
+        What a report says of a record (see `shuffledp.audit.scores.Reading`), where it is known.
+    """
+
+    name: str
+    call: Callable[[NDArray[Any], Randomness], Any]
+    records: tuple[Any, ...]
+    reading: Reading | None = None
+
+    def draw(self, labels: NDArray[np.int64], random: Randomness) -> Reports:
+        """Call the randomizer once, user i holding the record of index labels[i].
+
+        Raises
+        ------
+        InvalidInput
+            If it fails, or does not return one report per record.
+        """
+        records = np.asarray(self.records)[labels]
+        return read_reports(self.call(records, random), labels.size, self.name)
+
+
+def subject(
+    randomizer: Subjectable, epsilon0: float, delta0: float, records: Sequence[Any] | None, reading: Reading | None
+) -> Subject:
+    """Make a randomizer callable in one way.
+
+    Parameters
+    ----------
+    randomizer : family of ours, callable, or str
+        See `shuffledp.audit.audit_randomizer`.
+    epsilon0, delta0 : float
+        The budget at which a family is run.
+    records : sequence, optional
+        At least two different records; a family has some of its own, and others are tried with 0 and 1.
+    reading : callable, optional
+        See `Subject`.
+
+    Raises
+    ------
+    InvalidInput
+        If there is nothing to run, or fewer than two different records.
+    """
+    if isinstance(randomizer, str):
+        return _checked(_from_text(randomizer, reading), records)
+    if isinstance(randomizer, Runnable):
+        return _checked(_family(randomizer, epsilon0, delta0, reading), records)
+    if callable(randomizer):
+        name = getattr(randomizer, "__name__", type(randomizer).__name__)
+        return _checked(Subject(name, _python_call(randomizer, name), (0, 1), reading), records)
+    name = getattr(randomizer, "name", None) or repr(randomizer)
+    raise InvalidInput(
+        f"{name} cannot be run, so it cannot be audited; give a family with randomize, a function, "
+        f"FILE.py:FUNCTION, or {COMMAND}PROGRAM"
+    )
+
+
+def _checked(found: Subject, records: Sequence[Any] | None) -> Subject:
+    if records is None:
+        return found
+    kept = tuple(dict.fromkeys(tuple(entry) if isinstance(entry, list | np.ndarray) else entry for entry in records))
+    if len(kept) < 2:
+        raise InvalidInput(f"an audit compares at least two different records; got {list(records)!r}")
+    return Subject(found.name, found.call, kept, found.reading)
+
+
+# ------------------------------------------------------------------ families of ours
+
+
+def _family(family: Runnable, epsilon0: float, delta0: float, reading: Reading | None) -> Subject:
+    if isinstance(family, FrequencyOracle):
+        family = family.for_budgets([epsilon0], [1])
+        reading = reading or _support_reading(family)
+    elif isinstance(family, VectorFamily):
+        reading = reading or _vector_reading(family)
+    takes_delta = "delta0" in inspect.signature(family.randomize).parameters
+    extra = {"delta0": delta0} if takes_delta else {}
+
+    def call(records: NDArray[Any], random: Randomness) -> Any:
+        return family.randomize(records, epsilon0, random, **extra)
+
+    return Subject(family.name, call, family_records(family), reading)
+
+
+def family_records(family: Any) -> tuple[Any, ...]:
+    """Records of a family of ours that are worth trying: a few categories, ends and middle of a range, two vectors."""
+    if hasattr(family, "low"):
+        return (family.low, family.high, 0.5 * (family.low + family.high))
+    if hasattr(family, "k"):
+        return tuple(dict.fromkeys((0, 1, family.k // 2, family.k - 1)))
+    if hasattr(family, "dimension"):
+        rest = family.bound if family.norm == "linf" else 0.0
+        along = (float(family.bound), *[float(rest)] * (int(family.dimension) - 1))
+        return (along, tuple(0.0 - entry for entry in along))
+    return (0, 1)
+
+
+def _vector_reading(family: VectorFamily) -> Reading:
+    """Inner product of the vector that a report stands for with the record."""
+    return lambda reports, record: np.asarray(family.values(reports), dtype=np.float64) @ np.asarray(record)
+
+
+def _support_reading(family: FrequencyOracle) -> Reading:
+    """Whether a report supports a category: weights that are powers of two tell a whole group's answers at once."""
+
+    def reading(reports: NDArray[Any], record: Any) -> FloatArray:
+        found = np.empty(len(reports))
+        for start in range(0, len(reports), _GROUP):
+            part = reports[start : start + _GROUP]
+            powers = np.exp2(np.arange(len(part), dtype=np.float64))
+            total = int(family.support_counts(part, powers)[int(record)])
+            found[start : start + len(part)] = (total >> np.arange(len(part))) & 1
+        return found
+
+    return reading
+
+
+# ------------------------------------------------------------------ other people's
+
+
+def _python_call(function: Callable[..., Any], name: str) -> Callable[[NDArray[Any], Randomness], Any]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        parameters = {}
+    takes_random = "random" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+    def call(records: NDArray[Any], random: Randomness) -> Any:
+        try:
+            return function(records, random=random) if takes_random else function(records)
+        except (Exception, SystemExit) as error:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise InvalidInput(
+                f"{name} raised {what}; it is called with {records.size} records such as {records.tolist()[0]!r}"
+                + (" and random=" if takes_random else "")
+            ) from error
+
+    return call
+
+
+def _from_text(text: str, reading: Reading | None) -> Subject:
+    if text.startswith(COMMAND):
+        return Subject(text, _command_call(text.removeprefix(COMMAND)), (0, 1), reading)
+    path, colon, function = text.rpartition(":")
+    if colon and path.endswith(".py"):
+        return Subject(text, _python_call(_load(Path(path), function), text), (0, 1), reading)
+    raise InvalidInput(
+        f"{text!r} is not something to audit; write FILE.py:FUNCTION or {COMMAND}PROGRAM, or name one of the families"
+    )
+
+
+def _load(path: Path, function: str) -> Callable[..., Any]:
+    if not path.is_file():
+        raise InvalidInput(f"{path} does not exist; write FILE.py:FUNCTION with an existing file")
+    specification = importlib.util.spec_from_file_location(f"shuffledp_audited_{path.stem}", path)
+    if specification is None or specification.loader is None:
+        raise InvalidInput(f"{path} cannot be imported; write FILE.py:FUNCTION with a Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # dataclasses look their module up there
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        specification.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"{path} cannot be imported ({type(error).__name__}: {error}); mend it first") from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+    found = getattr(module, function, None)
+    if not callable(found):
+        names = [name for name, entry in vars(module).items() if callable(entry) and not name.startswith("_")]
+        known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
+        raise InvalidInput(f"{path} has no function {function!r}{known}; write FILE.py:FUNCTION")
+    return found
+
+
+def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise InvalidInput(f"{COMMAND}{line} cannot be read ({error}); quote it as in a shell") from None
+    if not words:
+        raise InvalidInput(f"{COMMAND} needs a program; write it like '{COMMAND}./randomizer --epsilon 1'")
+
+    def call(records: NDArray[Any], random: Randomness) -> Any:
+        del random  # a program has noise of its own
+        given = "".join(f"{record}\n" for record in records.tolist())
+        try:
+            done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        except OSError as error:
+            raise InvalidInput(f"command {words[0]!r} cannot be run: {error.strerror}; check its name") from None
+        except subprocess.TimeoutExpired:
+            raise InvalidInput(
+                f"command {words[0]!r} took more than {COMMAND_SECONDS:g} s for {records.size} records; "
+                "ask for fewer trials"
+            ) from None
+        except UnicodeDecodeError:
+            raise InvalidInput(f"command {words[0]!r} printed something that is not UTF-8 text") from None
+        if done.returncode:
+            said = next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr")
+            raise InvalidInput(f"command {words[0]!r} failed with status {done.returncode}: {said}")
+        lines = done.stdout.splitlines()
+        if len(lines) != records.size:
+            raise InvalidInput(
+                f"command {words[0]!r} printed {len(lines)} lines for {records.size} records; print one report each"
+            )
+        return _parsed(lines)
+
+    return call
+
+
+def _parsed(lines: list[str]) -> NDArray[Any]:
+    """Numbers, rows of numbers separated by commas or blanks, or words."""
+    rows = [line.replace(",", " ").split() for line in lines]
+    try:
+        table = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError:
+        return np.array([line.strip() for line in lines])
+    return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table

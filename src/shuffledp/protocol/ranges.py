@@ -1,0 +1,362 @@
+"""Ranges and quantiles of ordered bins from the shuffled reports of a tree of ranges.
+
+**Node estimates.** With coefficients a_i >= 0 and keep_i as drawn, level by level of the tree,
+
+    y_v = sum a_i sign_i H[v, column_i] / sum a_i keep_i      over the reports of v's level,                     (N)
+
+is unbiased for the fraction of records below v. sign H has square 1, and its products over two nodes of a level have
+mean 0 (rows are orthogonal), so the covariances of a level's estimates are at most sum a_i^2/(sum a_i keep_i)^2 times
+the identity: what is left out is - f f^T, f the true fractions. Levels are different users.
+
+**Consistent estimates.** Fractions of children add up to their parent's, and the whole is 1. The weighted least squares
+solution under these equations, weights inverse to the variances above (Hay, Rastogi, Miklau, Suciu 2010, here with any
+variances and unequal numbers of children), is one pass up and one down:
+
+    up:    1/u_v = 1/var_v + 1/U_v,   z_v = u_v (y_v/var_v + Z_v/U_v),    U_v, Z_v sums of u, z over the children
+    down:  x_c = z_c + (u_c/U_v) (x_v - Z_v),   x_root = 1.
+
+Given its parent's fraction a child has variance u_c - u_c^2/U_v, and two children - u_c u_d/U_v; that gives the
+variance of every sum of bins. All of it is linear in y: unbiased, and not confined to [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
+from scipy.special import ndtri
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.collect import check_choice
+from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
+from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.randomizers.tree import RangeTree
+from shuffledp.setting import Seen
+
+_MANY = 100
+"""Reports of every level from which on their sums are taken as normal; below, Chebyshev's inequality is used."""
+
+
+@dataclass(frozen=True, eq=False)
+class RangeEstimate:
+    """Consistent estimates of the fractions of records in ranges of bins.
+
+    Parameters
+    ----------
+    fractions : tuple of ndarray
+        Per level, from the topmost one down, the estimate of each node; each adds up to 1, children to their parent.
+    variances : tuple of ndarray
+        Per level, u of each node: the variance of its estimate from itself and what is below it.
+    branching : int
+        Children of a node.
+    fewest : int
+        Reports of the level that has fewest.
+    uninformative : int
+        Users whose report carries no information (epsilon0 = 0).
+    """
+
+    fractions: tuple[FloatArray, ...]
+    variances: tuple[FloatArray, ...]
+    branching: int
+    fewest: int
+    uninformative: int
+
+    @property
+    def bins(self) -> FloatArray:
+        """Fraction of each bin, shape (bins,)."""
+        return self.fractions[-1]
+
+    @property
+    def below(self) -> FloatArray:
+        """Fraction below each edge, shape (bins + 1,), from 0 to 1; unbiased, so not always rising."""
+        found = np.concatenate(([0.0], np.cumsum(self.bins)))
+        found[-1] = 1.0  # the equations say so; cumsum rounds
+        return found
+
+    @property
+    def below_error(self) -> FloatArray:
+        """Standard error of `below`, never too small but for chance, shape (bins + 1,); 0 at both ends."""
+        size = self.bins.size
+        node = np.arange(size)  # the last bin below each edge but the first
+        share, variance = np.ones(size), np.zeros(size)
+        for u in reversed(self.variances):
+            starts = node - node % self.branching
+            total = np.add.reduceat(u, np.arange(0, u.size, self.branching))[node // self.branching]
+            running = np.concatenate(([0.0], np.cumsum(u)))
+            left = running[node] - running[starts]
+            above = left + share * u[node]
+            variance += np.maximum(left + share**2 * u[node] - above**2 / total, 0.0)
+            share, node = above / total, node // self.branching
+        variance[-1] = 0.0
+        return np.concatenate(([0.0], np.sqrt(variance)))
+
+    def range(self, first: int, last: int) -> tuple[float, float]:
+        """Estimate the fraction of records in bins first..last, and its standard error.
+
+        Parameters
+        ----------
+        first, last : int
+            Bins, 0 <= first <= last < number of bins.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such range.
+        """
+        if not 0 <= first <= last < self.bins.size:
+            raise InvalidInput(f"a range of bins needs 0 <= first <= last < {self.bins.size}; got {first} to {last}")
+        weights = np.zeros(self.bins.size)
+        weights[first : last + 1] = 1.0
+        value, variance = float(np.sum(self.bins[first : last + 1])), 0.0
+        for u in reversed(self.variances):
+            places = np.arange(0, u.size, self.branching)
+            total, moved = np.add.reduceat(u, places), np.add.reduceat(weights * u, places)
+            spread = np.add.reduceat(weights**2 * u, places) - moved**2 / total
+            variance += float(np.sum(np.maximum(spread, 0.0)))
+            weights = moved / total
+        return value, float(np.sqrt(variance))
+
+    def quantiles(self, probabilities: ArrayLike, edges: FloatArray) -> FloatArray:
+        """Estimate quantiles: where the rising curve closest to `below` reaches them, linear inside a bin.
+
+        Parameters
+        ----------
+        probabilities : array_like
+            In (0, 1).
+        edges : ndarray, shape (bins + 1,)
+            Of the bins.
+        """
+        rising = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
+        rising[0], rising[-1] = 0.0, 1.0
+        wanted = np.asarray(probabilities, dtype=np.float64)
+        upper = np.clip(np.searchsorted(rising, wanted, side="left"), 1, rising.size - 1)
+        low, high = rising[upper - 1], rising[upper]
+        return edges[upper - 1] + (wanted - low) / (high - low) * (edges[upper] - edges[upper - 1])
+
+    def quantile_interval(
+        self, probabilities: ArrayLike, edges: FloatArray, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return confidence intervals for quantiles, whole bins each, by inverting the test of `below` at one edge.
+
+        The quantile lies in the bin whose edges have fractions below p, and at least p. The lower end is the last edge
+        before `below` first comes within z standard errors of p, the upper end the first edge from which on it stays
+        beyond them: either fails only if the estimate is off by as much at one given edge, the quantile's own.
+
+        Parameters
+        ----------
+        probabilities : array_like
+            In (0, 1).
+        edges : ndarray, shape (bins + 1,)
+            Of the bins.
+        level : float
+            Confidence level, in (0, 1); for each quantile by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        half = self.factor(level) * self.below_error
+        wanted = np.asarray(probabilities, dtype=np.float64)
+        surely_below = np.maximum.accumulate(self.below + half)  # an edge counts if all before it are sure
+        surely_above = np.minimum.accumulate((self.below - half)[::-1])[::-1]
+        first = np.searchsorted(surely_below, wanted, side="left") - 1
+        last = np.searchsorted(surely_above, wanted, side="left")
+        return edges[np.clip(first, 0, None)], edges[np.clip(last, None, edges.size - 1)]
+
+    def factor(self, level: float) -> float:
+        """Half width of an interval in standard errors: the normal one, or Chebyshev's if a level has few reports.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        if not 0.0 < level < 1.0:
+            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
+        if self.fewest < _MANY:
+            return float((1.0 - level) ** -0.5)
+        return float(-ndtri((1.0 - level) / 2.0))
+
+
+class TreeTally:
+    """All that estimates of ranges need of the reports so far; its size does not depend on their number.
+
+    Parameters
+    ----------
+    tree : RangeTree
+        The family that draws the reports.
+    seen : {"reports", "sum", "levels"}
+        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
+    weights : {"population", "precision"}
+        As for `frequency`.
+
+    Raises
+    ------
+    InvalidInput
+        If `seen` or `weights` is unknown.
+
+    Examples
+    --------
+    >>> from shuffledp.numerics.randomness import secure_random
+    >>> tree = RangeTree(8, 2)
+    >>> tally = TreeTally(tree, seen="reports")
+    >>> tally.add(tree.randomize([1, 2, 3, 6], 700.0, secure_random()), 700.0)
+    >>> tally.estimate().bins.shape
+    (8,)
+    """
+
+    def __init__(self, tree: RangeTree, *, seen: Seen, weights: Weights = "population") -> None:
+        check_choice("seen", seen, SHUFFLED)
+        check_choice("weights", weights, WEIGHTS)
+        self.tree = tree
+        self.weights: Weights | None = weights if seen == "levels" else None
+        self.n = 0
+        self._uninformative = 0
+        self._counts = np.zeros(int(tree.offsets[-1]))  # sum a_i of each report
+        self._reports = np.zeros(tree.depth)  # of each level
+        self._squares = np.zeros(tree.depth)  # sum a_i^2
+        self._kept = np.zeros(tree.depth)  # sum a_i keep_i; withheld: all of it in the first entry
+
+    def add(self, reports: NDArray[np.int64], epsilons: ArrayLike) -> None:
+        """Count more reports.
+
+        Parameters
+        ----------
+        reports : ndarray of int64, shape (n,)
+            As the tree drew them.
+        epsilons : float or array_like, shape (n,)
+            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+
+        Raises
+        ------
+        InvalidInput
+            If the reports are not the tree's, a budget is bad, or the lengths differ. Nothing is counted then.
+        """
+        budgets = np.asarray(epsilons, dtype=np.float64)
+        if reports.ndim != 1 or (budgets.ndim and budgets.shape != reports.shape):
+            raise InvalidInput(f"{reports.size} reports need as many budgets, or one; got {budgets.size}")
+        keep = np.broadcast_to(self.tree.sampled_law(budgets).keep, reports.shape)
+        a = self._coefficients(keep)
+        counts = self.tree.report_counts(reports, a)
+        level, depth = self.tree.level_of(reports), self.tree.depth
+        self._counts += counts
+        self._reports += np.bincount(level, minlength=depth)
+        self._squares += np.bincount(level, weights=a * a, minlength=depth)
+        if self.weights is None:  # which budget sent which report is not known: their mean is
+            self._kept[0] += float(np.sum(keep))
+        else:
+            self._kept += np.bincount(level, weights=a * keep, minlength=depth)
+        self._uninformative += int(np.count_nonzero(keep == 0.0))
+        self.n += reports.size
+
+    def merge(self, other: TreeTally) -> None:
+        """Add what another tally of the same task has counted.
+
+        Raises
+        ------
+        InvalidInput
+            If it is of another tree, another `seen` or other weights.
+        """
+        if (self.tree, self.weights) != (other.tree, other.weights):
+            raise InvalidInput(
+                f"tallies of different tasks cannot be merged: {self.tree}, weights {self.weights}, and "
+                f"{other.tree}, weights {other.weights}"
+            )
+        self._counts += other._counts
+        self._reports += other._reports
+        self._squares += other._squares
+        self._kept += other._kept
+        self._uninformative += other._uninformative
+        self.n += other.n
+
+    def estimate(self) -> RangeEstimate:
+        """Estimate all ranges from what was counted.
+
+        Raises
+        ------
+        InvalidInput
+            If no report carries information.
+        """
+        if self._uninformative == self.n:
+            why = "every epsilon0 is 0" if self.n else "there are none"
+            raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
+        kept = self._reports * (self._kept[0] / self.n) if self.weights is None else self._kept
+        nodes: list[FloatArray] = []
+        variances: list[FloatArray] = []
+        for sums, scale, square in zip(self.tree.node_sums(self._counts), kept, self._squares, strict=True):
+            # a level without reports: equal fractions, each off by less than 1
+            empty = scale <= 0.0
+            nodes.append(np.full(sums.size, 1.0 / sums.size) if empty else sums / scale)
+            variances.append(np.full(sums.size, 1.0 if empty else square / scale**2))
+        fractions, pooled = consistent(nodes, variances, self.tree.branching)
+        return RangeEstimate(fractions, pooled, self.tree.branching, int(self._reports.min()), self._uninformative)
+
+    def _coefficients(self, keep: FloatArray) -> FloatArray:
+        """Give the a_i of (N)."""
+        if self.weights is None:
+            return np.ones_like(keep)
+        if self.weights == "precision":
+            return keep.copy()
+        return np.divide(1.0, keep, out=np.zeros_like(keep), where=keep > 0.0)
+
+
+def consistent(
+    nodes: Sequence[FloatArray], variances: Sequence[FloatArray], branching: int
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+    """Return the weighted least squares fractions of a tree, and u of each node (see the module).
+
+    Parameters
+    ----------
+    nodes, variances : sequence of ndarray
+        Per level, from the topmost one down, each node's own estimate and its variance; node v of a level has the
+        children v branching, ..., of the next one, as far as there are.
+    branching : int
+        Children of a node.
+    """
+    z, u = [nodes[-1]], [variances[-1]]
+    for own, variance in zip(reversed(nodes[:-1]), reversed(variances[:-1]), strict=True):
+        places = np.arange(0, u[0].size, branching)
+        total, value = np.add.reduceat(u[0], places), np.add.reduceat(z[0], places)
+        pooled = 1.0 / (1.0 / variance + 1.0 / total)
+        z.insert(0, pooled * (own / variance + value / total))
+        u.insert(0, pooled)
+    parent, found = np.ones(1), []
+    for value, variance in zip(z, u, strict=True):
+        family = np.arange(value.size) // branching
+        places = np.arange(0, value.size, branching)
+        missing = (parent - np.add.reduceat(value, places)) / np.add.reduceat(variance, places)
+        parent = value + variance * missing[family]
+        found.append(parent)
+    return tuple(found), tuple(u)
+
+
+def range_estimate(shuffled: ShuffledReports, tree: RangeTree, *, weights: Weights = "population") -> RangeEstimate:
+    """Estimate all ranges from shuffled reports of a tree.
+
+    Parameters
+    ----------
+    shuffled : ShuffledReports
+        Seen "reports": all coefficients are equal. Seen "levels": by `weights`.
+    tree : RangeTree
+        The family that drew the reports.
+    weights : {"population", "precision"}
+        As for `frequency`.
+
+    Raises
+    ------
+    InvalidInput
+        If no report carries information, `weights` is unknown, or the reports are not the tree's.
+    """
+    tally = TreeTally(tree, seen=shuffled.seen, weights=weights)
+    tally.add(shuffled.reports, shuffled.epsilons)
+    return tally.estimate()

@@ -1,0 +1,284 @@
+"""Families whose report is a random seed and one of the M codewords that it stands for.
+
+The user draws a seed; of the seed's M codewords exactly `likely` are close to the record, and each of these is
+e^epsilon0 times as likely to be reported as each other one. Which ones they are is a matter of geometry, computed in
+floating point; that they are `likely` out of M is counted. So the law is
+
+    R(x)(seed, index)/omega = e^epsilon0 gamma on A_x, gamma elsewhere,   omega uniform,   omega(A_x) = likely/M = f,
+
+two levels of likelihood (`shuffledp.randomizers.two_level`), exactly, whatever the codewords are and however they were
+computed: neither privacy nor its accounting asks whether the seed's codewords look random. Only the estimate does.
+
+**Worst pair.** Of all pairs of sets with omega-mass f <= 1/2 disjoint ones are the worst
+(docs/theorems/randomizers.md), and opposite records have disjoint sets: codewords come in opposite pairs, at most one
+of which is close.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.balls import checked_vectors
+from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.bits import PackedBits
+from shuffledp.randomizers.checks import local_budgets, matching, one_budget, report_rows
+from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
+from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+
+REPORT_BITS = 63
+"""Seed and index together fill one non-negative 64-bit integer."""
+
+
+class SeededFamily(TwoLevelFamily):
+    """A family of this kind over vectors: a subclass gives the geometry, the rest is here.
+
+    Attributes
+    ----------
+    dimension : int
+        Length d of a record.
+    bound : float
+        Largest norm of a record, positive.
+    """
+
+    dimension: int
+    bound: float
+
+    @property
+    @abstractmethod
+    def codewords(self) -> int:
+        """M, even: how many codewords a seed stands for."""
+
+    @property
+    @abstractmethod
+    def likely(self) -> int:
+        """How many of them are close to a record: at most M/2."""
+
+    @property
+    @abstractmethod
+    def norm(self) -> str:
+        """``"l1"`` or ``"l2"``: in which norm records are bounded."""
+
+    @abstractmethod
+    def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
+        """Return the indices of the close codewords of each record, shape (n, likely), all different.
+
+        Parameters
+        ----------
+        vectors : ndarray, shape (n, dimension)
+            Records over `bound`, of norm at most 1.
+        seeds : ndarray of uint64, shape (n,)
+            One a record.
+        random : Randomness
+            For records inside the ball, which are first moved to its surface at random.
+        """
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many records are worked on at a time, so that temporaries stay small."""
+
+    @property
+    @abstractmethod
+    def value_rows(self) -> int:
+        """How many reports are read at a time."""
+
+    @abstractmethod
+    def values(self, reports: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the vector that each report stands for, shape (n, dimension).
+
+        Parameters
+        ----------
+        reports : ndarray of int64, shape (n,)
+            As `randomize` returned them.
+        """
+
+    @property
+    @abstractmethod
+    def typical_square(self) -> float:
+        """Mean square of an entry of a value."""
+
+    @property
+    def mixture(self) -> bool:
+        """One blanket, a random seed and a random index, for every budget."""
+        return True
+
+    @property
+    def two_point(self) -> bool:
+        """Whether a codeword is either close to x or to -x: then opposite records have just two outcomes."""
+        return 2 * self.likely == self.codewords
+
+    def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
+        """Return the law of opposite records, whose sets are disjoint.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return TwoLevelLaw.of(local_budgets(epsilon0), float(self.likely), 0.0, float(self.codewords - 2 * self.likely))
+
+    def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
+        """None: of no third record it is certain how its codewords lie to those of two others."""
+        del epsilon0
+
+    def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
+        """Refused: how three sets overlap depends on the codewords, of which nothing is supposed."""
+        raise OutOfRegime(f"{self.name} states no third record; got epsilon0 = {epsilon0}; use witness_pairs")
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """Return opposite records x0, x1 (and x1, x0) against others who hold x1; None for two outcomes.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        if self.two_point:
+            return None
+        budget = one_budget(epsilon0)
+        law = self.law(budget)
+        # R(x1)-masses of A_x0, A_x1 and the rest, and R(x0)/R(x1) there
+        masses = np.array([float(law.only * law.gamma), float(law.only * law.top), float(law.neither * law.gamma)])
+        keep = masses > 0.0
+        steps = np.array([1.0, -1.0, 0.0])[keep]
+        masses = masses[keep] / math.fsum(masses.tolist())
+        ratios, losses, same = np.exp(budget * steps), budget * steps, np.ones(steps.size)
+        return PairBlanket(1.0, masses, ratios, same, losses), PairBlanket(1.0, masses, same, ratios, -losses)
+
+    def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
+        """Integers K: with probability K/2^64 the index is a random close one, else any one.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.likely / self.codewords))
+
+    def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
+        """Chances of a random close index and of any index, as drawn.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return sampled_law(self.keep_thresholds(epsilon0))
+
+    @property
+    def index_bits(self) -> int:
+        """Lowest bits of a report, which hold the index; the others hold the seed."""
+        return (self.codewords - 1).bit_length()
+
+    def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
+        """One seed and index per vector, each under its own budget.
+
+        Every report has a seed of its own, drawn from `random`: one made from a public task seed and the user's number
+        would tell who sent the report, and undo the shuffle.
+
+        Parameters
+        ----------
+        records : array_like of float, shape (n, dimension)
+            Vectors of norm at most `bound`.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats, from 0 to 700; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            2^index_bits seed + index.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is too long or not finite (the first such row is named, counting from 1), a budget is bad,
+            or the lengths differ.
+        """
+        vectors = checked_vectors(records, self.dimension, self.norm, self.bound)
+        budgets = matching(local_budgets(epsilon0), vectors.shape[0])
+        thresholds = self.keep_thresholds(np.broadcast_to(budgets, vectors.shape[:1]))
+        reports = np.empty(vectors.shape[0], dtype=np.int64)
+        for start in range(0, reports.size, self.rows):
+            stop = min(start + self.rows, reports.size)
+            size = stop - start
+            seeds = random.words(size) >> np.uint64(64 - REPORT_BITS + self.index_bits)
+            scaled = vectors[start:stop].astype(np.float64) / self.bound
+            close = self.close_codewords(scaled, seeds, random)
+            kept = random.bernoulli(thresholds[start:stop], size)
+            rank, anything = random.integers(self.likely, size), random.integers(self.codewords, size)
+            index = np.where(kept, close[np.arange(size), rank], anything)
+            reports[start:stop] = (seeds << np.uint64(self.index_bits)).view(np.int64) | index
+        return reports
+
+    def read(self, reports: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
+        """Return seed and index of each report.
+
+        Raises
+        ------
+        InvalidInput
+            If a report is no such pair (the first such row is named).
+        """
+        report_rows(reports, "iu", None, "one whole number below 2^63 each")
+        checked_reports(reports, 2**REPORT_BITS)
+        words = reports.astype(np.uint64)
+        index = (words & np.uint64(2**self.index_bits - 1)).astype(np.int64)
+        checked_reports(index, self.codewords)
+        return words >> np.uint64(self.index_bits), index
+
+    def add_up(self, reports: NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of weights times values, and of their squares, per coordinate.
+
+        Parameters
+        ----------
+        reports : ndarray of int64, shape (n,)
+            As `randomize` returned them.
+        weights : ndarray, shape (n,)
+            One a report.
+        """
+        total, squares = np.zeros(self.dimension), np.zeros(self.dimension)
+        for start in range(0, reports.size, self.value_rows):
+            stop = start + self.value_rows
+            part = self.values(reports[start:stop]) * weights[start:stop, None]
+            total += part.sum(axis=0)
+            squares += np.square(part, out=part).sum(axis=0)
+        return total, squares
+
+    def second_moments(self, squares: FloatArray, squared_weights: float, n: int) -> FloatArray:
+        """Return estimates of sum of weights^2 E(value^2), smoothed as if four typical reports had come besides.
+
+        Parameters
+        ----------
+        squares : ndarray, shape (dimension,)
+            From `add_up`.
+        squared_weights : float
+            Sum of weights^2.
+        n : int
+            Number of reports.
+        """
+        return (squares + 4.0 / n * squared_weights * self.typical_square) / (1.0 + 4.0 / n)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire."""
+        return REPORT_BITS
+
+    def pack(self, reports: NDArray[np.int64]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return pack_integers(reports, REPORT_BITS)
+
+    def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
+        """Reports as they were before `pack`; an index that is no codeword is refused."""
+        reports = unpack_integers(rows, REPORT_BITS).view(np.int64)
+        self.read(reports)
+        return reports

@@ -1,0 +1,198 @@
+"""Vectors in the l1 ball: one signed coordinate stands for the record, hashed to few signed buckets.
+
+The ball is the convex hull of the unit vectors and their opposites. A record is moved to one of these at random with
+its mean kept, and that one is randomized; so every law is a mixture of theirs, and no pair of records is worse than two
+of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.balls import positive_number
+from shuffledp.randomizers.checks import population, whole_number
+from shuffledp.randomizers.codebook import seeded_words
+from shuffledp.randomizers.mixing import keep_masses
+from shuffledp.randomizers.seeded import SeededFamily
+
+MAX_DIMENSION = 10**7
+MAX_BUCKETS = 1 << 13
+_WORK = 1 << 17  # hashes at a time: temporaries stay in cache
+
+
+@dataclass(frozen=True)
+class SignedSketch(SeededFamily):
+    """A vector of l1 norm at most `bound`: one signed coordinate, hashed to few signed buckets.
+
+    The record becomes j, with the sign of x_j, with chance |x_j|/bound; with what is left of the chance, a random j and
+    sign. The seed gives every coordinate a bucket h(j) < g and a sign s(j); (h(j), sign s(j)) is one of the M = 2 g
+    signed buckets, reported by randomized response. The value of a report (b, r) is s(i) r at the coordinates with h(i)
+    = b and 0 elsewhere: its mean is (1 - gamma) x/bound, as signs of different coordinates are independent. This is
+    local hashing of signed coordinates, and a count sketch; g = 1 is one Hadamard-like bit, the best for epsilon0 below
+    log 3.
+
+    Parameters
+    ----------
+    dimension : int
+        Length d of the vectors, from 1 to 1e7.
+    buckets : int
+        Number g of buckets, from 1 to 8192.
+    bound : float
+        Largest l1 norm of a vector, positive; public. Default 1.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is outside its range.
+
+    Examples
+    --------
+    >>> SignedSketch.design(100, 4.0)
+    SignedSketch(dimension=100, buckets=24, bound=1.0)
+    """
+
+    dimension: int
+    buckets: int
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        what = "a signed sketch takes a whole "
+        object.__setattr__(self, "dimension", whole_number(self.dimension, what + "dimension", 1, MAX_DIMENSION))
+        buckets = whole_number(self.buckets, what + "number of buckets", 1, MAX_BUCKETS)
+        object.__setattr__(self, "buckets", buckets)
+        object.__setattr__(self, "bound", positive_number(self.bound, "bound"))
+
+    @classmethod
+    def design(cls, dimension: int, epsilon0: ArrayLike, counts: ArrayLike = 1, *, bound: float = 1.0) -> SignedSketch:
+        """Return the sketch of least predicted error.
+
+        Parameters
+        ----------
+        dimension : int
+            Length of the vectors.
+        epsilon0, counts : array_like, shape () or (levels,)
+            Budgets (nats, 0 to 700), and how many users hold each: one sketch for all of them, a mixture family.
+        bound : float
+            Largest l1 norm of a vector.
+        """
+        budgets, users = population(epsilon0, counts)
+        single = cls(dimension, 1, bound)
+        if budgets.max() == 0.0:
+            return single
+        buckets = np.arange(1.0, MAX_BUCKETS + 1.0)
+        keep = sum(u * keep_masses(np.asarray(e), 0.5 / buckets)[0] for e, u in zip(budgets, users, strict=True))
+        best = np.argmin(_sketch_error(single.dimension, buckets, np.asarray(keep) / users.sum()))
+        return cls(dimension, int(buckets[best]), bound)
+
+    @property
+    def name(self) -> str:
+        """``"sketch:D:G"``."""
+        return f"sketch:{self.dimension}:{self.buckets}"
+
+    @property
+    def norm(self) -> str:
+        """``"l1"``."""
+        return "l1"
+
+    @property
+    def codewords(self) -> int:
+        """M = 2 g: the signed buckets."""
+        return 2 * self.buckets
+
+    @property
+    def likely(self) -> int:
+        """One: the record's own signed bucket."""
+        return 1
+
+    @property
+    def rows(self) -> int:
+        """How many records are worked on at a time."""
+        return max(_WORK // self.dimension, 1)
+
+    @property
+    def value_rows(self) -> int:
+        """How many reports are read at a time."""
+        return self.rows
+
+    def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
+        """Return c with E(value of a report | x) = c x/bound, as drawn: 1 - gamma.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        return self.sampled_law(epsilon0).keep
+
+    def predicted_error(self, epsilon0: ArrayLike) -> FloatArray:
+        """E |value/c - x/bound|^2 of one report of a signed unit vector; inf where c = 0.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        with np.errstate(divide="ignore"):
+            return _sketch_error(self.dimension, self.buckets, self.report_slope(epsilon0))
+
+    def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
+        """See `SeededFamily.close_codewords`."""
+        n = seeds.size
+        reach = np.cumsum(np.abs(vectors), axis=1)
+        aim = (random.words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        chosen = np.sum(reach <= aim[:, None], axis=1)
+        inside = chosen == self.dimension
+        chosen[inside] = random.integers(self.dimension, int(np.count_nonzero(inside)))
+        negative = vectors[np.arange(n), chosen] < 0.0
+        negative[inside] = random.integers(2, int(np.count_nonzero(inside))) == 1
+        bucket, minus = self._hash(seeds, chosen.astype(np.uint64)[:, None])
+        return 2 * bucket + (minus ^ negative[:, None])
+
+    def _hash(self, seeds: Words, coordinates: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Bucket of each coordinate of each seed, and whether its sign is minus."""
+        words = seeded_words(seeds, coordinates)
+        bucket = ((words >> np.uint64(32)) * np.uint64(self.buckets)) >> np.uint64(32)
+        return bucket.astype(np.int64), (words & np.uint64(1)) == 1
+
+    def values(self, reports: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the value of each report: -1, 0 or 1 at each coordinate, shape (n, dimension).
+
+        Parameters
+        ----------
+        reports : ndarray of int64, shape (n,)
+            As `randomize` returned them.
+
+        Raises
+        ------
+        InvalidInput
+            If a report is no seed and index.
+        """
+        seeds, index = self.read(reports)
+        bucket, minus = self._hash(seeds, np.arange(self.dimension, dtype=np.uint64)[None])
+        sign = np.where(minus ^ ((index & 1) == 1)[:, None], -1, 1)
+        return np.where(bucket == (index >> 1)[:, None], sign, 0).astype(np.int8)
+
+    @property
+    def typical_square(self) -> float:
+        """Mean square of an entry of a value, up to the record's own coordinate: 1/g."""
+        return 1.0 / self.buckets
+
+    @property
+    def value_energy(self) -> float:
+        """Mean squared length of a report's value, at most: the own coordinate, and others that share its bucket."""
+        return 1.0 + (self.dimension - 1) / self.buckets
+
+    @property
+    def largest(self) -> float:
+        """Largest entry of a value: 1."""
+        return 1.0
+
+
+def _sketch_error(dimension: int, buckets: FloatArray | int, keep: FloatArray) -> FloatArray:
+    """((d-1)/g + keep + (1-keep)/g)/keep^2 - 1: other coordinates share the bucket by chance, the own one is in it."""
+    return ((dimension - keep) / buckets + keep) / keep**2 - 1.0

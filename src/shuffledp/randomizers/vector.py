@@ -1,0 +1,287 @@
+"""Vectors in the l2 ball: the seed's random directions, of which those close to the record are likelier."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.balls import norms, positive_number
+from shuffledp.randomizers.checks import population, whole_number
+from shuffledp.randomizers.codebook import Float32, cap_slope, normals, seeded_words, topmost_slope
+from shuffledp.randomizers.mixing import keep_masses
+from shuffledp.randomizers.seeded import SeededFamily
+
+MAX_DIMENSION = 10**7
+MAX_CODEWORDS = 1 << 14
+_WORK = 1 << 17  # normals at a time: temporaries stay in cache
+_MOST = 1 << 26  # normals of one user
+_FRAME = np.uint64(1 << 40)  # places of the frame's words, beyond those of any codeword
+_SLACK = 0.03
+_BASES = sorted({round(2.0 ** (step / 2.0)) for step in range(23)} | {3, 5, 7, 10})  # 1, 2, 3, ..., 2048
+_INNER = tuple(1 << power for power in range(4, 10))
+
+
+@dataclass(frozen=True)
+class DirectionCodebook(SeededFamily):
+    """A random codebook of directions for vectors of length at most `bound`.
+
+    A seed stands for M = `size` codewords: M/2 directions a_j, uniform on the sphere and independent, and their
+    opposites. The `close` ones nearest to the record are e^epsilon0 times as likely as the others. With T_j the
+    component of a_j along the record those are sign(T_j) a_j of the largest |T_j|; the mean of the reported codeword is
+
+        E(codeword | x) = (1 - gamma) m x/bound,       m = E(mean of the `close` largest |T_j|).
+
+    M = 2, close = 1 is the hemisphere of Duchi, Jordan, Wainwright (2018); many codewords are PrivUnit2 (Bhowmick et
+    al. 2018). Codewords chosen by nearness are those of Isik, Chen, Ozgur, Weissman, No (2023). A vector x inside the
+    ball is first moved to x/|x| or -x/|x|, with the chances that keep its mean.
+
+    With `inner` the M/2 directions lie in a random subspace: a_j in R^inner stands for the direction of G^T a_j, G a
+    matrix of normals that the seed gives as well. Each is still uniform on the sphere, but they cost inner (dimension +
+    M/2) normals instead of dimension M/2; see Asi, Feldman, Nelson, Nguyen, Talwar (2023) for the idea.
+
+    Parameters
+    ----------
+    dimension : int
+        Length d of the vectors, from 1 to 1e7.
+    size : int
+        Number M of codewords, even, from 2 to 16384.
+    close : int
+        How many of them are likelier, from 1 to M/2.
+    inner : int, optional
+        Dimension of the subspace, from 2 to d/2; by default there is none.
+    bound : float
+        Largest l2 norm of a vector, positive; public. Default 1.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is outside its range, or one user's codebook has more than 2^26 entries.
+
+    Examples
+    --------
+    >>> DirectionCodebook.design(100, 2.0)
+    DirectionCodebook(dimension=100, size=64, close=13, inner=None, bound=1.0)
+    """
+
+    dimension: int
+    size: int
+    close: int
+    inner: int | None = None
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        what = "a codebook of directions takes a whole "
+        object.__setattr__(self, "dimension", whole_number(self.dimension, what + "dimension", 1, MAX_DIMENSION))
+        size = whole_number(self.size, what + "size", 2, MAX_CODEWORDS)
+        if size % 2:
+            raise InvalidInput(f"codewords come in opposite pairs, so their number must be even; got {size}")
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "close", whole_number(self.close, what + "number of close codewords", 1, size // 2))
+        if self.inner is not None:
+            inner = whole_number(self.inner, what + "inner dimension", 2, max(self.dimension // 2, 2))
+            if 2 * inner > self.dimension:
+                raise InvalidInput(f"an inner dimension needs at least 4 dimensions; got {self.dimension}")
+            object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "bound", positive_number(self.bound, "bound"))
+        if self.normals_per_user > _MOST:
+            raise InvalidInput(f"one user's codebook would have {self.normals_per_user} entries, above {_MOST}")
+
+    @classmethod
+    def design(
+        cls, dimension: int, epsilon0: ArrayLike, counts: ArrayLike = 1, *, bound: float = 1.0, slack: float = _SLACK
+    ) -> DirectionCodebook:
+        """Return the cheapest codebook whose predicted error is within `slack` of the optimum, or else the best one.
+
+        Parameters
+        ----------
+        dimension : int
+            Length of the vectors.
+        epsilon0, counts : array_like, shape () or (levels,)
+            Budgets (nats, 0 to 700), and how many users hold each: one codebook for all of them, a mixture family.
+        bound : float
+            Largest l2 norm of a vector.
+        slack : float
+            How much larger than PrivUnit2's the error 1/slope^2 - 1 may be, relative; 0.03 by default.
+        """
+        budgets, users = population(epsilon0, counts)
+        d = whole_number(dimension, "a codebook of directions takes a whole dimension", 1, MAX_DIMENSION)
+        size, close, inner = _design(d, tuple(budgets.tolist()), tuple(users.tolist()), float(slack))
+        return cls(d, size, close, inner, bound)
+
+    def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> DirectionCodebook:
+        """Itself: reports look the same at every budget; `design` chooses."""
+        del epsilon0, counts
+        return self
+
+    @property
+    def name(self) -> str:
+        """``"directions:D:M:CLOSE"``, with ``":INNER"`` if there is a subspace."""
+        return f"directions:{self.dimension}:{self.size}:{self.close}" + (f":{self.inner}" if self.inner else "")
+
+    @property
+    def norm(self) -> str:
+        """``"l2"``."""
+        return "l2"
+
+    @property
+    def codewords(self) -> int:
+        """M."""
+        return self.size
+
+    @property
+    def likely(self) -> int:
+        """How many codewords are likelier."""
+        return self.close
+
+    @property
+    def normals_per_user(self) -> int:
+        """How many normals one user's codebook takes: what a report costs."""
+        return _cost(self.dimension, self.size // 2, self.inner)
+
+    @property
+    def rows(self) -> int:
+        """How many records are worked on at a time."""
+        return max(_WORK // self.normals_per_user, 1)
+
+    @property
+    def value_rows(self) -> int:
+        """How many reports are read at a time."""
+        return max(_WORK // (self.dimension * ((self.inner or 0) + 1)), 1)
+
+    def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
+        """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        reach = topmost_slope(self.dimension, self.inner or self.dimension, self.size // 2, self.close)
+        return self.sampled_law(epsilon0).keep * reach
+
+    def predicted_error(self, epsilon0: ArrayLike) -> FloatArray:
+        """E |value/c - x/bound|^2 of one report of a vector on the sphere: 1/c^2 - 1; inf where c = 0.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        with np.errstate(divide="ignore"):
+            return self.report_slope(epsilon0) ** -2.0 - 1.0
+
+    def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
+        """See `SeededFamily.close_codewords`; opposite records have opposite codewords, exactly."""
+        lengths = norms(vectors, "l2")
+        # x and -x are projected as one vector, whose first entry that is not 0 is positive: so their sets are disjoint
+        lead = np.argmax(vectors != 0.0, axis=1)
+        negative = vectors[np.arange(lead.size), lead] < 0.0
+        units = vectors / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+        units[negative] *= -1.0
+        units[lengths == 0.0] = np.eye(1, self.dimension)  # any direction: the coin below makes its mean 0
+        inward = np.maximum(1.0 - lengths, 0.0) * 2.0**63  # chance (1 - |x|)/2 of the opposite direction
+        flipped = negative ^ random.bernoulli(inward.astype(np.uint64), lengths.size)
+        along = self._components(units.astype(np.float32), seeds)
+        near = np.argpartition(np.abs(along), -self.close, axis=1)[:, -self.close :]
+        away = np.take_along_axis(along, near, axis=1) < 0.0
+        return 2 * near + (away ^ flipped[:, None])
+
+    def _components(self, units: Float32, seeds: Words) -> Float32:
+        """Component of each direction along each record, up to a positive factor, shape (n, M/2)."""
+        if self.inner is not None:
+            units = np.matmul(self._frame(seeds), units[:, :, None])[:, :, 0]
+        along = np.empty((seeds.size, self.size // 2), dtype=np.float32)
+        block = max(_WORK // (seeds.size * units.shape[1]), 1)
+        for start in range(0, along.shape[1], block):
+            bases = np.arange(start, min(start + block, along.shape[1]), dtype=np.uint64)
+            codes = self._directions(seeds, np.broadcast_to(bases, (seeds.size, bases.size)))
+            part = np.matmul(codes, units[:, :, None])[:, :, 0]
+            along[:, start : start + block] = part / np.sqrt(np.einsum("nbd,nbd->nb", codes, codes))
+        return along
+
+    def _directions(self, seeds: Words, bases: Words) -> Float32:
+        """Normals of directions `bases`, shape (n, b), of each seed, shape (n, b, inner)."""
+        width = self.inner or self.dimension
+        half = (width + 1) // 2
+        places = bases[:, :, None] * np.uint64(half) + np.arange(half, dtype=np.uint64)
+        words = seeded_words(seeds, places.reshape(seeds.size, -1))
+        return normals(words.reshape(*bases.shape, half), width)
+
+    def _frame(self, seeds: Words) -> Float32:
+        """Normals G of each seed, shape (n, inner, dimension)."""
+        inner, half = self.inner or 0, (self.dimension + 1) // 2
+        places = _FRAME + np.arange(inner * half, dtype=np.uint64)
+        return normals(seeded_words(seeds, places[None]).reshape(seeds.size, inner, half), self.dimension)
+
+    def values(self, reports: NDArray[np.int64]) -> Float32:
+        """Return the codeword of each report, a unit vector, shape (n, dimension).
+
+        Parameters
+        ----------
+        reports : ndarray of int64, shape (n,)
+            As `randomize` returned them.
+
+        Raises
+        ------
+        InvalidInput
+            If a report is no seed and index.
+        """
+        seeds, index = self.read(reports)
+        found = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None])[:, 0]
+        if self.inner is not None:
+            found = np.matmul(found[:, None, :], self._frame(seeds))[:, 0]
+        found /= np.sqrt(np.einsum("nd,nd->n", found, found))[:, None]
+        found[(index & 1) == 1] *= np.float32(-1.0)
+        return found
+
+    @property
+    def typical_square(self) -> float:
+        """Mean square of an entry of a codeword: 1/d."""
+        return 1.0 / self.dimension
+
+    @property
+    def value_energy(self) -> float:
+        """Mean squared length of a report's value: 1."""
+        return 1.0
+
+    @property
+    def largest(self) -> float:
+        """Bound on an entry of a codeword; for many dimensions, of all but one in 1e8 of them."""
+        return min(1.0, 6.0 / math.sqrt(self.dimension))
+
+
+def _cost(dimension: int, bases: int, inner: int | None) -> int:
+    return dimension * bases if inner is None else inner * (dimension + bases)
+
+
+@lru_cache(maxsize=256)
+def _design(
+    dimension: int, epsilon0: tuple[float, ...], counts: tuple[float, ...], slack: float
+) -> tuple[int, int, int | None]:
+    """Size, close and inner of `DirectionCodebook.design`."""
+    budgets, users = np.array(epsilon0), np.array(counts)
+    best, share = cap_slope(dimension, budgets, users)
+    if best == 0.0:
+        return 2, 1, None
+    wanted = (1.0 + slack) * (best**-2.0 - 1.0)
+    inners: list[int | None] = [None, *(inner for inner in _INNER if 2 * inner <= dimension)]
+    shapes = [(_cost(dimension, bases, inner), bases, inner) for bases in _BASES for inner in inners]
+    found: list[tuple[float, int, int, int | None]] = []
+    for cost, bases, inner in sorted(shapes, key=lambda shape: (shape[0], shape[1], shape[2] or 0)):
+        if cost > _MOST:
+            break
+        for close in sorted({min(max(math.floor(2.0 * bases * share) + step, 1), bases) for step in (0, 1)}):
+            kept = float(np.sum(users * keep_masses(budgets, close / (2.0 * bases))[0])) / float(users.sum())
+            slope = kept * topmost_slope(dimension, inner or dimension, bases, close)
+            error = slope**-2.0 - 1.0
+            if error <= wanted:
+                return 2 * bases, close, inner
+            found.append((error, 2 * bases, close, inner))
+    return min(found, key=lambda design: design[0])[1:]

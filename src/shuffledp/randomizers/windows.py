@@ -1,0 +1,323 @@
+"""Numbers told by a window of cells, by a bit, or by either: two levels of likelihood on 2K outputs.
+
+The outputs are K cells in a row (0..K-1), and K to 2K-1 for the two bits. omega gives a cell with chance beta, uniform
+on the K, else a fair bit. A record t in [0, 1] is rounded at random to a pair of a window [s, s + w) of cells, s near
+(K - w) t, and of a bit near t; A_x is that window and that bit, its outputs e^epsilon0 times likelier. With f =
+beta w/K + (1 - beta)/2 this is (T) of docs/theorems/randomizers.md:
+
+    R(x)(y) = omega(y) gamma (e^epsilon0 on A_x, 1 elsewhere),    gamma = 1/(f e^epsilon0 + 1 - f).
+
+A bit is read as the cells c and K-1-c, which leaves both readings linear in t.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.randomizers.base import NumberLaw, PairBlanket
+from shuffledp.randomizers.bits import PackedBits
+from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
+from shuffledp.randomizers.grid import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
+from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
+from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+
+WHOLE = 1 << 16
+"""Shares of omega are whole numbers over this."""
+FEWEST_CELLS, MOST_CELLS = 4, 1 << 20
+_MANY = 1000
+
+
+class Shape(NamedTuple):
+    """How reports look at each budget.
+
+    Parameters
+    ----------
+    window : ndarray of int64
+        Cells w of a window, from 1 to K - 1.
+    share : ndarray of int64
+        beta, the omega-mass of the cells, in units of 1/65536; from 0 to 65536.
+    inset : ndarray of int64
+        Cells c from either end at which a bit is read, from 0 to K/2 - 1.
+    """
+
+    window: NDArray[np.int64]
+    share: NDArray[np.int64]
+    inset: NDArray[np.int64]
+
+
+class WindowFamily(TwoLevelFamily):
+    """A family of this kind; a subclass is a frozen dataclass that chooses the shape.
+
+    Attributes
+    ----------
+    low, high : float
+        The range of the values, finite, low < high.
+    cells : int
+        K, even, from 4 to 2^20.
+    """
+
+    k = 3  # more than two records: besides the outputs that separate two there are others
+    low: float
+    high: float
+    cells: int
+
+    def __post_init__(self) -> None:
+        low, high = real_range(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        half = whole_number(self.cells, "a window family takes a whole number of cells", FEWEST_CELLS, MOST_CELLS)
+        object.__setattr__(self, "cells", half + half % 2)
+
+    @abstractmethod
+    def shape(self, epsilon0: ArrayLike) -> Shape:
+        """Return the shape of the reports at each budget."""
+
+    def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
+        """Return the law of the ends of the range, which is the worst pair: their windows overlap least.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats, from 0 to 700.
+        """
+        window, share, _ = self.shape(epsilon0)
+        outside, overlap = self.cells - window, 2 * window - self.cells
+        weights = (  # whole numbers, over 2 K 65536
+            2 * share * np.minimum(window, outside) + (WHOLE - share) * self.cells,
+            2 * share * np.maximum(overlap, 0),
+            2 * share * np.maximum(-overlap, 0),
+        )
+        return TwoLevelLaw.of(local_budgets(epsilon0), *(weight.astype(np.float64) for weight in weights))
+
+    def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
+        """P(own outputs of either end | the middle of the range), the same for both ends by symmetry."""
+        window, share, _ = self.shape(epsilon0)
+        own = np.minimum(window, self.cells - window)
+        start = (self.cells - window) // 2  # where K - w is odd, half of the windows start one further
+        hit = np.maximum(own - start, 0) + np.maximum(own - start - (self.cells - window) % 2, 0)
+        cells = share * (hit * law.top + (2 * own - hit) * law.gamma)
+        bits = (WHOLE - share) * self.cells * (law.top + law.gamma) / 2.0
+        return (cells + bits) / (2.0 * self.cells * WHOLE)
+
+    def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
+        """Not defined: three records here are not alike; `witness_pairs` lists the outputs of those it takes."""
+        raise NotImplementedError("records on a line are not alike")
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket]:
+        """Return the ends of the range against the middle of the range; the same in both orders, by symmetry.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        budget = one_budget(epsilon0)
+        window, share, _ = (int(part) for part in self.shape(budget))
+        cell, start = np.arange(self.cells), (self.cells - window) // 2
+        later = start + (self.cells - window) % 2
+        middle = sum(((cell >= s) & (cell < s + window)).astype(np.float64) for s in (start, later)) / 2.0
+        first = np.append(cell < window, [True, False])
+        last = np.append(cell >= self.cells - window, [False, True])
+        middle = np.append(middle, [0.5, 0.5])
+        omega = np.append(np.full(self.cells, 2.0 * share), np.full(2, float((WHOLE - share) * self.cells)))
+        kinds, place = np.unique(np.stack((first, last, middle)), axis=1, return_inverse=True)
+        masses = np.bincount(place.ravel(), weights=omega)
+        kinds, masses = kinds[:, masses > 0.0], masses[masses > 0.0]
+        decay = np.exp(-budget)
+        third = decay + -np.expm1(-budget) * kinds[2]  # R(x2) over e^epsilon0 gamma omega
+        masses = masses * third
+        ratios = np.exp(budget * (kinds[:2] - 1.0)) / third
+        pair = PairBlanket(1.0, masses / masses.sum(), ratios[0], ratios[1], budget * (kinds[0] - kinds[1]))
+        return pair, pair
+
+    def randomize(
+        self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
+    ) -> NDArray[np.int64]:
+        """One report per value, each under its own budget.
+
+        Parameters
+        ----------
+        records : array_like of float, shape (n,)
+            Values in [low, high].
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats from 0 to 700; one for all, or one each.
+        random : Randomness
+            `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
+        delta0 : float or array_like, shape (n,)
+            Not needed, and not used.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            0 to K-1, a cell; K to 2K-1, the cell as which a bit is read, plus K.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is outside the range or NaN, or a budget is bad (the first such row is named, counting
+            from 1).
+        """
+        del delta0
+        fractions = unit_fractions(records, self.low, self.high)
+        budgets = matching(local_budgets(epsilon0), fractions.size)
+        reports = np.empty(fractions.size, dtype=np.int64)
+        plain = None if budgets.ndim else self._plan(budgets)
+        for start in range(0, fractions.size, CHUNK):
+            rows = slice(start, start + CHUNK)
+            shape, thresholds = plain or self._plan(budgets[rows])
+            reports[rows] = self._draw(fractions[rows], shape, thresholds, random)
+        return reports
+
+    def _draw(
+        self, fractions: FloatArray, shape: Shape, thresholds: NDArray[np.uint64], random: Randomness
+    ) -> NDArray[np.int64]:
+        """Draw omega, or omega within A_x: first a whole number below the total weight, by which all is chosen."""
+        n, cells = fractions.size, self.cells
+        window, share, inset = (np.broadcast_to(part, (n,)) for part in shape)
+        kept = random.bernoulli(np.broadcast_to(thresholds, (n,)), n)
+        width = np.where(kept, window, cells)  # weight of the cells that may be drawn is 2 share width
+        bits = np.where(kept, 1, 2) * (WHOLE - share) * cells
+        drawn = uniform_below_each((2 * share * width + bits).astype(np.uint64), random).astype(np.int64)
+        is_cell = drawn < 2 * share * width
+        near = round_at_random(fractions * np.where(is_cell, cells - window, 1), random)
+        bit = np.where(kept, near, (drawn - 2 * share * width) & 1)  # that weight is even
+        as_cell = np.where(kept, near, 0) + drawn % width
+        return np.where(is_cell, as_cell, cells + inset + bit * (cells - 1 - 2 * inset))
+
+    def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
+        """Read every report as a cell, 0 to K-1."""
+        return (reports % self.cells).astype(np.float64)
+
+    def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
+        """Mean and variance of a report read as a cell, as drawn.
+
+        The variance is an upper bound, above the true one by at most 1/4 squared cell: where the window's start
+        falls between two cells is not known.
+
+        Parameters
+        ----------
+        epsilon0 : array_like
+            Local budgets, nats from 0 to 700.
+        delta0 : array_like
+            Not needed, and not used.
+        """
+        del delta0
+        budgets = local_budgets(epsilon0)
+        shape, thresholds = self._plan(budgets)
+        drawn = sampled_law(thresholds)
+        return reading(self.cells, shape, drawn.keep, drawn.blanket)
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of a report on the wire."""
+        return (2 * self.cells - 1).bit_length()
+
+    def pack(self, reports: NDArray[np.int64]) -> PackedBits:
+        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        return pack_integers(reports, self.report_bits)
+
+    def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
+        """Reports as they were before `pack`; those that are no possible report are refused."""
+        return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.cells)
+
+    def _plan(self, budgets: FloatArray) -> tuple[Shape, NDArray[np.uint64]]:
+        shape = self.shape(budgets)
+        return shape, keep_thresholds(*keep_masses(budgets, own_mass(self.cells, shape.window, shape.share)))
+
+
+def own_mass(cells: int, window: NDArray[np.int64], share: NDArray[np.int64]) -> FloatArray:
+    """omega(A_x) of (T): a quotient of whole numbers."""
+    return (2 * share * window + (WHOLE - share) * cells) / (2.0 * WHOLE * cells)
+
+
+def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> NumberLaw:
+    """Mean and variance of a report read as a cell.
+
+    With D = K - 1 - 2c, rho the chance of a cell within A_x and u = t - 1/2, a report of A_x has mean (K-1)/2 + (rho
+    (K - w) + (1 - rho) D) u and, around (K-1)/2, the second moment rho ((w^2 - 1)/12 + e + (K - w)^2 u^2) +
+    (1 - rho) D^2/4, e <= 1/4 from the rounding of the start; a report of omega has beta (K^2 - 1)/12 + (1 - beta)
+    D^2/4.
+
+    Parameters
+    ----------
+    cells : int
+        K.
+    shape : Shape
+        At each budget.
+    keep, blanket : ndarray
+        1 - gamma and gamma at each budget.
+    """
+    window, inset = shape.window.astype(np.float64), shape.inset.astype(np.float64)
+    beta = shape.share / WHOLE
+    rho = beta * window / (cells * own_mass(cells, shape.window, shape.share))
+    free, spread = cells - window, cells - 1.0 - 2.0 * inset
+    slope = keep * (rho * free + (1.0 - rho) * spread)
+    within = rho * ((window**2 - 1.0) / 12.0 + ROUNDING_VARIANCE) + (1.0 - rho) * spread**2 / 4.0
+    noise = beta * (cells**2 - 1.0) / 12.0 + (1.0 - beta) * spread**2 / 4.0
+    flat = keep * within + blanket * noise
+    curved = keep * rho * free**2 - slope**2
+    middle = (cells - 1.0) / 2.0
+    variance = np.stack((flat + curved / 4.0, -curved, curved))
+    return NumberLaw(middle - slope / 2.0, slope, variance, middle + slope / 2.0)
+
+
+def ideal_law(cells: int, shape: Shape, epsilon0: FloatArray) -> NumberLaw:
+    """`reading` at the chances of the formula, for the choice of a shape."""
+    return reading(cells, shape, *keep_masses(epsilon0, own_mass(cells, shape.window, shape.share)))
+
+
+def worst_variance(law: NumberLaw) -> FloatArray:
+    """Largest variance of one unbiased reading of t; inf where the slope is 0."""
+    with np.errstate(divide="ignore"):
+        return largest_variance(law) / law.slope**2
+
+
+def largest_variance(law: NumberLaw) -> FloatArray:
+    """Largest variance of the reading; symmetric around t = 1/2: at an end, or in the middle."""
+    flat, tilt, curved = law.variance
+    return np.maximum(flat, flat + tilt / 2.0 + curved / 4.0)
+
+
+def best_member(
+    cells: int, shape: Callable[[FloatArray], Shape], budgets: FloatArray, users: FloatArray
+) -> tuple[int, int, int]:
+    """Return the shape, among those that suit some budget in the range, of the least error in the mean of all.
+
+    With coefficients all equal, as where budgets are withheld: sum n_i Var_i / (sum n_i slope_i)^2, each Var_i the
+    largest over records.
+
+    Parameters
+    ----------
+    cells : int
+        K.
+    shape : callable
+        The family's best shape at each budget.
+    budgets, users : ndarray, shape (levels,)
+        The population, as `checks.population` gives it.
+    """
+    some = budgets[(users > 0.0) & (budgets > 0.0)]
+    if not some.size:
+        some = np.ones(1)
+    if budgets.size > _MANY:  # a choice of least error does not need every budget
+        order = np.argsort(budgets)
+        starts = np.unique(np.linspace(0, budgets.size, _MANY + 1).astype(np.int64)[:-1])
+        budgets, users = budgets[order][starts], np.add.reduceat(users[order], starts)
+    candidates = shape(np.geomspace(some.min(), some.max(), 33) if some.min() < some.max() else some[:1])
+    best, chosen = math.inf, (0, 0, 0)
+    for window, share, inset in zip(*candidates, strict=True):
+        every = Shape(*(np.full(budgets.shape, part) for part in (window, share, inset)))
+        law = ideal_law(cells, every, budgets)
+        total = float((users * law.slope).sum()) ** 2
+        error = float((users * largest_variance(law)).sum()) / total if total > 0.0 else math.inf
+        if error <= best:
+            best, chosen = error, (int(window), int(share), int(inset))
+    return chosen

@@ -1,0 +1,197 @@
+"""Reports as bytes: a header that names the task, and reports of one fixed size (docs/wire.md).
+
+A family takes part by saying how many bits a report has and how it is written: `WireFormat`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.randomizers.bits import PackedBits, bytes_for
+
+MAGIC = b"SHFL"
+VERSION = 1
+_HEADER = struct.Struct("<4sBxHIQ16s")  # magic, version, bytes of the name, bytes of a report, reports, task
+
+
+@runtime_checkable
+class WireFormat(Protocol):
+    """What a family states so that its reports can travel; the family's `repr` names all its parameters."""
+
+    @property
+    def name(self) -> str:
+        """The name the command line uses, with every parameter that shapes a report, such as ``"olh:100:4"``."""
+        ...
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of one report, the same for all reports and budgets of a task."""
+        ...
+
+    def pack(self, reports: NDArray[Any]) -> PackedBits:
+        """One row of bytes a report, shape (n, bytes), lowest bit first, the bits beyond `report_bits` 0."""
+        ...
+
+    def unpack(self, rows: PackedBits) -> NDArray[Any]:
+        """The reports that `pack` was given; InvalidInput names the first row that is no possible report."""
+        ...
+
+
+def encode(reports: NDArray[Any], family: WireFormat, *, task: str = "") -> bytes:
+    """Write reports as bytes.
+
+    Parameters
+    ----------
+    reports : ndarray, first axis n
+        As the family's `randomize` returned them.
+    family : WireFormat
+        The member of the family that drew them; its shape must be fixed (`for_budgets`).
+    task : str
+        What else the parties agree on: a name for this collection, with its round. Reports of another task are
+        refused when they are read.
+
+    Returns
+    -------
+    bytes
+        Header and n reports of equal size, as docs/wire.md says.
+
+    Raises
+    ------
+    InvalidInput
+        If the reports are not the family's.
+
+    Examples
+    --------
+    >>> from shuffledp.randomizers import RandomizedResponse
+    >>> data = encode(np.array([2, 0]), RandomizedResponse(3), task="lunch, week 1")
+    >>> decode(data, RandomizedResponse(3), task="lunch, week 1").tolist()
+    [2, 0]
+    """
+    rows = family.pack(reports)
+    name = family.name.encode()
+    size = bytes_for(family.report_bits)
+    header = _HEADER.pack(MAGIC, VERSION, len(name), size, rows.shape[0], fingerprint(family, task))
+    return header + name + rows.tobytes()
+
+
+def decode(data: bytes | bytearray | memoryview, family: WireFormat, *, task: str = "") -> NDArray[Any]:
+    """Read reports that `encode` wrote.
+
+    Parameters
+    ----------
+    data : bytes
+        One message, whole.
+    family : WireFormat
+        The member of the family that drew them.
+    task : str
+        As it was written.
+
+    Returns
+    -------
+    ndarray, first axis n
+        The reports.
+
+    Raises
+    ------
+    InvalidInput
+        If the bytes are no reports, of another version or task, cut short or too long, or hold a report that
+        cannot be. Nothing is read from such a message.
+    """
+    view = memoryview(data).cast("B")
+    if len(view) < _HEADER.size or bytes(view[:4]) != MAGIC:
+        _refuse_headless(view)
+    _, version, name_size, size, n, digest = _HEADER.unpack_from(view)
+    if version != VERSION:
+        raise InvalidInput(f"these reports are of wire version {version}; this library reads version {VERSION}")
+    start = _HEADER.size + name_size
+    if len(view) < start:
+        raise InvalidInput(f"the reports are cut short: {len(view)} bytes, and the header alone has {start}")
+    name = bytes(view[_HEADER.size : start]).decode("utf-8", "replace")
+    if digest != fingerprint(family, task) or name != family.name or size != bytes_for(family.report_bits):
+        raise InvalidInput(
+            f"these reports are of another task: they say {name!r}, and {family.name!r} with task {task!r} was asked "
+            "for; name and parameters of the family and the task's text must be the ones they were written with"
+        )
+    if len(view) != start + n * size:
+        raise InvalidInput(
+            f"the reports are {'cut short' if len(view) < start + n * size else 'too long'}: {n} of {size} bytes need "
+            f"{start + n * size} bytes with their header; got {len(view)}"
+        )
+    return family.unpack(np.frombuffer(view, dtype=np.uint8, offset=start).reshape(n, size))
+
+
+def fingerprint(family: WireFormat, task: str) -> bytes:
+    """The first 16 bytes of the SHA-256 of version, family with all its parameters, and task."""
+    return hashlib.sha256("\0".join(("shuffledp wire", str(VERSION), repr(family), task)).encode()).digest()[:16]
+
+
+def pack_integers(values: NDArray[Any], bits: int) -> PackedBits:
+    """Whole numbers below 2^bits (at most 64) as rows of bytes, lowest byte first.
+
+    Raises
+    ------
+    InvalidInput
+        If one is out of range (the first such row is named).
+    """
+    _check_width(values, bits)
+    rows = values.astype("<u8").view(np.uint8).reshape(values.size, 8)
+    return np.ascontiguousarray(rows[:, : bytes_for(bits)])
+
+
+def unpack_integers(rows: PackedBits, bits: int) -> NDArray[np.uint64]:
+    """The whole numbers `pack_integers` was given, as uint64.
+
+    Raises
+    ------
+    InvalidInput
+        If one is 2^bits or more (the first such row is named).
+    """
+    wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
+    wide[:, : rows.shape[1]] = rows
+    values = wide.view("<u8").reshape(-1).astype(np.uint64)
+    _check_width(values, bits)
+    return values
+
+
+def checked_reports(values: NDArray[Any], bound: int) -> NDArray[Any]:
+    """Return whole numbers if all lie in [0, bound).
+
+    Raises
+    ------
+    InvalidInput
+        If one does not (the first such row is named).
+    """
+    if values.size and (values.min() < 0 or values.max() >= bound):
+        row = int(np.argmax((values < 0) | (values >= bound)))
+        raise InvalidInput(f"the report in row {row + 1} is {values[row]}; a report of this task is below {bound}")
+    return values
+
+
+def check_padding(rows: PackedBits, bits: int) -> PackedBits:
+    """Return rows of packed bits if the bits beyond their number are 0.
+
+    Raises
+    ------
+    InvalidInput
+        If one is not (the first such row is named).
+    """
+    used = bits % 8
+    if used and rows.size and (spill := rows[:, -1] >> np.uint8(used)).any():
+        raise InvalidInput(f"the report in row {int(np.argmax(spill != 0)) + 1} has more than {bits} bits")
+    return rows
+
+
+def _check_width(values: NDArray[Any], bits: int) -> None:
+    checked_reports(values, 2**bits)
+
+
+def _refuse_headless(view: memoryview) -> None:
+    if bytes(view[:4]) == MAGIC[: len(view)] or bytes(view[:4]) == MAGIC:
+        raise InvalidInput(f"the reports are cut short: {len(view)} bytes, and a header alone has {_HEADER.size}")
+    raise InvalidInput(f"these bytes are no reports: they begin with {bytes(view[:4])!r} instead of {MAGIC!r}")

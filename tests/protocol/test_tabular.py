@@ -1,0 +1,146 @@
+"""Tables in batches: the same estimate however they are cut, budgets from columns and from words."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import simulation_random
+from shuffledp.protocol import estimate_frequency, estimate_mean
+from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
+
+N = 3000
+CATEGORIES = ["a", "b", "c", "d"]
+DELTA = 1e-6
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    random = np.random.default_rng(7)
+    return pl.DataFrame(
+        {
+            "answer": random.choice(CATEGORIES, N, p=[0.5, 0.3, 0.15, 0.05]),
+            "hours": random.uniform(0.0, 99.0, N).round(1),
+            "budget": random.choice([0.5, 1.0, 3.0], N),
+            "consent": random.choice(["strict", "open"], N),
+        }
+    )
+
+
+@pytest.mark.parametrize("seen", ["reports", "levels"])
+@pytest.mark.parametrize("mechanism", ["krr", "oue", "hadamard", "subset"])
+def test_frequencies_do_not_depend_on_the_batches(people, seen, mechanism):
+    def estimate(rows: int) -> np.ndarray:
+        # budgets of 700: the reports are the records, whatever the noise
+        asked = RowBudgets("consent", {"strict": 699.0, "open": 700.0})
+        release = frequency_of_table(
+            people, "answer", CATEGORIES, asked, seen=seen, delta=DELTA, mechanism=mechanism,
+            random=simulation_random(1), rows=rows,
+        )  # fmt: skip
+        assert release.n == N
+        return np.asarray(release.estimate)
+
+    if mechanism == "krr":  # the other mechanisms draw even at such budgets
+        truth = people["answer"].value_counts().sort("answer")["count"].to_numpy() / N
+        for rows in (N, 700, 1):
+            assert estimate(rows) == pytest.approx(truth, abs=1e-12)
+    else:
+        assert np.abs(estimate(N) - estimate(700)).max() < 0.2
+
+
+def test_one_batch_is_the_estimate_in_memory(people):
+    """With the same words drawn, the table's estimate is that of the column, exactly."""
+    release = frequency_of_table(
+        people, "answer", CATEGORIES, "budget", seen="reports", delta=DELTA, random=simulation_random(3), rows=N
+    )
+    other = estimate_frequency(
+        people["answer"], CATEGORIES, people["budget"].to_numpy(), seen="reports", delta=DELTA,
+        random=simulation_random(3),
+    )  # fmt: skip
+    assert np.array_equal(np.asarray(release.estimate), np.asarray(other.estimate))
+    assert np.array_equal(np.asarray(release.standard_error), np.asarray(other.standard_error))
+    assert release.guarantee.epsilon == other.guarantee.epsilon
+    means = [
+        mean_of_table(
+            people, "hours", 0, 99, "budget", seen="levels", delta=DELTA, random=simulation_random(3), rows=N
+        ),
+        estimate_mean(
+            people["hours"], 0, 99, people["budget"].to_numpy(), seen="levels", delta=DELTA, random=simulation_random(3)
+        ),
+    ]
+    assert means[0].estimate == pytest.approx(means[1].estimate, rel=1e-12)
+    assert means[0].guarantee.epsilon == means[1].guarantee.epsilon
+
+
+@pytest.mark.parametrize("mechanism", ["one-bit", "laplace", "gaussian", "piecewise", "hybrid"])
+def test_means_of_tables_are_near_the_truth(people, mechanism):
+    """Within six standard errors: a false alarm in 1e8 runs, and the run is seeded."""
+    asked = RowBudgets("budget", delta0=1e-8 if mechanism == "gaussian" else 0.0)
+    release = mean_of_table(
+        people, "hours", 0, 99, asked, seen="levels", delta=1e-4, mechanism=mechanism,
+        random=simulation_random(5), rows=1000,
+    )  # fmt: skip
+    truth = float(people["hours"].mean())  # type: ignore[arg-type]
+    assert abs(float(release.estimate) - truth) < 6 * float(release.standard_error)
+    assert not release.private
+
+
+def test_words_of_consent_are_budgets(people):
+    words = {"strict": 0.5, "open": 2.0}
+    release = frequency_of_table(people, "answer", CATEGORIES, RowBudgets("consent", words), seen="levels", delta=DELTA)
+    assert release.guarantee.setting.budgets.epsilons.tolist() == [0.5, 2.0]
+    assert release.private
+    strict = int((people["consent"] == "strict").sum())
+    assert release.guarantee.setting.budgets.counts.tolist() == [strict, N - strict]
+
+
+def test_files_of_both_kinds(people, tmp_path):
+    people.write_csv(tmp_path / "people.csv")
+    people.write_parquet(tmp_path / "people.parquet", row_group_size=100)
+    found = [
+        frequency_of_table(
+            path, "answer", CATEGORIES, "budget", seen="reports", delta=DELTA, random=simulation_random(2), rows=N
+        ).estimate
+        for path in (tmp_path / "people.csv", str(tmp_path / "people.parquet"))
+    ]
+    assert np.abs(np.asarray(found[0]) - np.asarray(found[1])).max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("epsilon0", "seen", "message"),
+    [
+        ("budget", None, r"^there are 3 different budgets, so say who sees what: seen = 'reports'"),
+        ("budget", "sum", r"^seen must be one of reports, levels; got 'sum'$"),
+        (
+            RowBudgets("consent", {"strict": 1.0}),
+            "reports",
+            r"^consent: the record in row \d+ is .open., .* for$",
+        ),
+        (0.0, None, r"^every epsilon0 is 0, so no report carries information"),
+        (-1.0, None, r"^epsilon0 must be a finite number of nats from 0 to 700; got -1"),
+        ("nothing", None, r"^no column 'nothing' in the table"),
+    ],
+)
+def test_bad_budgets(people, epsilon0, seen, message):
+    with pytest.raises(InvalidInput, match=message):
+        frequency_of_table(people, "answer", CATEGORIES, epsilon0, seen=seen, delta=DELTA)
+
+
+def test_a_bad_record_in_a_late_batch_is_named_by_its_row(people):
+    worse = people.with_columns(
+        pl.when(pl.int_range(N) == 2500).then(pl.lit("e")).otherwise("answer").alias("answer"),
+        pl.when(pl.int_range(N) == 2600).then(1e6).otherwise("hours").alias("hours"),
+    )
+    with pytest.raises(InvalidInput, match=r"^the record in row 2501 is 'e', which is none of the categories"):
+        frequency_of_table(worse, "answer", CATEGORIES, 1.0, seen=None, delta=DELTA, rows=100)
+    with pytest.raises(InvalidInput, match=r"^the value in row 2601 is 1000000.0, outside \[0.0, 99.0\]; clip"):
+        mean_of_table(worse, "hours", 0, 99, 1.0, seen=None, delta=DELTA, rows=100)
+
+
+def test_consent_needs_words_and_a_column():
+    with pytest.raises(InvalidInput, match=r"^consent needs the name of a column as epsilon0; got 1.0$"):
+        RowBudgets(1.0, {"strict": 1.0})
+    with pytest.raises(InvalidInput, match=r"^consent names no word"):
+        RowBudgets("consent", {})
