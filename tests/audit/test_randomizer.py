@@ -12,7 +12,7 @@ import pytest
 
 from shuffledp.audit import AuditResult, audit_randomizer
 from shuffledp.cli.audit import parse_target
-from shuffledp.cli.randomizer import _plain, _sized
+from shuffledp.cli.randomizer import families
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse
@@ -133,7 +133,7 @@ def test_a_score_of_ones_own_finds_what_the_learned_ones_do_not():
 
 # ------------------------------------------------------------------ sound
 
-NAMES = [*(f"{name}:5" for name in _sized()), *_plain()]
+NAMES = [f"{name}:5" if family.fewest == 1 else name for name, family in families().items() if family.fewest < 2]
 VECTORS = {
     "coordinates": lambda: CoordinateSampling(4, 1.0),
     "sketch": lambda: SignedSketch(8, 2),

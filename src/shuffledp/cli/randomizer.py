@@ -1,19 +1,41 @@
-"""Read --randomizer: a family by its name, or a channel matrix from a file."""
+"""Read --randomizer: a family by its name and whole numbers, or a channel matrix from a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from shuffledp.errors import InvalidInput
 from shuffledp.randomizers.base import AnyLaw
 
 AVAILABLE = (
-    "any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, "
-    "or the name of a .csv file with a channel matrix"
+    "any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
+    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, or the name of a .csv file with a channel matrix"
 )
 MATRIX = ".csv"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A family and the whole numbers after its name.
+
+    Parameters
+    ----------
+    build : callable
+        Makes it from them.
+    fewest, most : int
+        How many there are.
+    example : str
+        One that works.
+    """
+
+    build: Callable[..., AnyLaw]
+    fewest: int
+    most: int
+    example: str
 
 
 def parse_randomizer(text: str) -> AnyLaw | Literal["any"]:
@@ -22,56 +44,69 @@ def parse_randomizer(text: str) -> AnyLaw | Literal["any"]:
     Parameters
     ----------
     text : str
-        A name of `AVAILABLE`, with its number of categories where it has one, or a path ending in ``.csv``.
+        A name of `AVAILABLE`, with its whole numbers where it has any, or a path ending in ``.csv``.
 
     Raises
     ------
     InvalidInput
-        If the name is unknown, the number of categories is missing, superfluous or bad, or the file holds no
-        channel matrix.
+        If the name is unknown, a number is missing, superfluous or bad, or the file holds no channel matrix.
     """
     if text.lower().endswith(MATRIX):
         return _from_file(Path(text))
     if text == "any":
         return "any"
-    name, colon, size = text.partition(":")
-    if name in _sized():
-        if not (colon and size.isascii() and size.isdecimal() and int(size) >= 2):
-            raise InvalidInput(
-                f"--randomizer {name} needs its number of categories, at least 2; got {text!r}; write {name}:10"
-            )
-        return _sized()[name](int(size))
-    if name in _plain():
-        if colon:
-            raise InvalidInput(f"--randomizer {name} has no number of categories; got {text!r}; write {name}")
-        return _plain()[name]()
-    raise InvalidInput(f"--randomizer {text!r} is unknown; choose {AVAILABLE}")
+    name, *sizes = text.split(":")
+    family = families().get(name)
+    if family is None:
+        raise InvalidInput(f"--randomizer {text!r} is unknown; choose {AVAILABLE}")
+    if family.most == 0 and sizes:
+        raise InvalidInput(f"--randomizer {name} has no number of categories; got {text!r}; write {name}")
+    whole = all(size.isascii() and size.isdecimal() for size in sizes)
+    if not (whole and family.fewest <= len(sizes) <= family.most and (not sizes or int(sizes[0]) >= 2)):
+        what = "its number of categories" if family.fewest == 1 else "its whole numbers"
+        raise InvalidInput(f"--randomizer {name} needs {what}, at least 2; got {text!r}; write {family.example}")
+    return family.build(*map(int, sizes))
 
 
-def _sized() -> Mapping[str, Callable[[int], AnyLaw]]:
-    """Families over k categories."""
-    from shuffledp import randomizers
+def families() -> Mapping[str, Named]:
+    """Every family by name. The range of a number, and the length of a vector, do not matter to the guarantee."""
+    from shuffledp import randomizers as r
+
+    def sized(build: Callable[..., AnyLaw], example: str, most: int = 1) -> Named:
+        return Named(build, 1, most, example)
+
+    def plain(build: Callable[..., Any], example: str) -> Named:
+        return Named(lambda: build(low=0.0, high=1.0), 0, 0, example)
+
+    def windowed(build: Callable[..., Any], example: str, most: int) -> Named:
+        return Named(lambda *shape: _windowed(build, shape), 0, most, example)
 
     return {
-        "krr": lambda k: randomizers.RandomizedResponse(k=k),
-        "sue": lambda k: randomizers.UnaryEncoding(k=k, optimized=False),
-        "oue": lambda k: randomizers.UnaryEncoding(k=k, optimized=True),
-        "olh": lambda k: randomizers.LocalHashing(k=k),
-        "hadamard": lambda k: randomizers.HadamardResponse(k=k),
-        "subset": lambda k: randomizers.SubsetSelection(k=k),
+        "rr": Named(lambda: r.RandomizedResponse(k=2), 0, 0, "rr"),
+        "krr": sized(r.RandomizedResponse, "krr:10"),
+        "sue": sized(partial(r.UnaryEncoding, optimized=False), "sue:10"),
+        "oue": sized(r.UnaryEncoding, "oue:10"),
+        "olh": sized(r.LocalHashing, "olh:10", most=2),
+        "hadamard": sized(r.HadamardResponse, "hadamard:10"),
+        "subset": sized(r.SubsetSelection, "subset:10", most=2),
+        "one-bit": plain(r.OneBit, "one-bit"),
+        "laplace": plain(r.Laplace, "laplace"),
+        "gaussian": plain(r.Gaussian, "gaussian"),
+        "piecewise": windowed(r.Piecewise, "piecewise, or piecewise:4096:1790", 2),
+        "hybrid": windowed(r.Hybrid, "hybrid", 4),
+        "tree": sized(r.RangeTree, "tree:64", most=2),
+        "directions": Named(r.DirectionCodebook, 3, 4, "directions:100:8:2"),
+        "sketch": Named(r.SignedSketch, 2, 2, "sketch:100:8"),
+        "coordinates": sized(r.CoordinateSampling, "coordinates:100"),
     }
 
 
-def _plain() -> Mapping[str, Callable[[], AnyLaw]]:
-    """Families without a number of categories. The range of a number does not matter to the guarantee."""
-    from shuffledp import randomizers
-
-    return {
-        "rr": lambda: randomizers.RandomizedResponse(k=2),
-        "one-bit": lambda: randomizers.OneBit(low=0.0, high=1.0),
-        "laplace": lambda: randomizers.Laplace(low=0.0, high=1.0),
-        "gaussian": lambda: randomizers.Gaussian(low=0.0, high=1.0),
-    }
+def _windowed(build: Callable[..., AnyLaw], shape: tuple[int, ...]) -> AnyLaw:
+    """Cells, and what is fixed for every budget, if anything is given."""
+    if not shape:
+        return build(0.0, 1.0)
+    cells, *fixed = shape
+    return build(0.0, 1.0, cells, *([fixed[0]] if len(fixed) == 1 else [tuple(fixed)] if fixed else []))
 
 
 def _from_file(path: Path) -> AnyLaw:

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
+from shuffledp.protocol.estimators import FrequencyEstimator, MeanEstimator
+from shuffledp.protocol.frequencies import FrequencyTally, frequency
+from shuffledp.protocol.histogram import estimate_histogram
+from shuffledp.protocol.means import MeanTally, mean
 from shuffledp.protocol.pipeline import estimate_frequency, estimate_mean
+from shuffledp.protocol.quantiles import RangeRelease, estimate_quantiles
 from shuffledp.protocol.release import Release
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
+from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
+from shuffledp.protocol.vectors import VectorTally, estimate_vector_mean
 
 __all__ = [
     "Estimate",
+    "FrequencyEstimator",
+    "FrequencyTally",
+    "MeanEstimator",
+    "MeanTally",
+    "RangeRelease",
     "Release",
+    "RowBudgets",
     "ShuffledReports",
+    "VectorTally",
     "estimate_frequency",
+    "estimate_histogram",
     "estimate_mean",
+    "estimate_quantiles",
+    "estimate_vector_mean",
     "frequency",
+    "frequency_of_table",
     "mean",
+    "mean_of_table",
+    "project_to_simplex",
     "shuffle_reports",
 ]

@@ -48,7 +48,7 @@ from shuffledp.randomizers.checks import local_budgets
 from shuffledp.setting import Seen
 
 _CHUNK = 1 << 15  # budgets at a time: few enough for exact sums
-_CHUNK_ALL = 1 << 12  # the same where all are different: temporaries stay in cache
+_CHUNK_ALL = 1 << 13  # the same where all are different: temporaries stay in cache
 _WEIGHTED = 1 << 20  # weighted reports at a time
 _UNIT = 2**76  # exact sums are whole multiples of its inverse
 
@@ -321,7 +321,7 @@ def _balance(law: SupportLaw) -> FloatArray:
 
 def _grouped(budgets: FloatArray, n: int) -> Iterator[tuple[FloatArray, NDArray[np.int64] | int]]:
     """Budgets and how many users have each, piece by piece; counted where few are different, for speed alone."""
-    few = True
+    few = 4 * np.unique(budgets[:1024]).size <= 1024 if budgets.ndim else True
     for start in range(0, n, _CHUNK):
         part = budgets[start : start + _CHUNK] if budgets.ndim else budgets.reshape(1)
         if not budgets.ndim:

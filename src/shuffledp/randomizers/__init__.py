@@ -5,25 +5,37 @@ from __future__ import annotations
 from shuffledp.randomizers.base import LocalRandomizer, NoiseLaw, PairBlanket, RandomizerLaw
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.channel import Channel
+from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import LocalHashing
+from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.randomizers.numeric import OneBit
+from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.subset import SubsetSelection
+from shuffledp.randomizers.tree import RangeTree
 from shuffledp.randomizers.unary import UnaryEncoding
+from shuffledp.randomizers.vector import DirectionCodebook
 
 __all__ = [
     "Channel",
+    "CoordinateSampling",
+    "DirectionCodebook",
     "Gaussian",
     "HadamardResponse",
+    "Hybrid",
     "Laplace",
     "LocalHashing",
     "LocalRandomizer",
     "NoiseLaw",
     "OneBit",
     "PairBlanket",
+    "Piecewise",
     "RandomizedResponse",
     "RandomizerLaw",
+    "RangeTree",
+    "SignedSketch",
     "SubsetSelection",
     "UnaryEncoding",
 ]

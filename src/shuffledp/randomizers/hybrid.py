@@ -13,32 +13,32 @@ from shuffledp.randomizers.windows import WHOLE, Shape, WindowFamily, best_membe
 
 _BEST = np.array(
     [
-        (0.61, 0.4349, 0.2754, 0.5112),
-        (0.7, 0.4303, 0.314, 0.5144),
-        (0.8, 0.425, 0.3558, 0.5183),
-        (0.9, 0.4198, 0.3966, 0.5225),
-        (1.0, 0.4144, 0.4361, 0.527),
-        (1.2, 0.4036, 0.5109, 0.537),
-        (1.4, 0.3926, 0.5795, 0.5481),
-        (1.7, 0.3756, 0.6699, 0.5664),
-        (2.0, 0.3582, 0.7448, 0.5864),
-        (2.4, 0.3346, 0.8224, 0.6148),
-        (2.8, 0.3107, 0.8783, 0.6443),
-        (3.3, 0.281, 0.9252, 0.6813),
-        (4.0, 0.2407, 0.9627, 0.731),
-        (5.0, 0.1884, 0.9863, 0.7941),
-        (6.0, 0.144, 0.995, 0.8456),
-        (8.0, 0.0802, 0.9993, 0.9166),
-        (10.0, 0.043, 0.9999, 0.9561),
-        (13.0, 0.0163, 1.0, 1.0),
-        (17.0, 0.00434, 1.0, 1.0),
-        (21.0, 0.001148, 1.0, 1.0),
-        (25.0, 0.000303, 1.0, 1.0),
+        (0.61, 0.4349, 0.7246, 0.4888),
+        (0.8, 0.425, 0.6442, 0.4817),
+        (1.0, 0.4144, 0.5639, 0.473),
+        (1.25, 0.4009, 0.4713, 0.4603),
+        (1.5, 0.387, 0.3886, 0.446),
+        (2.0, 0.3582, 0.2552, 0.4136),
+        (2.5, 0.3286, 0.1618, 0.3778),
+        (3.0, 0.2987, 0.1003, 0.3409),
+        (3.5, 0.2692, 0.06139, 0.3042),
+        (4.0, 0.2407, 0.03731, 0.269),
+        (5.0, 0.1884, 0.01368, 0.2059),
+        (6.0, 0.144, 0.005005, 0.1544),
+        (7.0, 0.1082, 0.001836, 0.1145),
+        (8.0, 0.08023, 0.0006731, 0.08344),
+        (9.0, 0.05892, 0.0002472, 0.06065),
+        (10.0, 0.04297, 9.088e-05, 0.0439),
+        (12.0, 0.02255, 1.229e-05, 0.0228),
+        (14.0, 0.01171, 1.663e-06, 0.01178),
+        (17.0, 0.00434, 8.28e-08, 0.004348),
+        (20.0, 0.001601, 4.122e-09, 0.001596),
+        (25.0, 0.0003028, 2.742e-11, 0.000319),
     ]
 )
-"""Rows of budget, window over cells, share of the cells in omega, and distance of a bit's two readings over cells, with
-the least worst-case variance at that budget. Between them one interpolates over the logarithm of the budget, the window
-by its logarithm. Only the error depends on it; tests compare it with a fresh minimisation."""
+"""Rows of budget, window over cells, share of the bits in omega, and distance of a bit's readings from the ends over
+cells (of both together), with the least worst-case variance at that budget. Between them the logarithms of the last
+three are interpolated. Only the error depends on it; tests compare it with a fresh minimisation."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Hybrid(WindowFamily):
     cells : int
         K, from 4 to 2^20; an odd one is raised by one. Default 4096.
     fixed : tuple of int, optional
-        Window (1 to K - 1 cells), share of the cells (0 to 65536, in units of 1/65536) and inset of a bit's readings
+        Window (1 to K - 1 cells), share of the cells (0 to 2^24, in units of 2^-24) and inset of a bit's readings
         (0 to K/2 - 1 cells), the same for every budget: a mixture family. By default the best ones for each budget.
 
     Raises
@@ -68,7 +68,7 @@ class Hybrid(WindowFamily):
     Examples
     --------
     >>> Hybrid(0, 10).shape([0.5, 2.0]).share.tolist()
-    [0, 48810]
+    [0, 12495670]
     """
 
     low: float
@@ -108,15 +108,12 @@ class Hybrid(WindowFamily):
         budgets = local_budgets(epsilon0)
         if self.fixed is not None:
             return Shape(*(np.full(budgets.shape, part) for part in self.fixed))
-        at, *columns = _BEST.T
-        place = np.log(np.clip(budgets, at[0], at[-1]))
-        columns[0] = np.log(columns[0])
-        window, share, spread = (np.interp(place, np.log(at), column) for column in columns)
-        cells = self.cells
+        at, cells = _BEST[:, 0], self.cells
+        window, bits, inset = (np.exp(np.interp(budgets, at, np.log(column))) for column in _BEST[:, 1:].T)
         return Shape(
-            np.clip(np.rint(np.exp(window) * cells), 1, cells // 2).astype(np.int64),
-            np.where(budgets <= at[0], 0, np.rint(share * WHOLE)).astype(np.int64),
-            np.clip(np.rint((1.0 - spread) * (cells - 1) / 2.0), 0, cells // 2 - 1).astype(np.int64),
+            np.clip(np.rint(window * cells), 1, cells // 2).astype(np.int64),
+            np.where(budgets <= at[0], 0, np.rint((1.0 - bits) * WHOLE)).astype(np.int64),
+            np.clip(np.rint(inset * (cells - 1) / 2.0), 0, cells // 2 - 1).astype(np.int64),
         )
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> Hybrid:

@@ -30,10 +30,10 @@ from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sa
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
 
-WHOLE = 1 << 16
+WHOLE = 1 << 24
 """Shares of omega are whole numbers over this."""
 FEWEST_CELLS, MOST_CELLS = 4, 1 << 20
-_MANY = 1000
+_MANY, _TRIED = 1000, 33
 
 
 class Shape(NamedTuple):
@@ -44,7 +44,7 @@ class Shape(NamedTuple):
     window : ndarray of int64
         Cells w of a window, from 1 to K - 1.
     share : ndarray of int64
-        beta, the omega-mass of the cells, in units of 1/65536; from 0 to 65536.
+        beta, the omega-mass of the cells, in units of 2^-24; from 0 to 2^24.
     inset : ndarray of int64
         Cells c from either end at which a bit is read, from 0 to K/2 - 1.
     """
@@ -91,7 +91,7 @@ class WindowFamily(TwoLevelFamily):
         """
         window, share, _ = self.shape(epsilon0)
         outside, overlap = self.cells - window, 2 * window - self.cells
-        weights = (  # whole numbers, over 2 K 65536
+        weights = (  # whole numbers, over 2 K 2^24
             2 * share * np.minimum(window, outside) + (WHOLE - share) * self.cells,
             2 * share * np.maximum(overlap, 0),
             2 * share * np.maximum(-overlap, 0),
@@ -311,7 +311,8 @@ def best_member(
         order = np.argsort(budgets)
         starts = np.unique(np.linspace(0, budgets.size, _MANY + 1).astype(np.int64)[:-1])
         budgets, users = budgets[order][starts], np.add.reduceat(users[order], starts)
-    candidates = shape(np.geomspace(some.min(), some.max(), 33) if some.min() < some.max() else some[:1])
+    tried = np.geomspace(some.min(), some.max(), _TRIED) if some.min() < some.max() else some[:1]
+    candidates = shape(np.append(tried, np.unique(some)[:_TRIED]))
     best, chosen = math.inf, (0, 0, 0)
     for window, share, inset in zip(*candidates, strict=True):
         every = Shape(*(np.full(budgets.shape, part) for part in (window, share, inset)))

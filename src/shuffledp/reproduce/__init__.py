@@ -7,6 +7,7 @@ from pathlib import Path
 from shuffledp.errors import InvalidInput
 from shuffledp.reproduce.amplification import GSPA_FIGURE_2
 from shuffledp.reproduce.base import Progress, Reproduction, silent
+from shuffledp.reproduce.estimation import GSPA_FIGURE_3
 from shuffledp.reproduce.failures import FAILURES
 from shuffledp.reproduce.normal_limit import GSPA_LEMMA_2
 from shuffledp.reproduce.renyi import RDP_FIGURE_2, RDP_FIGURE_3
@@ -15,7 +16,15 @@ from shuffledp.reproduce.write import write
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     reproduction.name: reproduction
-    for reproduction in (GSPA_FIGURE_2, GSPA_LEMMA_2, GSPA_FIGURE_5, RDP_FIGURE_2, RDP_FIGURE_3, FAILURES)
+    for reproduction in (
+        GSPA_FIGURE_2,
+        GSPA_FIGURE_3,
+        GSPA_LEMMA_2,
+        GSPA_FIGURE_5,
+        RDP_FIGURE_2,
+        RDP_FIGURE_3,
+        FAILURES,
+    )
 }
 """Every table and figure, by the name the command line uses."""
 

@@ -1,0 +1,308 @@
+"""`plan`: from budgets, a question and a wanted guarantee to a way of asking."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from shuffledp.cli import options as o
+from shuffledp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shuffledp.cli.population import Population
+    from shuffledp.planning import FrequencyQuestion, MeanQuestion, Plan
+
+PLANNED = "epsilon0_planned"
+"""Column that --rounded-out adds."""
+QUESTION = "Question"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question options as typed."""
+
+    question: str
+    k: int | None
+    categories: str | None
+    low: float | None
+    high: float | None
+    share: float | None
+    mean: float | None
+    deviation: float | None
+
+    def parsed(self) -> FrequencyQuestion | MeanQuestion:
+        """Read the question.
+
+        Raises
+        ------
+        InvalidInput
+            If it is unknown, lacks something, or has something of the other question.
+        """
+        from shuffledp.planning import FrequencyQuestion, MeanQuestion
+
+        frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
+        mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
+        if self.question not in ("mean", "frequency"):
+            raise InvalidInput(f"--question must be mean or frequency; got {self.question!r}")
+        wrong = [
+            name for name, value in (mean if self.question == "frequency" else frequency).items() if value is not None
+        ]
+        if wrong:
+            raise InvalidInput(f"{wrong[0]} does not belong to --question {self.question}; leave it out")
+        if self.question == "mean":
+            if self.low is None or self.high is None:
+                raise InvalidInput("--question mean needs --low and --high, the range, known beforehand")
+            return MeanQuestion(self.low, self.high, self.mean, self.deviation)
+        return FrequencyQuestion(self._categories(), self.share)
+
+    def _categories(self) -> int:
+        if (self.k is None) == (self.categories is None):
+            raise InvalidInput(
+                "--question frequency needs either --k K, the number of categories, or --categories A,B,C"
+            )
+        if self.k is not None:
+            return self.k
+        from shuffledp.cli.estimate import parse_categories
+
+        names = parse_categories(self.categories)
+        if len(set(names)) != len(names):
+            raise InvalidInput("--categories names one of them twice; take out the second")
+        return len(names)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The wishes as typed; `shuffledp.planning.plan` defines and checks each."""
+
+    target_epsilon: float
+    delta: float
+    target_error: float | None
+    seen: str | None
+    mechanisms: list[str] | None
+    levels: int | None
+    correlated: bool
+    drop_below: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results go."""
+
+    json: bool
+    figure: Path | None
+    report: Path | None
+    rounded_out: Path | None
+
+
+def plan_command(
+    question: Annotated[
+        str, typer.Option("--question", metavar="WHAT", help="mean or frequency.", rich_help_panel=QUESTION)
+    ],
+    target_epsilon: o.TargetEpsilon,
+    delta: o.Delta,
+    target_error: Annotated[
+        float | None,
+        typer.Option("--target-error", parser=o.number, metavar="S", help="The wanted standard error of the answer."),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", parser=o.whole_number, metavar="K", help="Number of categories.", rich_help_panel=QUESTION),
+    ] = None,
+    categories: Annotated[
+        str | None,
+        typer.Option(
+            "--categories", metavar="A,B,C|FILE", help="The categories, instead of --k.", rich_help_panel=QUESTION
+        ),
+    ] = None,
+    low: Annotated[
+        float | None,
+        typer.Option("--low", parser=o.number, metavar="L", help="Lower end of the range.", rich_help_panel=QUESTION),
+    ] = None,
+    high: Annotated[
+        float | None,
+        typer.Option("--high", parser=o.number, metavar="H", help="Upper end of the range.", rich_help_panel=QUESTION),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share",
+            parser=o.number,
+            metavar="F",
+            help="Share of the category whose error matters (default: the worst).",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None,
+    guess_mean: Annotated[
+        float | None,
+        typer.Option(
+            "--guess-mean",
+            parser=o.number,
+            metavar="M",
+            help="A guess of the mean (default: the worst).",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None,
+    guess_deviation: Annotated[
+        float | None,
+        typer.Option(
+            "--guess-deviation",
+            parser=o.number,
+            metavar="S",
+            help="A guess of the values' standard deviation.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None,
+    epsilon0: o.Epsilon0 = None,
+    n: o.N = None,
+    level: o.Levels = None,
+    budgets: o.BudgetsFile = None,
+    column: o.Column = None,
+    delta_column: o.DeltaColumn = None,
+    seen: Annotated[
+        str | None,
+        typer.Option("--seen", metavar="WHAT", help="reports or levels (default: whichever gives the smaller error)."),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option("--mechanism", metavar="NAME", help="Compare only this one; repeat for several."),
+    ] = None,
+    levels: Annotated[
+        int | None,
+        typer.Option("--levels", parser=o.whole_number, metavar="N", help="At most so many public levels."),
+    ] = None,
+    correlated: Annotated[
+        bool, typer.Option("--correlated", help="Budgets may depend on the records: compare only what is right then.")
+    ] = False,
+    drop_below: Annotated[
+        float,
+        typer.Option("--drop-below", parser=o.number, metavar="E", help="Leave out users with smaller budgets."),
+    ] = 0.0,
+    rounds: o.Rounds = 1,
+    json: o.Json = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="FILE.svg", help="Draw error against central epsilon.", rich_help_panel=o.RESULT
+        ),
+    ] = None,
+    report: o.Report = None,
+    rounded_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--rounded-out",
+            metavar="FILE.csv",
+            help=f"Write the table of --budgets with the rounded budgets in a column {PLANNED}.",
+            rich_help_panel=o.RESULT,
+        ),
+    ] = None,
+) -> None:
+    r"""Plan a collection: mechanism, levels, batch size, error and guarantee, before a record is read.
+
+    Example:
+
+    shuffledp plan --level 0.5:9000 --level 2:1000 --question frequency --k 10 \
+    --target-epsilon 0.1 --delta 1e-6 --target-error 0.03
+    """
+    from shuffledp.cli.population import Population
+
+    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
+    asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
+    files = Files(json, figure, report, rounded_out)
+    if rounded_out is not None and budgets is None:
+        raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
+    if figure is not None and figure.suffix.lower() != ".svg":
+        raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
+    wanted = Wanted(target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds)
+    run_plan(population, asked, wanted, files)
+
+
+def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
+    """Plan, write the files, and show the plan."""
+    from shuffledp.cli.output import console, reserved, working
+    from shuffledp.planning import plan
+    from shuffledp.report.to_json import dumps
+
+    question, budgets = asked.parsed(), population.budgets()
+    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
+    with contextlib.ExitStack() as stack:
+        streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
+        with working("Planning"):
+            made = plan(budgets, question, **asdict(wanted))
+            steps = next_steps(made, population, files)
+            _write(streams, made, population, steps)
+    if files.json:
+        from shuffledp.report.plan import plan_to_json
+
+        print(dumps(plan_to_json(made) | {"next": steps}))
+        return
+    from shuffledp.report.plan import print_plan
+
+    print_plan(console(), made)
+    for step in steps:
+        console().print(f"Next: {step}", soft_wrap=True, highlight=False, markup=False)
+    for path in outputs.values():
+        if path is not None:
+            console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
+
+
+def _write(streams: dict[str, IO[str] | None], made: Plan, population: Population, steps: list[str]) -> None:
+    """Fill the files that were asked for."""
+    if (stream := streams["--figure"]) is not None:
+        from shuffledp.report.plan_page import curve_file
+
+        stream.write(curve_file(made))
+    if (stream := streams["--report"]) is not None:
+        from importlib.metadata import version
+
+        from shuffledp.cli.output import COMMAND_LINE
+        from shuffledp.report.plan_page import plan_page
+
+        stream.write(plan_page(made, command=COMMAND_LINE.get(), version=version("shuffledp"), next_steps=steps))
+    if (stream := streams["--rounded-out"]) is not None:
+        _write_rounded(stream, made, population)
+
+
+def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
+    """Write the table of budgets again, with the rounded ones; who takes no part is left out."""
+    import polars as pl
+
+    from shuffledp.tables import Table, read_columns
+
+    if population.file is None or population.column is None:
+        raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
+    own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
+    rule = made.bucketing
+    stays = rule.takes_part(own)
+    table = Table.of(population.file).frame.collect()
+    if PLANNED in table.columns:
+        raise InvalidInput(f"{population.file} already has a column {PLANNED}; plan from the table without it")
+    rounded = pl.Series(PLANNED, rule.apply(own[stays]))
+    stream.write(table.filter(pl.Series(stays)).with_columns(rounded).write_csv())
+
+
+def next_steps(made: Plan, population: Population, files: Files) -> list[str]:
+    """Give the command that carries the plan out; capital letters stand for the reader's own names."""
+    rule, question = made.bucketing, made.question
+    table, budget = "TABLE", "BUDGETS"
+    if rule.budgets.levels == 1:
+        budget = repr(float(rule.budgets.epsilons[0]))
+    elif population.file is not None:
+        if not rule.rounds_budgets and not rule.dropped:
+            table, budget = str(population.file), population.column or budget
+        elif files.rounded_out is not None:
+            table, budget = str(files.rounded_out), PLANNED
+        else:
+            table, budget = "ROUNDED.csv", PLANNED
+    what = ["frequency", table, "--value", "COLUMN", "--categories", "A,B,C"]
+    if question.kind == "mean":
+        low, high = getattr(question, "low", math.nan), getattr(question, "high", math.nan)
+        what = ["mean", table, "--value", "COLUMN", "--low", f"{low:g}", "--high", f"{high:g}"]
+    rest = ["--epsilon0", budget, "--seen", made.chosen.seen, "--mechanism", made.chosen.mechanism]
+    return [shlex.join(["shuffledp", *what, *rest, "--delta", repr(made.delta)])]
