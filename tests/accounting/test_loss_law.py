@@ -12,7 +12,7 @@ from flint import arb, ctx
 from scipy.stats import norm
 
 from shuffledp.accounting.blanket_profile import OneBudgetProfile, composition_values
-from shuffledp.accounting.location import Core, Noise, VictimGrid, record_grid
+from shuffledp.accounting.location import Core, Noise, RecordPair
 from shuffledp.accounting.loss_law import LossLaw, left_out, loss_law
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray
@@ -28,6 +28,7 @@ NOISES = [
     ("gaussian", 0.3, 0.5, 2.2),
     ("gaussian", 2.0, 0.6, 6.0),
 ]
+RECORDS = [(0.0, 1.0), (0.3, 1.0), (0.2, 0.5), (0.02, 0.03), (0.9, 0.4)]
 
 
 def above(law: LossLaw, k: float) -> float:
@@ -58,18 +59,15 @@ def exact_values(core: Core, victim: Noise, x0: float, x1: float, epsilon: float
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.6])
 def test_continuous_laws_lie_between_two_discrete_ones(kind, scale, core_scale, edge, epsilon):
     core, victim = Core(Noise(kind, core_scale), edge), Noise(kind, scale)
-    grid = VictimGrid(core, victim, record_grid(scale, 0.1))
-    last = grid.records.size - 1
-    for first, second in ((0, last), (last // 3, last), (last // 4, last // 2), (2, 3)):
-        x0, x1 = float(grid.records[first]), float(grid.records[second])
-        pair = grid.pair(first, second, exact=True)
-        upper, lower = loss_law(pair, epsilon), loss_law(pair, epsilon, above=False)
+    for x0, x1 in RECORDS:
+        pair = RecordPair(core, victim, x0, x1)
+        upper, lower = loss_law(pair.blanket, epsilon), loss_law(pair.below, epsilon, above=False)
         values, weights = exact_values(core, victim, x0, x1, epsilon)
         size = float(weights @ np.abs(values))
         for k in (*np.quantile(values, [0.001, 0.1, 0.5, 0.9, 0.999]), 0.0, -size, size):
             truth = float(weights @ np.maximum(values - k, 0.0))
-            assert above(upper, k) >= truth - 2e-7 * (size + abs(k)), (first, second, k)
-            assert above(lower, k) <= truth + 2e-7 * (size + abs(k)), (first, second, k)
+            assert above(upper, k) >= truth - 2e-7 * (size + abs(k)), (x0, x1, k)
+            assert above(lower, k) <= truth + 2e-7 * (size + abs(k)), (x0, x1, k)
         mean = float(weights @ values)
         assert lower.one.means[0] - 2e-7 * size <= mean <= upper.one.means[0] + 2e-7 * size
         if core_scale >= scale:  # the two are close, too: nothing here is a bound by being trivial
@@ -80,15 +78,12 @@ def test_continuous_laws_lie_between_two_discrete_ones(kind, scale, core_scale, 
 @pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
 def test_what_lies_beyond_the_edge_is_charged(kind, scale, core_scale, edge):
     victim, epsilon = Noise(kind, scale), 0.1
-    grid = VictimGrid(Core(Noise(kind, core_scale), edge), victim, record_grid(scale, 0.1))
-    last = grid.records.size - 1
-    y = np.linspace(0.0, 40.0 * scale, 400_001)
-    for first, second in ((0, last), (last // 3, last), (3, 4)):
-        pair = grid.pair(first, second)
+    core, y = Core(Noise(kind, core_scale), edge), np.linspace(0.0, 40.0 * scale, 400_001)
+    for x0, x1 in RECORDS:
+        pair = RecordPair(core, victim, x0, x1).blanket
         assert pair.spread is not None
         charge = float(left_out(pair.spread, epsilon))
         assert charge == loss_law(pair, epsilon).charge
-        x0, x1 = float(grid.records[first]), float(grid.records[second])
         truth = 0.0
         for side in (edge + y, 1.0 - edge - y):
             excess = density(victim, side - x0) - math.exp(epsilon) * density(victim, side - x1)

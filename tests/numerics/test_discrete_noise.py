@@ -140,6 +140,23 @@ def test_the_quick_way_is_the_exact_way(scale, offset):
         assert lazy.floor_exponential(Fraction(scale), Fraction(offset), 0) == magnitude
 
 
+def test_library_functions_are_as_good_as_supposed():
+    """8 units of 2^-53 are charged; where exp underflows the absolute slack of 2^-64 covers it."""
+    random = np.random.default_rng(1)
+    u = np.concatenate([1 - random.random(1500) * 2.0 ** -random.integers(1, 50, 1500), random.random(1500)])
+    u = np.concatenate([u, 2.0 ** -random.uniform(0, 63, 1500)])
+    gamma = np.concatenate(
+        [random.uniform(0, 1, 1500), random.uniform(0, 700, 1500), 2.0 ** -random.uniform(0, 60, 1500)]
+    )
+    with mpmath.workdps(40):
+        for x, found in zip(u.tolist(), np.log(u).tolist(), strict=True):
+            exact = mpmath.log(mpf(x))
+            assert abs(found - exact) <= 3 * abs(exact) * mpf(2) ** -53
+        for x, found in zip(gamma.tolist(), np.exp(-gamma).tolist(), strict=True):
+            exact = mpmath.exp(-mpf(x))
+            assert abs(found - exact) <= 3 * exact * mpf(2) ** -53
+
+
 def check_law(draws, chances, first):
     """Chi-square against the stated chances of first, first + 1, ..., with both tails merged."""
     places = np.clip(draws - first, 0, len(chances) - 1)

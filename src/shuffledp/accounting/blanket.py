@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,7 @@ class BlanketBound(AmplificationBound):
         family = self._family(setting)
         if family.two_point:  # two outcomes: (I) is the clone pair
             return ClonePairProfile(epsilon0, clone_count(budgets, level))
-        count = blanket_count(budgets, family, level)
-        return _worst_pair(family, epsilon0, count, budgets.n if budgets.levels == 1 else None, {})
+        return _worst_pair(family, epsilon0, budgets, level, {})
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Of added noise nobody knows who is missed most: every level loses as many (fewer users only hide less)."""
@@ -85,9 +85,8 @@ class BlanketBound(AmplificationBound):
             clones = clone_count(setting.budgets, 0)
             shared = ClonePairProfile(1.0, clones, per_deviation=10.0)
             return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
-        count = blanket_count(setting.budgets, family, 0)
         blocks: dict[float, BlockedCount] = {}  # of the count, which all victims share
-        return lambda epsilon0: _worst_pair(family, epsilon0, count, None, blocks)
+        return lambda epsilon0: _worst_pair(family, epsilon0, setting.budgets, 0, blocks)
 
     def _check(self, setting: Setting) -> None:
         require_plain(setting, self.key)  # a stated law is used as it is: it need not be pure
@@ -129,18 +128,30 @@ def worst_first(pairs: tuple[PairBlanket, ...]) -> tuple[PairBlanket, ...]:
 
 
 def _worst_pair(
-    family: RandomizerLaw, epsilon0: float, count: SuccessRange, n: int | None, blocks: dict[float, BlockedCount]
+    family: RandomizerLaw, epsilon0: float, budgets: Budgets, without: int, blocks: dict[float, BlockedCount]
 ) -> PrivacyProfile:
-    """Profile of the worst pair of inputs; of all n users with one budget, or among others counted by ``count``."""
+    """Profile of the worst pair of inputs, hidden among all users but one of level ``without``."""
     pairs = worst_first(family.pair_blankets(epsilon0))
     if pairs[0].gamma <= 0.0:
         raise OutOfRegime(f"blanket needs an output that every record may give; {family.name} has none")
-    parts: tuple[PrivacyProfile, ...] = (
-        tuple(OwnBudgetsProfile(largest_loss(pair), pair, count, _blocks=blocks) for pair in pairs)
-        if n is None
-        else tuple(OneBudgetProfile(largest_loss(pair), pair, n) for pair in pairs)
-    )
+    if bool((family.blanket_mass(budgets.epsilons) == pairs[0].gamma).all()):
+        return _alike(pairs, budgets.n)
+    count = blanket_count(budgets, family, without)
+    parts = tuple(OwnBudgetsProfile(largest_loss(pair), pair, count, _blocks=blocks) for pair in pairs)
     return parts[0] if len(parts) == 1 else LargestProfile(parts, pairs, count)
+
+
+@lru_cache(maxsize=16)
+def _alike(pairs: tuple[PairBlanket, ...], n: int) -> PrivacyProfile:
+    """Profile of the worst pair if all n users have the blanket mass of the pairs: one budget, or one channel for all.
+
+    Remembered, because the levels of a population with one channel share it.
+    """
+    parts = tuple(OneBudgetProfile(largest_loss(pair), pair, n) for pair in pairs)
+    if len(parts) == 1:
+        return parts[0]
+    others = SuccessRange.of(np.array([pairs[0].gamma]), np.array([n - 1.0]), ulps=32)
+    return LargestProfile(parts, pairs, others, n)
 
 
 def largest_loss(pair: PairBlanket) -> float:

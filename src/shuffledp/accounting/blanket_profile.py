@@ -20,13 +20,13 @@ from scipy.special import gammaln
 
 from shuffledp.accounting.chernoff import chernoff_values, fewest_blankets
 from shuffledp.accounting.gaussian import gaussian_epsilon
-from shuffledp.accounting.loss_law import LossLaw, loss_law
-from shuffledp.accounting.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.loss_law import LossLaw, loss_law, stacked
+from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.numerics.blocks import BlockedCount
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
-from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts
+from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
 from shuffledp.randomizers.base import PairBlanket
 
 EXACT_UP_TO = 48
@@ -34,9 +34,10 @@ EXACT_UP_TO = 48
 _MOST_COMPOSITIONS = 30_000
 _PER_DEVIATION = 6.0
 _RESOLUTION = 5000.0
-SMOOTHING = 0.04
+SMOOTHING = 0.03
 _SLACK = 1e-12
 _ULPS = 32
+_MANY_RIVALS = 4
 _LARGEST = 600.0
 """Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
 
@@ -64,6 +65,7 @@ class OneBudgetProfile(PrivacyProfile):
     n: int
     above: bool = True
     smoothing: float = SMOOTHING
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
     def vanishes_at(self) -> float:
@@ -72,6 +74,11 @@ class OneBudgetProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """(Z) by the tilted transform, or (I) by all compositions for few users."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
         law = loss_law(self.pair, epsilon, above=self.above)
@@ -112,6 +119,8 @@ class OwnBudgetsProfile(PrivacyProfile):
         Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
     smoothing : float
         Relative smoothing of the transform; the enclosure's relative width is about its square.
+    fineness : float
+        Blocks of the count, relative to the usual number.
     """
 
     top: float
@@ -119,7 +128,9 @@ class OwnBudgetsProfile(PrivacyProfile):
     blankets: SuccessRange
     above: bool = True
     smoothing: float = SMOOTHING
+    fineness: float = 1.0
     _blocks: dict[float, BlockedCount] = field(default_factory=dict[float, BlockedCount], repr=False)
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
     def vanishes_at(self) -> float:
@@ -128,6 +139,11 @@ class OwnBudgetsProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """(I): h at the ends of blocks of the blanket count; its far lower tail only if it matters."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
         law = loss_law(self.pair, epsilon, above=self.above)
@@ -146,7 +162,7 @@ class OwnBudgetsProfile(PrivacyProfile):
             # h changes by about z^2/2c per user: large counts need fewer blocks for the same accuracy
             count = self.blankets.most
             needed = _RESOLUTION * count.deviation / max(count.mean, 1.0)
-            per_deviation = min(max(needed, 1.5), _PER_DEVIATION)
+            per_deviation = min(max(needed, 1.5), _PER_DEVIATION) * self.fineness
             self._blocks[depth] = BlockedCount.of(self.blankets, depth, per_deviation)
         return self._blocks[depth]
 
@@ -180,11 +196,14 @@ class LargestProfile(PrivacyProfile):
         Their pairs; if given, pairs that a quick bound keeps below are left alone.
     blankets : SuccessRange, optional
         Number of blanket reports among the other users, likewise.
+    n : int, optional
+        Number of users, if all have the same budget and the parts are (Z).
     """
 
     parts: tuple[PrivacyProfile, ...]
     pairs: tuple[PairBlanket, ...] = ()
     blankets: SuccessRange | None = None
+    n: int | None = None
 
     @property
     def vanishes_at(self) -> float:
@@ -194,37 +213,61 @@ class LargestProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """The largest of the parts' deltas."""
         worst = self.parts[0].delta(epsilon)
-        for part in self._rivals(epsilon, worst.lower):
+        for part in self._rivals(self.parts[0], epsilon, worst.lower):
             found = part.delta(epsilon)
             worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
         return worst
 
-    def epsilon(self, delta: float) -> Interval:
+    def _inverse(self, target: float) -> Interval:
         """The largest of the parts' epsilons; a part already below delta at the largest so far is left alone."""
-        target = check_delta(delta)
-        worst = self.parts[0].epsilon(target)
+        first = self._expected_worst(target)
+        worst = first.epsilon(target)
         if not math.isfinite(worst.upper):
             return worst
-        for part in self._rivals(worst.upper, target):
+        for part in self._rivals(first, worst.upper, target):
             if part.delta(worst.upper).upper > target:
                 found = part.epsilon(target)
                 worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
         return worst
 
-    def _rivals(self, epsilon: float, delta: float) -> list[PrivacyProfile]:
-        """Parts besides the first that may exceed delta at this epsilon."""
-        others = self.parts[1:]
+    def _expected_worst(self, target: float) -> PrivacyProfile:
+        """The part whose quick bound is the largest where epsilon is expected; it only saves time."""
+        guess = self.parts[0].guess_epsilon(target)
+        if self.blankets is None or guess is None or not guess <= _LARGEST:
+            return self.parts[0]
+        return self.parts[int(np.argmax(self._quick_bounds(guess, target)))]
+
+    def _rivals(self, first: PrivacyProfile, epsilon: float, delta: float) -> list[PrivacyProfile]:
+        """Parts besides one that may exceed delta at this epsilon."""
         if self.blankets is None or not 0.0 < delta < 1.0 or epsilon > _LARGEST:
-            return list(others)
-        laws = [loss_law(pair, epsilon) for pair in self.pairs[1:]]
-        width = max(law.one.values.size for law in laws)
-        values, weights = np.zeros((len(laws), width)), np.zeros((len(laws), width))
-        for row, law in enumerate(laws):
-            size = law.one.values.size
-            values[row, :size], weights[row, :size] = law.one.values[0], law.one.probabilities[0]
+            return [part for part in self.parts if part is not first]
+        quick = self._quick_bounds(epsilon, delta)
+        left = [i for i, bound in enumerate(quick) if bound > delta and self.parts[i] is not first]
+        if self.n is not None and len(left) > _MANY_RIVALS:
+            order = [self.parts.index(first), *left]
+            bounds = users_above([self.pairs[i] for i in order], epsilon, self.n)
+            left = [i for i, bound in zip(left, bounds[1:].tolist(), strict=True) if bound > delta]
+        return [self.parts[i] for i in left]
+
+    def _quick_bounds(self, epsilon: float, delta: float) -> FloatArray:
+        """Upper bounds on all parts' deltas, shape (parts,), for comparison with this delta."""
+        if self.blankets is None:
+            return np.ones(len(self.parts))
+        laws = [loss_law(pair, epsilon) for pair in self.pairs]
+        total = stacked([law.one for law in laws])
         reports, rare = fewest_blankets(self.blankets, delta)
-        quick = chernoff_values(values, weights, reports) + rare + np.array([law.charge for law in laws])
-        return [part for part, bound in zip(others, quick, strict=True) if bound > delta]
+        values = chernoff_values(total.values, total.probabilities, reports)
+        return values + rare + np.array([law.charge for law in laws])
+
+
+def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
+    """Quick upper bounds on (Z) for several pairs of one randomizer at once, shape (pairs,); sharp near the first."""
+    laws = [loss_law(pair, epsilon) for pair in pairs]
+    sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
+    if not all(law.finite for law in sums):
+        return np.ones(len(pairs))
+    total = replace(stacked([law.one for law in sums]), counts=np.full(len(pairs), float(n)))
+    return positive_parts_above(total) / n * (1 + _SLACK) + np.array([law.charge for law in laws])
 
 
 def _capped(found: Interval, law: LossLaw) -> Interval:

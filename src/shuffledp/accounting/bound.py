@@ -165,7 +165,9 @@ def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
         return SmallestProfile(tuple(composed(part, rounds) for part in one.parts))
     from shuffledp.accounting.composition import ComposedProfile
 
-    return ComposedProfile.of(one, rounds)
+    if rounds not in one.compositions:
+        one.compositions[rounds] = ComposedProfile.of(one, rounds)
+    return one.compositions[rounds]
 
 
 def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
@@ -290,9 +292,9 @@ class SmallestProfile(PrivacyProfile):
         )
         return both, both
 
-    def epsilon(self, delta: float) -> Interval:
+    def _inverse(self, target: float) -> Interval:
         """The smallest of the parts' epsilons, which is the inverse of their minimum."""
-        found = [part.epsilon(delta) for part in self.parts]
+        found = [part.epsilon(target) for part in self.parts]
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
 

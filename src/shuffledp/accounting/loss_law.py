@@ -93,6 +93,18 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
     return LossLaw(law, float(left_out(pair.spread, epsilon)))
 
 
+def stacked(laws: list[IndependentSum]) -> IndependentSum:
+    """One sum with the groups of several; a law of fewer atoms is filled up with values at 0 of probability 0."""
+    groups, atoms = sum(law.counts.size for law in laws), max(law.values.shape[1] for law in laws)
+    values, probabilities, at = np.zeros((groups, atoms)), np.zeros((groups, atoms)), 0
+    for law in laws:
+        rows, cells = law.values.shape
+        values[at : at + rows, :cells], probabilities[at : at + rows, :cells] = law.values, law.probabilities
+        at += rows
+    counts, means = np.concatenate([law.counts for law in laws]), np.concatenate([law.means for law in laws])
+    return IndependentSum(counts, values, probabilities, means, max(law.doubt for law in laws))
+
+
 def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
     """Sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts left out."""
     share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))

@@ -12,7 +12,7 @@ Budgets belong to steps, a user gets a random one, so there is one guarantee for
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,19 @@ from shuffledp.accounting.blanket_profile import LargestProfile
 from shuffledp.accounting.bound import AmplificationBound, SmallestProfile, require_one_pure_round, without_smallest
 from shuffledp.accounting.clones import clone_probability, victim_line
 from shuffledp.accounting.gaussian import gaussian_epsilon
-from shuffledp.accounting.loss_law import loss_law
+from shuffledp.accounting.loss_law import loss_law, stacked
 from shuffledp.accounting.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 250
 """More levels are rounded up to this many: a larger budget at a step is still an upper bound."""
-_SMOOTHING = 0.04
+_SMOOTHING = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +109,8 @@ class KnownStepsProfile(PrivacyProfile):
         if not all(law.finite for law in sums):
             return Interval(0.0, 1.0)
         counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
-        cells = max(law.one.values.shape[1] for law in sums)  # a budget may leave some cell without mass
-        total = IndependentSum(
-            counts,
-            np.concatenate([_padded(law.one.values, cells) for law in sums]),
-            np.concatenate([_padded(law.one.probabilities, cells) for law in sums]),
-            np.concatenate([law.one.means for law in sums]),
-            max(law.one.doubt for law in sums),
-        )
-        found = positive_part(total, _SMOOTHING)
+        total = stacked([law.one for law in sums])  # a budget may leave some cell without mass
+        found = positive_part(replace(total, counts=counts), _SMOOTHING)
         charge = float(np.array([law.charge for law in laws]) @ counts)
         return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
 
@@ -162,11 +155,6 @@ class OrderedBound(AmplificationBound):
         """One number for all."""
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
-
-
-def _padded(rows: FloatArray, cells: int) -> FloatArray:
-    """One row, filled up with zeros: values at 0 of probability 0."""
-    return np.pad(rows, ((0, 0), (0, cells - rows.shape[1])))
 
 
 def _at_most(budgets: Budgets, most: int) -> Budgets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from shuffledp.numerics.search import crossing
 
 _FAR = 700.0
 """Nats: delta there stands for the limit; e^epsilon is still a double."""
+_FAST_STEPS = 9
 
 
 def check_delta(delta: float) -> float:
@@ -42,14 +44,28 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
-def _next_guess(seen: dict[float, Interval], near: float, target: float) -> float:
-    """Where the lower curve meets the target, by the slope of the upper one around ``near``."""
-    value = seen.get(near, Interval(0.0, 0.0))
-    others = sorted((e for e in seen if e != near and seen[e].upper > 0.0), key=lambda e: abs(e - near))
-    if not others or value.lower <= 0.0:
-        return near * (1 - 1e-6)
-    fall = (math.log(value.upper) - math.log(seen[others[0]].upper)) / (others[0] - near)  # per nat, positive
-    return near - math.log(target / value.lower) / fall if fall > 0.0 else near * (1 - 1e-6)
+def _slope(seen: dict[float, Interval], near: float) -> float:
+    """Return d log(upper end)/d eps around a known point, from the one nearest to it; 0 if there is none."""
+    value = seen[near].upper
+    others = [e for e, found in seen.items() if e != near and found.upper > 0.0]
+    if not others or value <= 0.0:
+        return 0.0
+    other = min(others, key=lambda e: abs(e - near))
+    return (math.log(value) - math.log(seen[other].upper)) / (near - other)
+
+
+def _root(known: list[tuple[float, float]]) -> float:
+    """Where a function is 0 by inverse interpolation through the three known points of smallest value."""
+    (a, fa), (b, fb), *more = sorted(known, key=lambda point: abs(point[1]))[:3]
+    if fa == fb:
+        return math.nan
+    straight = (a * fb - b * fa) / (fb - fa)
+    if not more or more[0][1] in (fa, fb):
+        return straight
+    c, fc = more[0]
+    # 1e-3 of curvature at most, or else the points are too noisy, or too far apart, for a parabola
+    bend = (fa * fb / (fa - fc)) * ((c - b) / (fc - fb) - (b - a) / (fb - fa))
+    return straight - bend if abs(bend) < 0.5 * abs(straight - a) + 1e-3 * abs(straight) else straight
 
 
 def _log_interval(value: Interval) -> Interval:
@@ -137,6 +153,11 @@ class PrivacyProfile(ABC):
         """Values at knots that accumulate as divergences, trade-offs and compositions are asked for."""
         return ProfileTable(self)
 
+    @cached_property
+    def compositions(self) -> dict[int, PrivacyProfile]:
+        """Compositions of this profile with itself, by number of rounds: several bounds ask for the same one."""
+        return {}
+
     def guess_epsilon(self, delta: float) -> float | None:
         """Where epsilon(delta) is expected; it only saves time."""
         del delta
@@ -182,6 +203,17 @@ class PrivacyProfile(ABC):
             If delta is not in (0, 1).
         """
         target = check_delta(delta)
+        if target not in self._inverses:
+            self._inverses[target] = self._inverse(target)
+        return self._inverses[target]
+
+    @cached_property
+    def _inverses(self) -> dict[float, Interval]:
+        """Known values of `epsilon`: several bounds, and the levels of a population, may share a profile."""
+        return {}
+
+    def _inverse(self, target: float) -> Interval:
+        """`epsilon` at a delta not yet asked for."""
         seen: dict[float, Interval] = {}
 
         def at(epsilon: float) -> Interval:
@@ -189,23 +221,67 @@ class PrivacyProfile(ABC):
                 seen[epsilon] = self.delta(epsilon)
             return seen[epsilon]
 
-        if at(0.0).upper <= target:
-            return Interval(0.0, 0.0)
-        top = self._top(target)
+        top, guess = self._top(target), self.guess_epsilon(target)
         if math.isinf(top):
             return Interval(math.inf if self.mass_at_infinity.lower > target else 0.0, math.inf)
-        guess = self.guess_epsilon(target)
-        above, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
+        upper = self._fast_crossing(at, target, guess, top) if guess is not None and 0.0 < guess < top else None
+        if upper is None:
+            if at(0.0).upper <= target:
+                return Interval(0.0, 0.0)
+            _, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
             return Interval(0.0, math.inf)
-        if at(0.0).lower <= target:
-            return Interval(0.0, upper)
-        # the lower curve crosses at or before `above`; usually within the search tolerance of it
-        if above > 0.0 and at(above).lower > target:
-            return Interval(above, upper)
-        near = _next_guess(seen, above, target)
-        lower, _ = crossing(lambda e: at(e).lower, target, 0.0, upper, near, self.tolerance)
-        return Interval(min(lower, upper), upper)
+        return Interval(self._below(at, seen, target, upper), upper)
+
+    def _fast_crossing(self, at: Callable[[float], Interval], target: float, guess: float, top: float) -> float | None:
+        """Where the upper curve is at most the target, and by its slope within the tolerance of the crossing.
+
+        A few steps of inverse interpolation, the last ones aimed a little beyond the crossing; None if they do not
+        settle, as where the computed curve is jagged.
+        """
+        known: list[tuple[float, float]] = []
+        low, high, at_next = 0.0, top, guess
+        for _ in range(_FAST_STEPS):
+            value = at(at_next).upper
+            if not 0.0 < value < math.inf:
+                return None
+            known.append((at_next, math.log(value / target)))
+            if value > target:
+                low = max(low, at_next)
+            else:
+                high = min(high, at_next)
+            root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
+            if value <= target and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+                return at_next
+            at_next = root * (1.0 + 0.3 * self.tolerance)
+            if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
+                return None
+        return None
+
+    def _below(
+        self, at: Callable[[float], Interval], seen: dict[float, Interval], target: float, upper: float
+    ) -> float:
+        """Largest epsilon with a lower end above the target, to about a hundredth of what the enclosure leaves open.
+
+        The upper curve's slope tells about where that is; where it does not, the lower curve is searched.
+        """
+        near, slope = upper, _slope(seen, upper) if upper in seen else 0.0
+        for _ in range(3):
+            value = seen[near].lower if near in seen else 0.0
+            if not (slope < 0.0 < value):
+                break
+            short = max(math.log(value / target) / slope, 0.0)  # how far to go by the slope
+            last, near = near, near - 1.01 * short - 0.5 * self.tolerance * upper
+            if near <= 0.0 or (found := at(near).lower) <= 0.0:
+                break
+            if found > target:
+                return max(e for e, known in seen.items() if known.lower > target and e <= upper)
+            slope = math.log(value / found) / (last - near)
+        low = max((e for e, known in seen.items() if known.lower > target and e <= upper), default=0.0)
+        if low == 0.0 and at(0.0).lower <= target:
+            return 0.0
+        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, self.tolerance)
+        return min(lower, upper)
 
     def total_variation(self) -> Interval:
         """Enclose the total variation distance, which is delta(0)."""

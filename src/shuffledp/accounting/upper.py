@@ -123,10 +123,11 @@ class LevelsBound(AmplificationBound):
         """Level by level; left out where another bound is certainly smaller and levels are many."""
         withheld = setting.seen in ("reports", "sum")
         common = setting.discrete is not None and setting.discrete.mixture
-        if setting.budgets.levels > MANY_LEVELS and withheld and common:
+        many = MANY_LEVELS if setting.rounds == 1 else 1
+        if setting.budgets.levels > many and withheld and common:
             raise OutOfRegime(
-                f"levels is never below 'blanket', which counts the users of every level; "
-                f"not evaluated for more than {MANY_LEVELS} levels"
+                f"levels is never below 'blanket', which counts the users of every level; not evaluated for more than "
+                f"{MANY_LEVELS} levels, nor for several rounds"
             )
         found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
         return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))

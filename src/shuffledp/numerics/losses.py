@@ -151,6 +151,8 @@ class LossSum:
 
     def guess(self, log_value: float) -> float:
         """Exponent at which (H) is about exp(log_value), by the saddle-point approximation; at least 0."""
+        if not any(np.any(law.losses > 0.0) for law in self.laws):
+            return 0.0
         t, log_m, spread = self._real_grid()
         at = np.sum([n * law.tilted_moments(t)[0] for law, n in zip(self.laws, self.counts, strict=True)], axis=0)
         with np.errstate(divide="ignore"):
@@ -235,7 +237,9 @@ class _Line:
         points = math.ceil(math.sqrt(2.0 * _FALL) / s * period / (2.0 * math.pi)) + 1
         if points > _MOST_POINTS:
             s, points = s * points / (_MOST_POINTS - 1), _MOST_POINTS
-        y = np.asarray((2.0 * math.pi / period) * np.arange(points), dtype=np.float64)
+        step = 2.0 * math.pi / period
+        points = _needed(total, theta, step, points, s)
+        y = np.asarray(step * np.arange(points), dtype=np.float64)
         return cls(theta, spread, s, period, y, *_powers(total, theta, y))
 
     def value(self, epsilon: float, t: FloatArray, log_m: FloatArray) -> Interval:
@@ -251,12 +255,12 @@ class _Line:
         z = theta + 1j * y
         kernel = 1.0 / (z * (z + 1.0))
         value = float(np.sum((terms * kernel).real))
-        # beyond the last point exp(-s^2 y^2/2) is below e^-FALL
+        # beyond the last point |M(theta + iy)/M(theta)| exp(-s^2 y^2/2) is below e^-FALL
         cut = float(y[-1])
         missing = 1.01 * math.exp(-_FALL) * (1.0 / (math.pi * cut) + 2.0 / (self.period * cut**2))
         size = np.abs(kernel)
         slack = float(np.sum(unsure * size)) + missing + 1e-14 * float(np.sum(np.abs(terms) * size))
-        density = float(np.sum(terms.real + unsure + 1e-14 * np.abs(terms))) + 2.0 * math.exp(-_FALL) / s
+        density = float(np.sum(terms.real + unsure + 1e-14 * np.abs(terms))) + 6.0 * math.exp(-_FALL) / s
         rounding = 8.0 * EPS * (abs(scale) + theta * epsilon + 8.0)
         upper = (value + slack) * math.exp(min(scale + rounding, 700.0)) + SMALLEST
         smooth = log_m + 0.5 * s * s * t * (t + 1.0) - t * epsilon
@@ -265,6 +269,44 @@ class _Line:
         lower = (value - slack - bias) * math.exp(min(scale - rounding, 700.0)) - alias
         upper = max(upper, 0.0)
         return Interval(min(max(lower, 0.0), upper), upper)
+
+
+def _needed(total: LossSum, theta: float, step: float, points: int, s: float) -> int:
+    """How many of the points y_j = j step are needed: beyond, |M(theta + iy)/M(theta)| e^(-s^2 y^2/2) < e^-FALL.
+
+    |chi(y)| of one loss changes by at most E|l - E l| per unit of y, E being tilted. So its value in the middle of a
+    cell bounds it in the whole cell; cells are as wide as the fall of |chi| around them allows.
+    """
+    laws, slope, moving, variance = [], 0.0, 0.0, 0.0
+    for law, count in zip(total.laws, total.counts, strict=True):
+        exponent = law.log_masses + theta * law.losses
+        weight = np.exp(exponent - log_sum(exponent))
+        apart = np.abs(law.losses - float(weight @ law.losses))
+        doubt = EPS * float(weight @ (np.abs(law.log_masses) + (2.0 * theta + step * points) * np.abs(law.losses)))
+        if not doubt * 16.0 + EPS * 16.0 * law.losses.size < 1e-10:
+            return points
+        laws.append((law.losses, weight, float(weight @ apart), count))
+        slope, moving = slope + count * laws[-1][2], moving + count * float(1.0 - weight.max())
+        variance += count * float(weight @ apart**2)
+    end = step * points
+    while end > step and 0.5 * variance * end**2 > _FALL:  # closer to 0 the sum has not fallen yet
+        start = 0.5 * end
+        wanted = 2.0 * slope * (end - start) / min(moving, 0.25 * variance * start**2)
+        if not wanted < 0.25 * points:
+            break
+        cells = math.ceil(wanted)
+        width = (end - start) / cells
+        fall, at = np.full(cells, 0.5 * (s * start) ** 2), np.asarray(width * np.arange(cells), dtype=np.float64)
+        for losses, weight, drift, count in laws:
+            chi = np.abs(_characteristic(losses, weight, at, start + 0.5 * width))
+            # 1e-9 is far above all rounding
+            fall -= count * np.log(np.minimum(chi + 0.5 * width * drift + 1e-9, 1.0))
+        standing = np.flatnonzero(fall < _FALL * (1 + 1e-9))
+        if standing.size:
+            end = start + width * float(standing[-1] + 1)
+            break
+        end = start
+    return min(points, math.ceil(end / step) + 2)
 
 
 def _powers(total: LossSum, theta: float, y: FloatArray) -> tuple[float, ComplexArray, FloatArray]:
@@ -294,12 +336,12 @@ def _powers(total: LossSum, theta: float, y: FloatArray) -> tuple[float, Complex
     return log_m, power, top - np.exp(low) + top * (4.0 * EPS * (steps + np.abs(high)))
 
 
-def _characteristic(losses: FloatArray, weight: FloatArray, y: FloatArray) -> ComplexArray:
-    """Return sum_k weight_k exp(i y_j loss_k) for y_j = j y_1."""
+def _characteristic(losses: FloatArray, weight: FloatArray, y: FloatArray, first: float = 0.0) -> ComplexArray:
+    """Return sum_k weight_k exp(i (first + y_j) loss_k) for y_j = j y_1."""
     width = math.ceil(math.sqrt(y.size))
     step = y[1] if y.size > 1 else 0.0
     baby = np.exp(1j * np.outer(losses, step * np.arange(width)))
-    giant = weight * np.exp(1j * np.outer(step * width * np.arange(math.ceil(y.size / width)), losses))
+    giant = weight * np.exp(1j * np.outer(first + step * width * np.arange(math.ceil(y.size / width)), losses))
     return np.asarray((giant @ baby).ravel()[: y.size], dtype=np.complex128)
 
 

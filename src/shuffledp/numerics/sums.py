@@ -14,7 +14,7 @@ E(x+U)_+ - x_+ <= s^2 * (density of U at -x), also E(S)_+ >= E(S+U)_+ - s^2 * (d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.floats import EPS, expm1_minus, log1p_minus_small
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.tilted import FALL, TiltedSum
 
 ComplexArray = NDArray[np.complex128]
 _MAX_POINTS = 1 << 17
-_FALL = 46.0
+_TILTS = np.geomspace(0.02, 400.0, 72)
+_TOGETHER = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +98,31 @@ class IndependentSum:
         error = EPS * (34.0 * np.abs(log_rest) + 4.0 * np.abs(w) + doubt_log + doubt_second)
         return total, 2.0 * (error @ self.counts)
 
-    def tilted_variance(self, theta: FloatArray) -> FloatArray:
-        """Variance of S under the law tilted by exp(theta S); an estimate, used only to choose grids."""
-        if not np.abs(self.values).max(initial=0.0) < 1e150:
-            return np.full(theta.size, np.inf)
-        weights = self.probabilities * np.exp(np.minimum(theta[:, None, None] * self.values, 700.0))
-        rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
-        norm = np.maximum(weights.sum(axis=2) + rest, 1e-300)  # all weights may underflow
-        first = (weights * self.values).sum(axis=2) / norm
-        second = (weights * self.values**2).sum(axis=2) / norm
-        return np.maximum(second - first**2, 0.0) @ self.counts
+    def log_mgf_above(self, theta: FloatArray) -> FloatArray:
+        """Upper bounds of every group's part of log E exp(theta S) for real theta >= 0, shape (thetas, groups).
+
+        Their sum, too, is an upper bound. inf or NaN where it overflows.
+        """
+        arg = theta[:, None, None] * self.values
+        grown, off = np.expm1(arg), self.doubt
+        parts = self.probabilities * grown
+        doubt = np.abs(parts) * (4.0 + off + arg.shape[2]) + self.probabilities * (grown + 1.0) * np.abs(arg) * (
+            2 + off
+        )
+        # at least -1 + EPS, which an upper bound may say
+        logs = self.counts * np.log1p(np.maximum(parts.sum(axis=2) + EPS * doubt.sum(axis=2), EPS - 1.0))
+        return logs + (8.0 + self.counts.size) * EPS * np.abs(logs)
+
+    def tilted(self, theta: float) -> TiltedSum:
+        """Return S under the law tilted by exp(theta S)."""
+        exponent = theta * self.values
+        top = np.maximum(exponent.max(axis=1), 0.0)
+        weights = self.probabilities * np.exp(exponent - top[:, None])
+        rest = np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0) * np.exp(-top)
+        norm = np.maximum(weights.sum(axis=1) + rest, 1e-300)  # all weights may underflow
+        room = 1.0 + float(np.abs(exponent).max(initial=0.0)) + float((np.exp(-top) / norm).max())
+        unsure = EPS * (self.doubt + self.values.shape[1] + 8.0) * room
+        return TiltedSum(self.counts, self.values, weights / norm[:, None], rest / norm, unsure)
 
 
 def positive_part(total: IndependentSum, smoothing: float = 0.02) -> Interval:
@@ -135,30 +152,115 @@ def positive_parts(total: IndependentSum, copies: FloatArray, smoothing: float =
     total : IndependentSum
         One copy of S.
     copies : ndarray, shape (entries,)
-        Whole numbers m >= 1. Entries within 20 % of each other share one tilted line, where the mgf of S is
-        computed once.
+        Whole numbers m >= 1. Entries within a factor of 2 share one tilted line, where the mgf of S is computed once.
     smoothing : float
         As in `positive_part`.
     """
     lower, upper = np.empty_like(copies), np.empty_like(copies)
-    chunk = np.floor(np.log(copies) / math.log(1.2))
+    chunk = np.floor(np.log(copies.max() / copies) / math.log(_TOGETHER))
     for label in np.unique(chunk):
         mine = chunk == label
         try:
-            line = _Line.through(total, float(np.median(copies[mine])), smoothing)
+            line = _Line.through(total, copies[mine], smoothing)
             lower[mine], upper[mine] = line.values(copies[mine]) if line else _crude(total, copies[mine])
         except NotConverged:  # the mgf overflows: say only what Jensen says
             lower[mine], upper[mine] = np.maximum(copies[mine] * total.mean, 0.0) * (1 - 16 * EPS), np.inf
     return Enclosure(lower, upper)
 
 
+def positive_parts_above(total: IndependentSum, smoothing: float = 0.4) -> FloatArray:
+    """Bound E (S_g)_+ from above for each group's sum S_g by itself, shape (groups,).
+
+    Quick: all groups share one line, that of the first, and are smoothed much. Upper ends need no bound of aliases,
+    which only raise them.
+
+    Parameters
+    ----------
+    total : IndependentSum
+        The nearer the other groups' laws to the first group's, the sharper the bounds.
+    smoothing : float
+        As in `positive_part`; half its square is about what an upper bound is above the truth, relatively.
+    """
+    first = replace(total, counts=total.counts[:1], values=total.values[:1], probabilities=total.probabilities[:1])
+    above = np.full(total.counts.size, np.inf)
+    try:
+        draft = _Draft.of(replace(first, means=total.means[:1]), np.ones(1), smoothing)
+    except NotConverged:
+        return above
+    if draft is None:
+        return above
+    period = max(6.0 * draft.spread, 15.0 / draft.theta)  # aliases may take 1e-4 of the value
+    if draft.points(period) > _MAX_POINTS:
+        return above
+    z = bromwich_line(draft.theta, period, draft.points(period))
+    share = np.exp(0.5 * draft.s**2 * (z**2 - draft.theta**2)) / z**2
+    share[1:] *= 2.0
+    cut = float(np.abs(z[-1]))
+    missing = math.exp(-FALL) * (1.0 / (math.pi * cut) + 2.0 / (period * cut**2))
+    missing += 1e-13 * float(np.abs(share).sum()) / period
+    with np.errstate(over="ignore", invalid="ignore"):
+        logs = total.log_mgf_above(np.array([draft.theta]))[0] + 0.5 * (draft.s * draft.theta) ** 2
+        tilted = total.tilted(draft.theta)
+    step = max(1, 400_000 // (z.size * total.values.shape[1]))
+    for start in range(0, above.size, step):
+        part = slice(start, start + step)
+        power, doubt = tilted.powers(z.imag, part)
+        value = (share.real @ power.real - share.imag @ power.imag + np.abs(share) @ doubt) / period + missing
+        with np.errstate(over="ignore", invalid="ignore"):
+            above[part] = value * np.exp(np.minimum(logs[part], 700.0)) * (1 + 1e-12) + 1e-300
+    return np.where((logs < 700.0) & np.isfinite(above), above, np.inf)
+
+
 def _crude(total: IndependentSum, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Jensen from below and Chernoff from above, where the transform would not fit into memory or range."""
-    mean = total.mean
-    sigma = math.sqrt(float(copies.max()) * float(total.tilted_variance(np.zeros(1))[0]))
-    grid, grid_log = _real_grid(total, sigma, mean)
+    grid, grid_log = _real_grid(total, math.sqrt(float(copies.max()) * total.tilted(0.0).variance))
     logs = np.min(copies[:, None] * grid_log - 1.0 - np.log(grid), axis=1, initial=709.0)
-    return np.maximum(copies * mean, 0.0) * (1 - 16 * EPS), np.exp(logs) * (1 + 1e-12) + 1e-300
+    return np.maximum(copies * total.mean, 0.0) * (1 - 16 * EPS), np.exp(logs) * (1 + 1e-12) + 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """Tilt, smoothing and period of (B) for numbers of copies; every choice is valid for each of them.
+
+    ``spread`` is the deviation of the tilted sum; on the tilts ``grid`` lie upper bounds of one copy's log-mgf.
+    """
+
+    theta: float
+    s: float
+    period: float
+    spread: float
+    tilted: TiltedSum
+    grid: FloatArray
+    grid_log: FloatArray
+
+    @classmethod
+    def of(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Draft | None:
+        """Choose; None if the value is below 1e-300."""
+        m = math.sqrt(float(copies.min()) * float(copies.max()))
+        sigma = math.sqrt(m * total.tilted(0.0).variance)
+        if not 0.0 < sigma < math.inf:
+            raise NotConverged("a sum without finite positive variance has no transform")
+        grid, grid_log = _real_grid(total, sigma)
+        log_grid = np.log(grid)
+        if np.min(m * grid_log - log_grid) < -690.0:
+            return None
+        best = int(np.argmin(m * grid_log - 2.0 * log_grid))
+        theta = math.exp(_lowest(log_grid, m * grid_log - 2.0 * log_grid, best))
+        tilted = total.tilted(theta)
+        spread = math.sqrt(max(m * tilted.variance, sigma**2 * 1e-6))
+        s = smoothing / theta * min(max(spread * theta, 0.1), 1.0)
+        size = m * float(grid_log[best]) - 2.0 * math.log(theta * spread)
+        smooth_log = m * grid_log + 0.5 * (s * grid) ** 2
+        period = max(12.0 * spread, 30.0 / theta)
+        while _alias(theta, period, grid, smooth_log) > 1e-7 * math.exp(min(max(size, -700.0), 700.0)):
+            if period > 1e4 * max(spread, 1.0 / theta):
+                break  # whatever is left is charged to the lower end
+            period *= 1.5
+        return cls(theta, s, period, spread, tilted, grid, grid_log)
+
+    def points(self, period: float) -> int:
+        """How many points z_j there are until exp(-s^2 y^2/2) is below e^-FALL."""
+        return math.ceil(math.sqrt(2.0 * FALL) / self.s * period / (2.0 * math.pi)) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,41 +271,38 @@ class _Line:
     theta: float
     s: float
     period: float
+    cut: float
     z: ComplexArray
+    weight: FloatArray
     centered: ComplexArray
     error: FloatArray
+    lost: tuple[float, float]
     grid: FloatArray
     grid_log: FloatArray
 
     @classmethod
-    def through(cls, total: IndependentSum, m: float, smoothing: float) -> _Line | None:
-        """Choose tilt, smoothing, period and length for m copies; every choice is valid for every m.
+    def through(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Line | None:
+        """Compute the mgf where it is needed for these numbers of copies.
 
         None if the value is below 1e-300, or the line would be too long.
         """
-        mean = total.mean
-        sigma = math.sqrt(m * float(total.tilted_variance(np.zeros(1))[0]))
-        if not 0.0 < sigma < math.inf:
-            raise NotConverged("a sum without finite positive variance has no transform")
-        grid, grid_log = _real_grid(total, sigma, mean)
-        if np.min(m * grid_log - np.log(grid)) < -690.0:
+        draft = _Draft.of(total, copies, smoothing)
+        if draft is None or (points := draft.points(draft.period)) > _MAX_POINTS:
             return None
-        best = int(np.argmin(m * grid_log - 2.0 * np.log(grid)))
-        theta = float(grid[best])
-        spread = math.sqrt(max(m * float(total.tilted_variance(np.array([theta]))[0]), sigma**2 * 1e-6))
-        s = smoothing / theta * min(max(spread * theta, 0.1), 1.0)
-        size = m * float(grid_log[best]) - 2.0 * math.log(theta * spread)
-        smooth_log = m * grid_log + 0.5 * (s * grid) ** 2
-        period = max(12.0 * spread, 30.0 / theta)
-        while _alias(theta, period, grid, smooth_log) > 1e-7 * math.exp(min(max(size, -700.0), 700.0)):
-            if period > 1e4 * max(spread, 1.0 / theta):
-                break  # whatever is left is charged to the lower end
-            period *= 1.5
-        points = math.ceil(math.sqrt(2.0 * _FALL) / s * period / (2.0 * math.pi)) + 1
-        if points > _MAX_POINTS:
-            return None
-        z = bromwich_line(theta, period, points)
-        return cls(mean, theta, s, period, z, *total.log_mgf_centered(z), grid, grid_log)
+        # |M| falls along the line: where it is certainly negligible, it is charged instead of computed
+        theta, s, period, step = draft.theta, draft.s, draft.period, 2.0 * math.pi / draft.period
+        alive = draft.tilted.alive(step, points, float(copies.min()), s)
+        weight = np.where(alive == 0, 1.0 / period, 2.0 / period)
+        lost = 0.0, 0.0
+        if alive.size < points:
+            first = float(np.flatnonzero(np.append(alive, points) != np.arange(alive.size + 1.0))[0])
+            # the sums from the first point skipped on of (2/period)/y_j^2, and of 2/period
+            charge = math.exp(1.0 - FALL) * 2.0 / period * (1 + 1e-9)
+            lost = charge * (1.0 / first**2 + 1.0 / first) / step**2, charge * (points - alive.size)
+        z = np.asarray(theta + 1j * step * alive, dtype=np.complex128)
+        cut = math.hypot(theta, step * (points - 1))
+        mgf = total.log_mgf_centered(z)
+        return cls(total.mean, theta, s, period, cut, z, weight, *mgf, lost, draft.grid, draft.grid_log)
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends of E (S_1 + ... + S_m)_+ for each m."""
@@ -213,13 +312,12 @@ class _Line:
 
     def _values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
         s = self.s
-        # |M| only falls along the line: where even the fewest copies bring it below e^-FALL, it is charged as that
+        # as in `through`, now that |M| is known; the fewest copies fall the least
         fall = float(copies.min()) * self.centered.real + 0.5 * s * s * (self.z**2).real
-        keep = fall - fall[0] > -_FALL
-        m, z, centered = copies[:, None], self.z[keep], self.centered[keep]
-        whole = np.full(self.z.size, 2.0 / self.period)
-        whole[0] /= 2.0
-        weight, left = whole[keep], math.exp(-_FALL + 1.0)
+        keep = fall - fall[0] > -FALL
+        m, z, centered, weight = copies[:, None], self.z[keep], self.centered[keep], self.weight[keep]
+        charge = math.exp(1.0 - FALL) * self.weight[~keep]
+        lost = self.lost[0] + float(charge @ np.abs(self.z[~keep]) ** -2.0), self.lost[1] + float(charge.sum())
         mean = m * self.mean
         log_terms = m * centered + z * mean + 0.5 * (s * z) ** 2
         error = m * self.error[keep] + 8.0 * EPS * (np.abs(z * mean) + np.abs(log_terms) + 1.0)
@@ -230,13 +328,10 @@ class _Line:
         doubt = weight * np.abs(terms) * np.expm1(np.minimum(error, 50.0))
         kernel = 1.0 / z**2
         # beyond the last point |exp(s^2 z^2/2)| is e^-FALL of its value at the first
-        cut = abs(self.z[-1])
-        missing = math.exp(-_FALL) * (1.0 / (math.pi * cut) + 2.0 / (self.period * cut**2))
-        missing += left * float(whole[~keep] @ np.abs(self.z[~keep]) ** -2.0)
+        missing = math.exp(-FALL) * (1.0 / (math.pi * self.cut) + 2.0 / (self.period * self.cut**2)) + lost[0]
         value = np.real(terms * kernel) @ weight
         slack = doubt @ np.abs(kernel) + missing + np.abs(value) * 1e-13
-        density = np.real(terms) @ weight + doubt.sum(axis=1) + 2.0 * math.exp(-_FALL) / s
-        density += left * float(whole[~keep].sum())
+        density = np.real(terms) @ weight + doubt.sum(axis=1) + 2.0 * math.exp(-FALL) / s + lost[1]
         size = np.where(scale[:, 0] > -740.0, np.exp(scale[:, 0]), 0.0)
         upper = (value + slack) * size * (1 + 1e-13) + 1e-300
         logs = m * self.grid_log + 0.5 * (s * self.grid) ** 2
@@ -246,17 +341,28 @@ class _Line:
         return np.minimum(lower, upper), np.maximum(upper, 0.0)
 
 
+def _lowest(x: FloatArray, values: FloatArray, best: int) -> float:
+    """Where the parabola through the lowest of the values and its neighbours is lowest; x is evenly spaced.
+
+    So the choice of the tilt, and with it the width of enclosures, varies smoothly with the law.
+    """
+    if not 0 < best < x.size - 1:
+        return float(x[best])
+    left, here, right = values[best - 1 : best + 2].tolist()
+    bend = left - 2.0 * here + right
+    return float(x[best]) + (0.5 * (left - right) / bend * float(x[best + 1] - x[best]) if bend > 0.0 else 0.0)
+
+
 def bromwich_line(theta: float, period: float, points: int) -> ComplexArray:
     """Return z_j = theta + 2 pi i j / period for j = 0, ..., points - 1."""
     return np.asarray(theta + 1j * (2.0 * math.pi / period) * np.arange(points), dtype=np.complex128)
 
 
-def _real_grid(total: IndependentSum, sigma: float, mean: float) -> tuple[FloatArray, FloatArray]:
-    """Tilts theta > 0, and log E exp(theta S) on them raised by its error bound, where it does not overflow."""
-    grid = np.geomspace(0.02, 400.0, 170) / sigma
+def _real_grid(total: IndependentSum, sigma: float) -> tuple[FloatArray, FloatArray]:
+    """Tilts theta > 0, and an upper bound of log E exp(theta S) on them, where it does not overflow."""
+    grid = _TILTS / sigma
     with np.errstate(over="ignore", invalid="ignore"):
-        value, error = total.log_mgf_centered(grid.astype(np.complex128))
-        logs = value.real + grid * mean + error + 8 * EPS * np.abs(grid * mean)
+        logs = total.log_mgf_above(grid).sum(axis=1)
     finite = np.isfinite(logs)
     if not finite.any():
         raise NotConverged("the moment generating function overflows; the sum could not be certified")

@@ -7,7 +7,7 @@ is a private release: it carries its guarantee, and every `fit` costs that guara
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,25 +24,63 @@ from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 
 
-class _Fitted(Parameters):
+class Fit(Protocol):
+    """What every release has."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The certified central guarantee."""
+        ...
+
+    @property
+    def private(self) -> bool:
+        """False if the noise came from a simulation."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """Number of users."""
+        ...
+
+
+R = TypeVar("R", bound=Fit)
+
+
+class Fitted(Parameters, Generic[R]):
     """What all of them have after `fit`."""
 
-    release_: Release
+    release_: R
 
     @property
     def guarantee_(self) -> Guarantee:
         """The certified central guarantee of what was fitted."""
-        return self._fitted().guarantee
+        return self.fitted().guarantee
 
     @property
     def private_(self) -> bool:
         """False if the noise came from a simulation."""
-        return self._fitted().private
+        return self.fitted().private
 
     @property
     def n_users_(self) -> int:
         """Number of users whose reports were counted."""
-        return self._fitted().n
+        return self.fitted().n
+
+    def fitted(self) -> R:
+        """Return the release.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none yet.
+        """
+        if "release_" not in self.__dict__:
+            raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
+        return self.release_
+
+
+class FittedRelease(Fitted[Release]):
+    """Those whose fit is a `Release`."""
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float | FloatArray, float | FloatArray]:
         """Both ends of a confidence interval, see `Release.confidence_interval`.
@@ -52,15 +90,10 @@ class _Fitted(Parameters):
         level : float
             In (0, 1).
         """
-        return self._fitted().confidence_interval(level)
-
-    def _fitted(self) -> Release:
-        if "release_" not in self.__dict__:
-            raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
-        return self.release_
+        return self.fitted().confidence_interval(level)
 
 
-class FrequencyEstimator(_Fitted):
+class FrequencyEstimator(FittedRelease):
     """Private frequencies of categories.
 
     Parameters
@@ -116,12 +149,12 @@ class FrequencyEstimator(_Fitted):
     @property
     def frequencies_(self) -> FloatArray:
         """Unbiased estimates, in the order of the categories."""
-        return np.asarray(self._fitted().estimate)
+        return np.asarray(self.fitted().estimate)
 
     @property
     def standard_error_(self) -> FloatArray:
         """Their standard errors."""
-        return np.asarray(self._fitted().standard_error)
+        return np.asarray(self.fitted().standard_error)
 
     def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike) -> Self:
         """Randomize, shuffle and count one label per user.
@@ -146,7 +179,7 @@ class FrequencyEstimator(_Fitted):
         """
         del y
         self.release_ = estimate_frequency(
-            _column(X), self.categories, epsilon0, seen=_view(self.seen, epsilon0), delta=self.delta,
+            one_column(X), self.categories, epsilon0, seen=seen_with(self.seen, epsilon0), delta=self.delta,
             mechanism=self.mechanism, weights=self.weights, random=self.random,
         )  # fmt: skip
         return self
@@ -174,7 +207,7 @@ class FrequencyEstimator(_Fitted):
         return self
 
 
-class MeanEstimator(_Fitted):
+class MeanEstimator(FittedRelease):
     """Private mean of a number in a known range.
 
     Parameters
@@ -235,12 +268,12 @@ class MeanEstimator(_Fitted):
     @property
     def mean_(self) -> float:
         """Unbiased estimate."""
-        return float(self._fitted().estimate)
+        return float(self.fitted().estimate)
 
     @property
     def standard_error_(self) -> float:
         """Its standard error."""
-        return float(self._fitted().standard_error)
+        return float(self.fitted().standard_error)
 
     def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> Self:
         """Randomize, shuffle and average one number per user.
@@ -265,7 +298,7 @@ class MeanEstimator(_Fitted):
         """
         del y
         self.release_ = estimate_mean(
-            _column(X), self.low, self.high, epsilon0, seen=_view(self.seen, epsilon0), delta=self.delta,
+            one_column(X), self.low, self.high, epsilon0, seen=seen_with(self.seen, epsilon0), delta=self.delta,
             mechanism=self.mechanism, clip=self.clip, weights=self.weights, delta0=delta0, random=self.random,
         )  # fmt: skip
         return self
@@ -293,7 +326,7 @@ class MeanEstimator(_Fitted):
         return self
 
 
-def _column(X: Any) -> Any:
+def one_column(X: Any) -> Any:
     """One entry per user; a table of one column is that column."""
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
@@ -303,7 +336,8 @@ def _column(X: Any) -> Any:
     return np.asarray(X)[:, 0]
 
 
-def _view(seen: Seen | None, epsilon0: ArrayLike) -> Seen:
+def seen_with(seen: Seen | None, epsilon0: ArrayLike) -> Seen:
+    """Who sees what; without a word only where there is one budget."""
     if seen is not None:
         return seen
     if np.unique(np.asarray(epsilon0)).size > 1:

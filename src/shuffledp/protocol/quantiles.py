@@ -62,6 +62,11 @@ class RangeRelease:
         """The quantiles, in the order of `probabilities`."""
         return self.distribution.quantiles(self.probabilities, self.edges)
 
+    @property
+    def uninformative(self) -> int:
+        """Users whose report carries no information (epsilon0 = 0); they are taken to be like the others."""
+        return self.distribution.uninformative
+
     def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends, edges of bins, for each quantile by itself; see `RangeEstimate.quantile_interval`."""
         return self.distribution.quantile_interval(self.probabilities, self.edges, level)
@@ -127,7 +132,7 @@ def estimate_quantiles(
     ('tree:50:4', (2,))
     """
     check_choice("seen", seen, QUANTILE_SEEN)
-    wanted = _probabilities(probabilities)
+    wanted = read_probabilities(probabilities)
     grid, tree = Bins(low, high, bins), RangeTree(bins, branching)
     who = census(values, epsilon0, weights, random)
     guarantee = guarantee_for(who.population, tree, seen, delta)
@@ -138,7 +143,8 @@ def estimate_quantiles(
     return RangeRelease(distribution, grid.edges, wanted, guarantee, n, tree.name, who.source.private, shown)
 
 
-def _probabilities(probabilities: Any) -> FloatArray:
+def read_probabilities(probabilities: Any) -> FloatArray:
+    """Check which quantiles are asked for: numbers in (0, 1), at least one."""
     try:
         wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     except (TypeError, ValueError):

@@ -127,8 +127,8 @@ def _counted(budgets: FloatArray) -> tuple[list[float], list[int]]:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """What is fixed before a record is read."""
+class TablePlan:
+    """What is fixed before a record is read: table, budgets and their number, source of noise, rows of a batch."""
 
     table: Table
     who: RowBudgets
@@ -151,7 +151,8 @@ class _Plan:
             )
 
 
-def _plan(table: Any, who: RowBudgets, weights: str, random: Randomness | None, rows: int) -> _Plan:
+def plan_table(table: Any, who: RowBudgets, weights: str, random: Randomness | None, rows: int) -> TablePlan:
+    """Check everything that can be without the records, and count the budgets: the first pass."""
     check_choice("weights", weights, WEIGHTS)
     if rows < 1:
         raise InvalidInput(f"a batch needs at least one row; got {rows}")
@@ -160,7 +161,7 @@ def _plan(table: Any, who: RowBudgets, weights: str, random: Randomness | None, 
     population = who.population(opened, rows)
     if population.epsilons[-1] == 0.0:
         raise InvalidInput("every epsilon0 is 0, so no report carries information; give some users a budget above 0")
-    return _Plan(opened, who, population, source, rows)
+    return TablePlan(opened, who, population, source, rows)
 
 
 def frequency_of_table(
@@ -218,8 +219,8 @@ def frequency_of_table(
     """
     labels = read_labels(categories)
     family = frequency_oracle(mechanism, len(labels))
-    plan = _plan(table, _who(epsilon0), weights, random, rows)
-    view = _view(seen, plan.population, FREQUENCY_SEEN)
+    plan = plan_table(table, row_budgets(epsilon0), weights, random, rows)
+    view = settle_seen(seen, plan.population, FREQUENCY_SEEN)
     randomizer = family.for_budgets(plan.population.epsilons, plan.population.counts)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
     tally = FrequencyTally(randomizer, seen=view, weights=weights)
@@ -284,8 +285,8 @@ def mean_of_table(
     1000
     """
     ends = real_range(low, high)
-    plan = _plan(table, _who(epsilon0), weights, random, rows)
-    view = _view(seen, plan.population, ("reports", "levels", "sum"))
+    plan = plan_table(table, row_budgets(epsilon0), weights, random, rows)
+    view = settle_seen(seen, plan.population, ("reports", "levels", "sum"))
     check_seen(mechanism, view)
     randomizer = number_randomizer(mechanism, *ends, plan.population, view)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
@@ -297,11 +298,12 @@ def mean_of_table(
     return make_release(tally.estimate(), guarantee, plan.source, weights)
 
 
-def _who(epsilon0: float | str | RowBudgets) -> RowBudgets:
+def row_budgets(epsilon0: float | str | RowBudgets) -> RowBudgets:
+    """Say where budgets come from, in the long form."""
     return epsilon0 if isinstance(epsilon0, RowBudgets) else RowBudgets(epsilon0)
 
 
-def _view(seen: Seen | None, population: Budgets, known: tuple[Seen, ...]) -> Seen:
+def settle_seen(seen: Seen | None, population: Budgets, known: tuple[Seen, ...]) -> Seen:
     """Who sees what; without a word only where it makes no difference."""
     if seen is None:
         if population.levels > 1:

@@ -1,16 +1,18 @@
 """The variance of a number from the shuffled reports alone, with its standard error.
 
-Half of the users, chosen by their own fair coins, report a bit of mean t, the others a bit of mean s = (2t - 1)^2, t the
-value as a fraction of the range. With u and s the means as each half tells them, by (E) of `shuffledp.protocol.means`,
+Half of the users, chosen by their own fair coins, report a bit of mean t, the others a bit of mean s = (2t - 1)^2; t is
+the value as a fraction of the range. With U and S the means that each half tells by (E) of `shuffledp.protocol.means`,
 and v their variances by (M), of the m users in that half:
 
-    variance of t = s/4 - (u - 1/2)^2,    estimated by    S/4 - (U - 1/2)^2 + v_U,
+    variance of t = mean(s)/4 - (mean(t) - 1/2)^2,    estimated by    S/4 - (U - 1/2)^2 + v_U,
     standard error^2 = v_S/16 + 4 (U - 1/2)^2 v_U + 2 v_U^2.
 
 Distances are taken from the middle of the range, where the second moment has a quarter of the noise, and an error of U
 counts little if the mean is near it. Which users are in a half, and at what budgets, is random, too: (M) is that of
-reports drawn with replacement, above the one without by Var(t)/n and Var(s)/n or more. That is at least what the halves'
-being complements of each other adds: 2 |cov| <= the sum of both (Cauchy-Schwarz).
+reports drawn with replacement, above the one without by Var(t)/n and Var(s)/n or more. That is at least what is added
+by the halves' being complements of each other, 2 |cov|, which is at most the sum of both (Cauchy-Schwarz). In the
+standard error U is put one standard error further from the middle: where it is uncertain, so is its own share, and
+estimate and error would be small together.
 """
 
 from __future__ import annotations
@@ -31,11 +33,126 @@ from shuffledp.protocol.release import Release
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.wire import checked_reports
 from shuffledp.setting import Seen
 
 VARIANCE_SEEN: tuple[Seen, ...] = ("reports", "levels")
 _SMOOTHING = 4.0
 """Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
+
+
+class VarianceTally:
+    """All that a variance needs of the reports so far; its size does not depend on their number.
+
+    Parameters
+    ----------
+    randomizer : TwoMoments
+        The family that draws the reports.
+    seen : {"reports", "levels"}
+        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
+    weights : {"population", "precision"}
+        As for `frequency`.
+
+    Raises
+    ------
+    InvalidInput
+        If `seen` or `weights` is unknown.
+
+    Examples
+    --------
+    >>> tally = VarianceTally(TwoMoments(0, 10), seen="reports")
+    >>> tally.add(np.array([0, 1, 3, 3]), 700.0)
+    >>> tally.estimate().support
+    (0.0, 25.0)
+    """
+
+    def __init__(self, randomizer: TwoMoments, *, seen: Seen, weights: Weights = "population") -> None:
+        check_choice("seen", seen, VARIANCE_SEEN)
+        check_choice("weights", weights, WEIGHTS)
+        self.randomizer = randomizer
+        self.weights: Weights | None = weights if seen == "levels" else None
+        self.n = 0
+        self._uninformative = 0
+        self._all_kept = 0.0  # sum keep_i over both halves
+        self._reports = np.zeros(2, dtype=np.int64)  # of each half, as what follows
+        self._largest = np.zeros(2)  # a_i
+        self._kept = np.zeros(2)  # sum a_i keep_i
+        self._centred = np.zeros(2)  # sum a_i (bit_i - 1/2)
+        self._squares = np.zeros(2)  # sum a_i^2
+
+    def add(self, reports: NDArray[Any], epsilons: ArrayLike) -> None:
+        """Count more reports.
+
+        Parameters
+        ----------
+        reports : ndarray of whole numbers, shape (n,)
+            As the randomizer drew them.
+        epsilons : float or array_like, shape (n,)
+            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+
+        Raises
+        ------
+        InvalidInput
+            If a report or a budget is bad, or the lengths differ. Nothing is counted then.
+        """
+        drawn = checked_reports(reports, 4)
+        budgets = np.asarray(epsilons, dtype=np.float64)
+        if budgets.ndim and budgets.shape != drawn.shape:
+            raise InvalidInput(f"{drawn.size} reports need as many budgets, or one; got {budgets.size}")
+        keep = np.broadcast_to(self.randomizer.sampled_law(budgets).keep, drawn.shape)
+        a, half, bits = self._coefficients(keep), drawn // 2, drawn % 2
+        self._reports += np.bincount(half, minlength=2)
+        np.maximum.at(self._largest, half, a)
+        self._kept += np.bincount(half, weights=a * keep, minlength=2)
+        self._centred += np.bincount(half, weights=a * (bits - 0.5), minlength=2)
+        self._squares += np.bincount(half, weights=a * a, minlength=2)
+        self._all_kept += float(keep.sum())
+        self._uninformative += int(np.count_nonzero(keep == 0.0))
+        self.n += drawn.size
+
+    def estimate(self) -> Estimate:
+        """Estimate the variance from what was counted; see `variance`.
+
+        Raises
+        ------
+        InvalidInput
+            If one of the two kinds of report is missing, or carries no information.
+        """
+        (off, noise, step), (square, square_noise, square_step) = self._half_mean(0), self._half_mean(1)
+        width2 = (self.randomizer.high - self.randomizer.low) ** 2
+        near = min(abs(off) + float(np.sqrt(noise)), 0.5) ** 2
+        return Estimate(
+            value=np.asarray(width2 * ((square + 0.5) / 4.0 - off**2 + noise)),
+            standard_error=np.asarray(width2 * np.sqrt(square_noise / 16.0 + 4.0 * near * noise + 2.0 * noise**2)),
+            step=width2 * max(square_step / 4.0, 2.0 * near**0.5 * step),
+            support=(0.0, width2 / 4.0),
+            uninformative=self._uninformative,
+        )
+
+    def _coefficients(self, keep: FloatArray) -> FloatArray:
+        """Give the a_i, as for a mean."""
+        if self.weights is None:
+            return np.ones_like(keep)
+        if self.weights == "precision":
+            return keep.copy()
+        return np.divide(1.0, keep, out=np.zeros_like(keep), where=keep > 0.0)
+
+    def _half_mean(self, half: int) -> tuple[float, float, float]:
+        """Mean less 1/2, its variance (M), and its step.
+
+        Without levels everybody's budgets count: which of them are in the half is not known, and random.
+        """
+        m = int(self._reports[half])
+        total = float(self._kept[half])
+        if self.weights is None:
+            total = m * (self._all_kept / max(self.n, 1))
+        if not total > 0.0:
+            which = ("first", "second")[half]
+            raise InvalidInput(f"no report on the {which} moment carries information; a variance needs more users")
+        off = float(self._centred[half]) / total
+        centred = min(max(off, -0.5), 0.5) * m / (m + _SMOOTHING)
+        noise = float(self._squares[half]) / (4.0 * total**2) - centred**2 / m
+        return off, noise, float(self._largest[half]) / total
 
 
 def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weights = "population") -> Estimate:
@@ -61,47 +178,9 @@ def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weig
         If `weights` is unknown, only the sum of the reports is seen, or one of the two kinds of report is missing
         (at few users) or carries no information.
     """
-    if weights not in WEIGHTS:
-        raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {weights!r}")
-    check_choice("seen", shuffled.seen, VARIANCE_SEEN)
-    keep = randomizer.sampled_law(shuffled.epsilons).keep
-    uninformative = int(np.count_nonzero(keep == 0.0))
-    second = shuffled.reports >= 2
-    levels = weights if shuffled.seen == "levels" else None
-    first_half = _half_mean(shuffled.reports[~second], keep if levels is None else keep[~second], levels, "first")
-    second_half = _half_mean(shuffled.reports[second] - 2, keep if levels is None else keep[second], levels, "second")
-    (off, noise, step), (square, square_noise, square_step) = first_half, second_half
-    width2 = (randomizer.high - randomizer.low) ** 2
-    near = min(max(off, -0.5), 0.5) ** 2
-    return Estimate(
-        value=np.asarray(width2 * ((square + 0.5) / 4.0 - off**2 + noise)),
-        standard_error=np.asarray(width2 * np.sqrt(square_noise / 16.0 + 4.0 * near * noise + 2.0 * noise**2)),
-        step=width2 * max(square_step / 4.0, 2.0 * float(np.sqrt(near)) * step),
-        support=(0.0, width2 / 4.0),
-        uninformative=uninformative,
-    )
-
-
-def _half_mean(bits: NDArray[Any], keep: FloatArray, levels: Weights | None, which: str) -> tuple[float, float, float]:
-    """Mean less 1/2, its variance (M), and its step.
-
-    Without levels `keep` is everybody's: which budgets are in the half is not known, and random.
-    """
-    m = bits.size
-    informed = keep > 0.0
-    if not m or not informed.any():
-        raise InvalidInput(f"no report on the {which} moment carries information; a variance needs more users")
-    if levels is None:
-        a = np.ones(m)
-        total = m * float(keep.mean())
-    elif levels == "precision":
-        a, total = keep, float((keep * keep).sum())
-    else:
-        a = np.divide(1.0, keep, out=np.zeros_like(keep), where=informed)
-        total = float(np.count_nonzero(informed))
-    off = float((a * (bits - 0.5)).sum()) / total
-    centred = min(max(off, -0.5), 0.5) * m / (m + _SMOOTHING)
-    return off, float((a * a).sum()) / (4.0 * total**2) - centred**2 / m, float(a.max()) / total
+    tally = VarianceTally(randomizer, seen=shuffled.seen, weights=weights)
+    tally.add(shuffled.reports, shuffled.epsilons)
+    return tally.estimate()
 
 
 def estimate_variance(

@@ -75,7 +75,8 @@ class TwoMoments:
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
         """Return the pair that differs in both bits: that of binary randomized response.
 
-        A pair that differs in one bit only is a mixture of that pair, and of one that does not differ at all.
+        It is (T) of docs/theorems/randomizers.md with two of four reports in A_x, and pairs that differ in one bit
+        overlap more.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -199,7 +200,7 @@ class Gaussian(GridNoise):
             return np.full(budgets.shape, self.sigma)
         # each different budget once: populations repeat them; complex numbers are sorted as pairs
         pairs, place = np.unique(budgets.ravel() + 1j * deltas.ravel(), return_inverse=True)
-        return _one_over(largest_shift(pairs.real.copy(), pairs.imag.copy()))[place].reshape(budgets.shape)
+        return np.frombuffer(_needed_sigmas(pairs.tobytes()))[place].reshape(budgets.shape)
 
     def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
         """Continuous normal noise, rounded."""
@@ -214,3 +215,10 @@ def _one_over(values: FloatArray) -> FloatArray:
     """1/values rounded up; inf at 0."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.nextafter(1.0 / values, math.inf)
+
+
+@lru_cache(maxsize=64)
+def _needed_sigmas(pairs: bytes) -> bytes:
+    """Sigmas of budgets epsilon0 + i delta0: chunk after chunk of a collection asks for the same ones."""
+    budgets = np.frombuffer(pairs, dtype=np.complex128)
+    return _one_over(largest_shift(budgets.real.copy(), budgets.imag.copy())).tobytes()
