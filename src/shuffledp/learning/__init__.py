@@ -1,0 +1,30 @@
+"""Shuffled private stochastic gradient descent: honest accounting of what is really protected."""
+
+from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
+from shuffledp.learning.classifier import ShuffledSGDClassifier
+from shuffledp.learning.features import OrientedGradients
+from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
+from shuffledp.learning.inputs import assign_clients
+from shuffledp.learning.pca import Projection, cosine_projection, public_projection
+from shuffledp.learning.progress import RoundReport, print_progress
+
+__all__ = [
+    "Digits",
+    "OrientedGradients",
+    "Projection",
+    "RoundReport",
+    "ShuffledSGDClassifier",
+    "TrainingAccountant",
+    "TrainingGuarantee",
+    "assign_clients",
+    "audit_budget_leak",
+    "audit_client_swap",
+    "audit_example_swap",
+    "cosine_projection",
+    "print_progress",
+    "public_projection",
+    "read_digits",
+    "read_idx",
+    "sample_folder",
+]

@@ -1,0 +1,377 @@
+"""From what a training run did to the guarantee it has: which theorem may be used, over how many rounds.
+
+The run is a list of rounds; a round says how many messages of each tier (budget, sensitivity, noise) it had. What may
+be claimed depends on the unit and on what the server sees (docs/learning.md):
+
+- every message, example level: nothing hides in a shuffle, because messages of clients differ by far more than their
+  noise; plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
+- shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
+  charge for Gaussian noise (`approximate`), fresh shuffle every round;
+- ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
+  budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
+- only the sum: the noises add (`sum`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shuffledp.accounting.approximate import GaussianPointsProfile
+from shuffledp.accounting.bound import composed
+from shuffledp.accounting.clones import one_budget_profile
+from shuffledp.accounting.composition import compose
+from shuffledp.accounting.noise_sum import GaussianSumProfile
+from shuffledp.accounting.ordered import OrderedProfile
+from shuffledp.accounting.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.upper import LocalProfile
+from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
+from shuffledp.learning.clipping import UNIT_MEANING, Unit
+from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.interval import Interval
+from shuffledp.setting import Seen
+
+MOST_TIERS = 1000
+MOST_HIDDEN_TIERS = 32
+"""Tiers of several messages that are asked for amplification one by one; beyond, plain composition serves."""
+
+SERVER_SEES: dict[str, str] = {
+    "reports": "the server sees the shuffled messages of a round, all computed at one model",
+    "users": "the server sees every message, clients in a fresh random order, and moves the model after each",
+    "levels": "the server sees the shuffled messages of a round with their budgets, all computed at one model",
+    "sum": "the server sees only the sum of a round's messages",
+}
+
+REFERENCES: dict[str, str] = {
+    "local": "plain composition of the message's own noise: no shuffling is counted on",
+    "levels": "clone theorem within the budget level (own proof), fresh shuffle every round, composed",
+    "approximate": "clone theorem within the budget level, Gaussian noise charged (own proof), fresh shuffle, composed",
+    "ordered": "clone theorem for ordered, adaptive steps (own proof), fresh permutation every round, composed",
+    "sum": "the noises of all messages of a round add; rounds composed",
+}
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Clients with the same budget and the same message law.
+
+    Parameters
+    ----------
+    epsilon0, delta0 : float
+        Local budget of one message; epsilon0 in (0, 700], delta0 in [0, 1).
+    sensitivity : float
+        How far one unit moves the message, at most, in grid steps and in the mechanism's norm.
+    scale : float
+        Noise that may be counted on, in grid steps: standard deviation, or Laplace scale.
+    """
+
+    epsilon0: float
+    delta0: float
+    sensitivity: float
+    scale: float
+
+    @property
+    def ratio(self) -> float:
+        """sensitivity/scale, rounded up: mu of Gaussian noise, epsilon of Laplace noise."""
+        return round_up(self.sensitivity / self.scale, 2)
+
+
+@dataclass(frozen=True)
+class TrainingGuarantee:
+    """Certified central guarantee of a training run.
+
+    Parameters
+    ----------
+    unit : {"client", "example"}
+        What neighbours replace.
+    seen : {"reports", "users", "levels", "sum"}
+        What the server sees.
+    delta : float
+        Central delta.
+    rounds : int
+        Rounds that were released.
+    levels : tuple of LevelGuarantee
+        Per budget level; upper ends are certified, lower ends are 0: no attack is claimed.
+    levels_total : int
+        How many levels there are; at most 1000 are listed, the worst among them.
+    evidence : tuple of Evidence
+        Every bound consulted for the worst level, with its value or its refusal.
+    method : str
+        Key of the bound that gave the worst level's number.
+    notes : tuple of str
+        What the number rests on besides, one sentence each.
+    private : bool
+        False if the noise came from a seeded generator: then nothing is guaranteed.
+    """
+
+    unit: Unit
+    seen: Seen
+    delta: float
+    rounds: int
+    levels: tuple[LevelGuarantee, ...]
+    levels_total: int
+    evidence: tuple[Evidence, ...]
+    method: str
+    notes: tuple[str, ...] = ()
+    private: bool = True
+
+    @property
+    def epsilon(self) -> Interval:
+        """Worst central epsilon over levels: the end to publish is ``.upper``."""
+        return Interval(0.0, max((level.epsilon.upper for level in self.levels), default=0.0))
+
+    @property
+    def worst(self) -> LevelGuarantee:
+        """The level with the largest certified epsilon."""
+        return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon0))
+
+    def describe(self) -> str:
+        """The guarantee in sentences, one per line."""
+        head = (
+            f"({self.epsilon.upper:.4g}, {self.delta:g})-differential privacy after {self.rounds} rounds"
+            if self.private
+            else "no privacy: the noise came from a seeded generator; with secure randomness it would be "
+            f"({self.epsilon.upper:.4g}, {self.delta:g})"
+        )
+        return "\n".join(
+            (
+                f"{head}, by {self.method}: {REFERENCES[self.method]}.",
+                f"Neighbours: {UNIT_MEANING[self.unit]}. {SERVER_SEES[self.seen].capitalize()}.",
+                *(f"{note[0].upper()}{note[1:]}." for note in self.notes),
+            )
+        )
+
+
+@dataclass
+class TrainingAccountant:
+    """Counts released rounds, and says what they cost.
+
+    Parameters
+    ----------
+    unit : {"client", "example"}
+        What neighbours replace.
+    seen : {"reports", "users", "levels", "sum"}
+        What the server sees.
+    gaussian : bool
+        Gaussian noise; otherwise Laplace.
+    tiers : tuple of Tier
+        Fixed before the first round.
+    spent : dict
+        Messages per tier (a tuple as long as ``tiers``) of a round -> number of such rounds.
+    """
+
+    unit: Unit
+    seen: Seen
+    gaussian: bool
+    tiers: tuple[Tier, ...]
+    spent: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    _profiles: dict[object, PrivacyProfile] = field(default_factory=dict[object, PrivacyProfile], repr=False)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds released so far."""
+        return sum(self.spent.values())
+
+    def spend(self, messages: Sequence[int]) -> None:
+        """Record one released round.
+
+        Parameters
+        ----------
+        messages : sequence of int, one per tier
+            Messages of each tier in the round. Who takes part must not depend on the records.
+        """
+        key = tuple(int(m) for m in messages)
+        if len(key) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
+            raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
+        self.spent[key] = self.spent.get(key, 0) + 1
+
+    def epsilon_after(self, messages: Sequence[int], delta: float) -> float:
+        """Worst epsilon if one more round with these messages were released; nothing is recorded."""
+        ahead = TrainingAccountant(self.unit, self.seen, self.gaussian, self.tiers, dict(self.spent), self._profiles)
+        ahead.spend(messages)
+        return ahead.epsilon(delta)
+
+    def epsilon(self, delta: float) -> float:
+        """Worst certified epsilon over tiers so far; 0 before the first round."""
+        target, listed = check_delta(delta), self._listed()
+        if listed and self.unit == "example" and self.seen != "sum":  # plain composition: the largest shift is worst
+            listed = [max(listed, key=lambda i: self.tiers[i].ratio * math.sqrt(self._rounds_of(i)))]
+        return max((self._tier(index, target)[1] for index in listed), default=0.0)
+
+    def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
+        """State the guarantee of the rounds recorded so far.
+
+        Parameters
+        ----------
+        delta : float
+            Central delta, in (0, 1).
+        notes : tuple of str
+            Passed on.
+        private : bool
+            Passed on.
+        """
+        target = check_delta(delta)
+        found = {index: self._tier(index, target) for index in self._listed()}
+        if not found:
+            return TrainingGuarantee(self.unit, self.seen, target, 0, (), 0, (), "local", notes, private)
+        worst = max(found, key=lambda index: (found[index][1], self.tiers[index].epsilon0))
+        levels: dict[tuple[float, float], LevelGuarantee] = {}
+        for index in sorted(found, key=lambda i: (self.tiers[i].epsilon0, self.tiers[i].delta0)):
+            tier, key = self.tiers[index], (self.tiers[index].epsilon0, self.tiers[index].delta0)
+            before = levels.get(key, LevelGuarantee(*key, 0, Interval(0.0, 0.0)))
+            upper = max(before.epsilon.upper, found[index][1])
+            most = max(messages[index] for messages in self.spent)
+            levels[key] = LevelGuarantee(tier.epsilon0, tier.delta0, before.count + most, Interval(0.0, upper))
+        total = len({(tier.epsilon0, tier.delta0) for tier in self.tiers})
+        return TrainingGuarantee(
+            self.unit,
+            self.seen,
+            target,
+            self.rounds,
+            tuple(levels.values()),
+            total,
+            found[worst][2],
+            found[worst][0],
+            notes,
+            private,
+        )
+
+    def _listed(self) -> list[int]:
+        """Tiers that sent something; of very many an even choice, with the one whose noise is narrowest."""
+        there = [i for i in range(len(self.tiers)) if any(messages[i] for messages in self.spent)]
+        if len(there) <= MOST_TIERS:
+            return there
+        by_ratio = sorted(there, key=lambda i: self.tiers[i].ratio)
+        picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
+        return [by_ratio[i] for i in picked.tolist()]
+
+    def _tier(self, index: int, delta: float) -> tuple[str, float, tuple[Evidence, ...]]:
+        """Best bound of one tier, its epsilon, and what every bound said."""
+        bounds: dict[str, Callable[[int], PrivacyProfile]] = {
+            "local": self._local,
+            "levels": self._levels,
+            "approximate": self._approximate,
+            "ordered": self._ordered,
+            "sum": self._sum,
+        }
+        evidence: list[Evidence] = []
+        best, smallest = "local", math.inf
+        for key, profile in bounds.items():
+            try:
+                found = profile(index).epsilon(delta)
+            except (OutOfRegime, NotConverged) as refusal:
+                evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], refused=str(refusal)))
+                continue
+            evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], epsilon=found))
+            if found.upper < smallest:
+                best, smallest = key, found.upper
+        return best, smallest, tuple(evidence)
+
+    def _rounds_of(self, index: int) -> int:
+        """Rounds in which somebody of the tier sent a message: the victim took part in each."""
+        return sum(times for messages, times in self.spent.items() if messages[index])
+
+    def _local(self, index: int) -> PrivacyProfile:
+        """Gaussian rounds are one shift sqrt(rounds) mu; pure rounds compose as randomized response does."""
+        at_steps = self.seen == "users" and self.unit == "client"  # the victim may get any step
+        ratio = max(tier.ratio for tier in self.tiers) if at_steps else self.tiers[index].ratio
+        rounds = self.rounds if at_steps else self._rounds_of(index)
+        if self.gaussian:
+            return GaussianSumProfile(ratio * math.sqrt(rounds))
+        if ratio > MAX_EPSILON0:
+            raise OutOfRegime(f"local pure composition needs epsilon0 up to {MAX_EPSILON0:g}; got {ratio:g}")
+        return composed(self._once(("local", ratio), lambda: LocalProfile(ratio, 0.0)), rounds)
+
+    def _levels(self, index: int) -> PrivacyProfile:
+        self._require_shuffled_clients("levels")
+        if self.gaussian:
+            raise OutOfRegime("levels needs pure budgets; Gaussian noise is served by 'approximate'")
+        tier = self.tiers[index]
+        return self._composed_by_company(
+            index,
+            lambda n: one_budget_profile(tier.ratio, n, coarse=False) if n > 1 else LocalProfile(tier.ratio, 0.0),
+        )
+
+    def _approximate(self, index: int) -> PrivacyProfile:
+        self._require_shuffled_clients("approximate")
+        if not self.gaussian:
+            raise OutOfRegime("approximate is for Gaussian noise; pure budgets are served by 'levels'")
+        ratio = self.tiers[index].ratio
+        return self._composed_by_company(
+            index,
+            lambda n: GaussianPointsProfile(round_down(1.0 / ratio, 2), n) if n > 1 else GaussianSumProfile(ratio),
+        )
+
+    def _ordered(self, index: int) -> PrivacyProfile:
+        del index  # one number for everybody
+        if self.seen != "users" or self.unit != "client":
+            raise OutOfRegime("ordered is for permuted clients whose messages are seen in order, unit = client")
+        if self.gaussian:
+            raise OutOfRegime("ordered needs pure budgets; Gaussian noise has none: use mechanism = laplace")
+        steps = [tier.ratio for tier in self.tiers]
+
+        def one(messages: tuple[int, ...]) -> PrivacyProfile:
+            some = [i for i, m in enumerate(messages) if m]
+            return OrderedProfile(Budgets([steps[i] for i in some], [messages[i] for i in some]))
+
+        return compose([(self._once(("ordered", m), lambda m=m: one(m)), times) for m, times in self.spent.items()])
+
+    def _sum(self, index: int) -> PrivacyProfile:
+        if self.seen != "sum":
+            raise OutOfRegime(f"sum is for released sums; got seen = {self.seen}")
+        moved = self.tiers[index].sensitivity
+        if not self.gaussian:  # the widest noise alone, in the norm of absolute values
+            parts = [
+                (
+                    LocalProfile(
+                        round_up(moved / max(t.scale for t, m in zip(self.tiers, messages, strict=True) if m), 2), 0.0
+                    ),
+                    times,
+                )
+                for messages, times in self.spent.items()
+                if messages[index]
+            ]
+            return compose(parts)
+        squares = 0.0
+        for messages, times in self.spent.items():
+            if messages[index]:
+                variance = math.fsum(m * tier.scale**2 for m, tier in zip(messages, self.tiers, strict=True))
+                squares += times * moved**2 / variance
+        return GaussianSumProfile(round_up(math.sqrt(squares), 4 + len(self.spent)))
+
+    def _require_shuffled_clients(self, key: str) -> None:
+        if self.unit == "example":
+            raise OutOfRegime(
+                f"{key} needs messages that are alike for any two records of the shuffled unit; at example level one "
+                "client's message is told from another's by its other examples, so the shuffle hides nothing"
+            )
+        if self.seen == "users":
+            raise OutOfRegime(
+                f"{key} is for messages computed at one model and shuffled; here each step sees the newest"
+            )
+        if self.seen == "sum":
+            raise OutOfRegime(f"{key} is for shuffled messages; a released sum is served by 'sum'")
+        several = sum(any(m[i] > 1 for m in self.spent) for i in range(len(self.tiers)))
+        if several > MOST_HIDDEN_TIERS:
+            raise OutOfRegime(f"{key} is evaluated for up to {MOST_HIDDEN_TIERS} budget levels; bucket the budgets")
+
+    def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:
+        """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""
+        tier, company = self.tiers[index], dict[int, int]()
+        for messages, times in self.spent.items():
+            if messages[index]:
+                company[messages[index]] = company.get(messages[index], 0) + times
+        return compose(
+            [(self._once((self.gaussian, tier.ratio, n), lambda n=n: one(n)), times) for n, times in company.items()]
+        )
+
+    def _once(self, key: object, make: Callable[[], PrivacyProfile]) -> PrivacyProfile:
+        """A profile keeps tables that later questions use again."""
+        if key not in self._profiles:
+            self._profiles[key] = make()
+        return self._profiles[key]

@@ -1,0 +1,225 @@
+"""Attacks on training: what a claimed sensitivity hides, and what a personal noise scale tells.
+
+Both look at the private data or at private messages; what they return is for the auditor, not for publication.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.noise_sum import GaussianSumProfile
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.network import Network
+from shuffledp.numerics.interval import FloatArray
+
+_CHUNK = 1024
+
+Message = Callable[[FloatArray, NDArray[np.int64]], FloatArray]
+"""Features and labels of one client -> the vector that it would send without noise."""
+
+
+@dataclass(frozen=True)
+class SensitivityAudit:
+    """How far a message really moved.
+
+    Parameters
+    ----------
+    claimed : float
+        The sensitivity that was claimed.
+    measured : float
+        The largest distance found: a lower bound on the true sensitivity.
+    swaps : int
+        Replacements tried.
+    """
+
+    claimed: float
+    measured: float
+    swaps: int
+
+    @property
+    def ratio(self) -> float:
+        """measured/claimed; above 1 the claim is false."""
+        return self.measured / self.claimed
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.ratio > 1.0
+
+
+def audit_example_swap(
+    message: Message,
+    features: FloatArray,
+    labels: NDArray[np.int64],
+    candidates: tuple[FloatArray, NDArray[np.int64]],
+    *,
+    claimed: float,
+    order: int = 2,
+    tried: int = 16,
+    network: Network | None = None,
+    weights: FloatArray | None = None,
+) -> SensitivityAudit:
+    """Replace one example of one client by others, and see how far its message moves.
+
+    Parameters
+    ----------
+    message : callable
+        The client's message without noise, as a function of its features and labels.
+    features, labels : ndarray, shapes (m, inputs) and (m,)
+        The client's examples.
+    candidates : (ndarray, ndarray)
+        Examples that may take the place of the first one.
+    claimed : float
+        Claimed sensitivity to one example, positive.
+    order : {1, 2}
+        Norm.
+    tried : int
+        How many candidates are tried: those of the largest gradients, if network and weights are given.
+    network, weights : Network and ndarray, optional
+        Where the model stands, to choose by; replaced are then the examples of the smallest and of the four largest
+        gradients, otherwise the first example.
+
+    Raises
+    ------
+    InvalidInput
+        If the claim is not positive.
+    """
+    if not claimed > 0.0:
+        raise InvalidInput(f"a claimed sensitivity must be positive; got {claimed!r}")
+    others, names = candidates
+    picked, places = np.arange(min(tried, names.size)), np.zeros(1, dtype=np.int64)
+    if network is not None and weights is not None:
+        picked = np.argsort(-_norms(network, weights, others, names, order), kind="stable")[:tried]
+        rank = np.argsort(_norms(network, weights, features, labels, order), kind="stable")
+        places = np.unique(np.concatenate((rank[:1], rank[-4:])))
+    first, measured = message(features, labels), 0.0
+    for place in places.tolist():
+        for index in picked.tolist():
+            there, known = features.copy(), labels.copy()
+            there[place], known[place] = others[index], names[index]
+            measured = max(measured, float(np.linalg.norm(message(there, known) - first, ord=order)))
+    return SensitivityAudit(claimed, measured, int(picked.size * places.size))
+
+
+def audit_client_swap(
+    message: Message, clients: list[tuple[FloatArray, NDArray[np.int64]]], *, claimed: float, order: int = 2
+) -> SensitivityAudit:
+    """Exchange all data of one client for another's, over all pairs given, and see how far its message moves.
+
+    Parameters
+    ----------
+    message : callable
+        The message without noise.
+    clients : list of (features, labels)
+        Two or more.
+    claimed : float
+        Claimed sensitivity to one client, positive.
+    order : {1, 2}
+        Norm.
+    """
+    if not claimed > 0.0 or len(clients) < 2:
+        raise InvalidInput("a swap of clients needs a positive claim and two clients or more")
+    sent = [message(*client) for client in clients]
+    far = [float(np.linalg.norm(a - b, ord=order)) for i, a in enumerate(sent) for b in sent[:i]]
+    return SensitivityAudit(claimed, max(far), len(far))
+
+
+def _norms(
+    network: Network, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64], order: int
+) -> FloatArray:
+    parts = [
+        network.gradient_norms(network.backward(weights, features[at : at + _CHUNK], labels[at : at + _CHUNK]), order)
+        for at in range(0, labels.size, _CHUNK)
+    ]
+    return np.concatenate(parts)
+
+
+def average_clipped_message(network: Network, weights: FloatArray, bound: float) -> Message:
+    """Clip only the *average* gradient to ``bound``: the published reading, not private at 2 bound/m per example."""
+
+    def message(features: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
+        mean = network.weighted_sum(network.backward(weights, features, labels)) / labels.size
+        return mean * min(1.0, bound / max(float(np.linalg.norm(mean)), 1e-300))
+
+    return message
+
+
+@dataclass(frozen=True)
+class LeakAudit:
+    """What personal noise scales tell about who sent a message.
+
+    Parameters
+    ----------
+    named : float
+        Share of messages whose sender was guessed right from the spread of the message alone.
+    chance : float
+        Share that blind guessing gets right.
+    within : float
+        Share of messages whose noise scale was found to 2 %.
+    """
+
+    named: float
+    chance: float
+    within: float
+
+
+def audit_budget_leak(messages: ArrayLike, senders: ArrayLike, scales: ArrayLike) -> LeakAudit:
+    """Name the sender of each message by its noise scale, which its budget fixes.
+
+    The attacker knows who holds which budget, and takes the message's root mean square for the scale: in many numbers
+    the gradient hardly shows beside the noise. Only clients of equal scale hide each other.
+
+    Parameters
+    ----------
+    messages : array_like, shape (messages, numbers)
+        As the server sees them, shuffled.
+    senders : array_like of int, shape (messages,)
+        Who really sent each: the answers.
+    scales : array_like, shape (clients,)
+        Noise scale of every client, in the messages' unit, positive.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not match.
+
+    Examples
+    --------
+    >>> audit_budget_leak([[9.0, -9.0], [1.0, 1.0]], [1, 0], [1.0, 10.0]).named
+    1.0
+    """
+    seen, true, known = (
+        np.asarray(messages, dtype=np.float64),
+        np.asarray(senders),
+        np.asarray(scales, dtype=np.float64),
+    )
+    if seen.ndim != 2 or true.shape != (seen.shape[0],) or known.ndim != 1 or not (known > 0.0).all():
+        raise InvalidInput("the audit needs a table of messages, one sender each, and positive scales of all clients")
+    # median of |N(0, 1)| is 0.6745: a robust scale, hardly moved by the few large numbers of a gradient
+    spread = np.median(np.abs(seen), axis=1) / 0.6744897501960817
+    distance = np.abs(np.log(np.maximum(spread, 1e-300))[:, None] - np.log(known)[None, :])
+    nearest = distance.min(axis=1)
+    tied = distance <= nearest[:, None] + 1e-12
+    right = tied[np.arange(true.size), true] / tied.sum(axis=1)  # among equals the attacker guesses
+    off = np.abs(spread / known[true] - 1.0)
+    return LeakAudit(float(right.mean()), 1.0 / known.size, float(np.mean(off <= 0.02)))
+
+
+def real_epsilon(audit: SensitivityAudit, sigma: float, delta: float) -> float:
+    """Smallest epsilon that one message with normal noise can have, given how far it was seen to move.
+
+    Parameters
+    ----------
+    audit : SensitivityAudit
+        In Euclidean norm.
+    sigma : float
+        Standard deviation of the noise, in the messages' unit; positive.
+    delta : float
+        In (0, 1).
+    """
+    return GaussianSumProfile(audit.measured / sigma).epsilon(delta).lower if math.isfinite(sigma) else 0.0

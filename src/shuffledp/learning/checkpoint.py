@@ -1,0 +1,146 @@
+"""Training that stops may go on: the model, the server's memory, and what the accountant has counted, in one file.
+
+The file is written beside its place and renamed, so that it is either the old one or the new one. It holds nothing that
+the server has not seen: no record, no fingerprint of records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.rounds import Server
+from shuffledp.numerics.interval import FloatArray
+
+FORMAT = 1
+_ARRAYS = ("weights", "velocity", "total")
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A training run between two rounds.
+
+    Parameters
+    ----------
+    model : dict
+        Everything that must agree for the run to go on, as JSON values: widths, budgets, clipping, noise, steps.
+    done : int
+        Rounds behind it, released or not.
+    spent : list of (list of int, int)
+        The accountant's count: messages per tier, and how many such rounds.
+    private : bool
+        Whether every noise so far was secure.
+    weights, velocity, total : ndarray, shape (size,)
+        The server's vectors.
+    averaged : int
+        Models in ``total``.
+    """
+
+    model: dict[str, object]
+    done: int
+    spent: list[tuple[list[int], int]]
+    private: bool
+    weights: FloatArray
+    velocity: FloatArray
+    total: FloatArray
+    averaged: int
+
+    def restore(self, server: Server) -> None:
+        """Put a server where this run stood."""
+        server.weights, server.velocity, server.total = self.weights.copy(), self.velocity.copy(), self.total.copy()
+        server.averaged = self.averaged
+
+
+def save(path: str | Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint; the file at ``path`` is replaced in one step, or left as it was.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be written.
+    """
+    where = Path(path)
+    header = {
+        "format": FORMAT,
+        "model": checkpoint.model,
+        "done": checkpoint.done,
+        "spent": checkpoint.spent,
+        "private": checkpoint.private,
+        "averaged": checkpoint.averaged,
+    }
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{where.name}.", suffix=".part", dir=where.parent)
+        try:
+            with os.fdopen(number, "wb") as file:
+                np.savez(file, header=text, **{key: getattr(checkpoint, key) for key in _ARRAYS})
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, where)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as problem:
+        raise InvalidInput(f"the checkpoint {where} cannot be written: {problem.strerror or problem}") from None
+
+
+def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
+    """Read a checkpoint of the given model.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    model : dict
+        What the caller is about to train; must equal what the file was written for.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is missing, damaged, or of another model; the first difference is named.
+    """
+    where = Path(path)
+    try:
+        with where.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            header = json.loads(stored["header"].tobytes())
+            arrays = {key: stored[key] for key in _ARRAYS}
+        spent = [([int(m) for m in messages], int(times)) for messages, times in header["spent"]]
+        found = Checkpoint(
+            header["model"],
+            int(header["done"]),
+            spent,
+            header["private"] is True,
+            **arrays,
+            averaged=header["averaged"],
+        )
+        known = header["format"] == FORMAT
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no checkpoint {where}; train without resume first") from None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        raise InvalidInput(
+            f"{where} is no checkpoint of this library, or is damaged; start again without resume"
+        ) from None
+    if not known:
+        raise InvalidInput(f"{where} was written in format {header['format']}; this version reads format {FORMAT}")
+    wanted = json.loads(json.dumps(model))
+    for key in (*wanted, *(key for key in found.model if key not in wanted)):
+        if wanted.get(key) != found.model.get(key):
+            raise InvalidInput(
+                f"{where} is a checkpoint of another model: its {key} is {_short(found.model.get(key))}, "
+                f"not {_short(wanted.get(key))}; give it the same settings, or another file"
+            )
+    if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
+        raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
+    return found
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,195 @@
+"""Checks of what the caller gives to training, each with one clear error; and who owns which example."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, secure_random
+
+_CHUNK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Clients:
+    """Who owns which example.
+
+    Parameters
+    ----------
+    names : ndarray, shape (clients,)
+        Ascending, each once.
+    rows : ndarray of int64, shape (examples,)
+        Example numbers, client by client.
+    starts : ndarray of int64, shape (clients + 1,)
+        Client i owns ``rows[starts[i]:starts[i + 1]]``, at least one.
+    """
+
+    names: NDArray[np.generic]
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @staticmethod
+    def of(groups: ArrayLike | None, examples: int) -> Clients:
+        """Group examples by client; without groups every example is a client of its own."""
+        if groups is None:
+            return Clients(np.arange(examples), np.arange(examples), np.arange(examples + 1))
+        ids = np.asarray(groups)
+        if ids.ndim != 1 or ids.size != examples:
+            raise InvalidInput(f"groups needs one client for each of {examples} examples; got shape {ids.shape}")
+        if ids.dtype.kind == "f" and not np.isfinite(ids).all():
+            raise InvalidInput("groups has a missing client; give every example one, or drop it")
+        names, owner, counts = np.unique(ids, return_inverse=True, return_counts=True)
+        rows = np.argsort(owner, kind="stable").astype(np.int64)
+        return Clients(names, rows, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+
+    @property
+    def count(self) -> int:
+        """Number of clients."""
+        return self.starts.size - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Examples of each client."""
+        return np.diff(self.starts)
+
+    def examples(self, client: int) -> NDArray[np.int64]:
+        """Numbers of one client's examples."""
+        return self.rows[self.starts[client] : self.starts[client + 1]]
+
+
+def assign_clients(examples: int, clients: int, random: Randomness | None = None) -> NDArray[np.int64]:
+    """Spread examples evenly over clients, at random: ``groups`` for data that come without clients.
+
+    Parameters
+    ----------
+    examples, clients : int
+        At least one example for each client.
+    random : Randomness, optional
+        Default secure.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer examples than clients.
+
+    Examples
+    --------
+    >>> np.bincount(assign_clients(10, 2)).tolist()
+    [5, 5]
+    """
+    if not 1 <= clients <= examples:
+        raise InvalidInput(f"{examples} examples cannot be spread over {clients} clients; each needs at least one")
+    return (random or secure_random()).permutation(examples) % clients
+
+
+def checked_features(X: ArrayLike, *, inputs: int | None = None) -> NDArray[np.generic]:
+    """Return the features as an array of numbers, unconverted, after checking that all are finite.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, features)
+        Numbers; n >= 1.
+    inputs : int, optional
+        Number of columns the model takes.
+    """
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0 or rows.dtype.kind not in "buif":
+        raise InvalidInput(f"X must be a table of numbers, one row per example; got {rows.dtype} of shape {rows.shape}")
+    if inputs is not None and rows.shape[1] != inputs:
+        raise InvalidInput(f"this model takes {inputs} features; X has {rows.shape[1]}")
+    if rows.dtype.kind == "f":
+        for start in range(0, rows.shape[0], _CHUNK):
+            fine = np.isfinite(rows[start : start + _CHUNK]).all(axis=1)
+            if not fine.all():
+                row = start + int(np.argmin(fine))
+                raise InvalidInput(f"X has a missing or infinite feature in row {row + 1}; fill or drop such rows")
+    return rows
+
+
+def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[NDArray[np.int64], int]:
+    """Return labels as integers in 0..K-1, and K.
+
+    Parameters
+    ----------
+    y : array_like of int, shape (examples,)
+        Labels.
+    examples : int
+        How many are needed.
+    classes : int or None
+        K; None takes the largest label plus one, which is then treated as public.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.size != examples:
+        raise InvalidInput(f"y needs one label for each of {examples} examples; got shape {labels.shape}")
+    numbers = labels.dtype.kind in "bui" or (labels.dtype.kind == "f" and bool(np.isfinite(labels).all()))
+    if not numbers or (labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())):
+        raise InvalidInput("labels must be whole numbers 0..K-1; map names to numbers first")
+    if classes is not None and (isinstance(classes, bool) or not isinstance(classes, int) or classes < 2):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"classes must be a whole number of at least 2; got {classes!r}")
+    most = classes if classes is not None else max(int(labels.max()) + 1, 2)
+    bad = np.flatnonzero((labels < 0) | (labels >= most))
+    if bad.size:
+        raise InvalidInput(f"labels must lie in 0..{most - 1}; row {bad[0] + 1} has {labels[bad[0]]}")
+    return labels.astype(np.int64), most
+
+
+def per_client(value: object, clients: Clients, what: str) -> FloatArray:
+    """One number per client, from one for all, one each (in ascending order of clients), or a mapping by client.
+
+    Raises
+    ------
+    InvalidInput
+        If clients and numbers do not match: a client without a number, or a number for a client without examples.
+    """
+    if isinstance(value, Mapping):
+        wanted = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+        names = clients.names.tolist()
+        missing = [name for name in names if name not in wanted]
+        if missing:
+            raise InvalidInput(f"client {missing[0]!r} has no {what}; give every client one")
+        empty = sorted(set(wanted) - set(names), key=str)
+        if empty:
+            raise InvalidInput(f"client {empty[0]!r} has a {what}, but no example; leave it out")
+        value = [wanted[name] for name in names]
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be a number, one per client, or a mapping by client; got {value!r}") from None
+    if numbers.ndim == 0:
+        return np.full(clients.count, float(numbers))
+    if numbers.shape != (clients.count,):
+        raise InvalidInput(
+            f"{what} needs one number for each of {clients.count} clients that have examples; got shape {numbers.shape}"
+        )
+    return numbers
+
+
+def whole_number(name: str, value: object, low: int) -> int:
+    """Return a whole number of at least ``low``, or raise InvalidInput."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise InvalidInput(f"{name} must be a whole number of at least {low}; got {value!r}")
+    return int(value)
+
+
+def number_within(name: str, value: object, low: float, high: float, *, below: bool = False) -> float:
+    """Return a number in [low, high], or [low, high) if ``below``, or raise InvalidInput."""
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (low <= found <= high) or (below and found == high):
+        raise InvalidInput(f"{name} must be from {low:g} to {'below ' if below else ''}{high:g}; got {value!r}")
+    return found
+
+
+def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return one of the allowed words, or raise InvalidInput."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+    return value

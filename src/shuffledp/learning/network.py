@@ -1,0 +1,207 @@
+"""A feed-forward ReLU network with softmax cross-entropy, and clipped sums of its per-example gradients.
+
+The gradient of one example in a dense layer is the outer product x d^T of the layer's input and of the loss's slope d
+at its output. So |x d^T| = |x| |d| for the Euclidean norm and for the sum of absolute values: norms of all examples
+come from two vectors each, and the sum of clipped gradients is one matrix product of the inputs with rescaled slopes
+(Goodfellow 2015, "Efficient per-example gradient computations"). No gradient of a single example is ever in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+
+
+@dataclass(frozen=True, eq=False)
+class BackwardPass:
+    """What one pass through the network leaves: enough for every example's gradient.
+
+    Parameters
+    ----------
+    inputs : tuple of ndarray, shapes (n, width of the layer's input)
+        What each layer was given.
+    slopes : tuple of ndarray, shapes (n, width of the layer's output)
+        Derivative of each example's own loss by the layer's output before its ReLU.
+    losses : ndarray, shape (n,)
+        Cross-entropy of each example, nats.
+    """
+
+    inputs: tuple[FloatArray, ...]
+    slopes: tuple[FloatArray, ...]
+    losses: FloatArray
+
+
+@dataclass(frozen=True)
+class Network:
+    """Dense layers with ReLU between them and softmax at the end; all weights in one flat vector.
+
+    Parameters
+    ----------
+    widths : tuple of int
+        Features, hidden widths (possibly none: softmax regression), classes; each at least 1, at least 2 classes.
+
+    Raises
+    ------
+    InvalidInput
+        If a width is not a positive whole number, or there are fewer than two classes.
+
+    Examples
+    --------
+    >>> Network((4, 3, 2)).size
+    23
+    """
+
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(w, int) and not isinstance(w, bool) and w >= 1 for w in self.widths)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not whole or len(self.widths) < 2:
+            raise InvalidInput(f"layer widths must be positive whole numbers; got {self.widths}")
+        if self.widths[-1] < 2:
+            raise InvalidInput(f"a classifier needs at least two classes; got {self.widths[-1]}")
+
+    @cached_property
+    def size(self) -> int:
+        """Number of weights, biases included."""
+        return sum((a + 1) * b for a, b in zip(self.widths, self.widths[1:], strict=False))
+
+    def layers(self, weights: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Return views (matrix, shape (in, out); bias, shape (out,)) of a flat vector, layer by layer."""
+        found: list[tuple[FloatArray, FloatArray]] = []
+        at = 0
+        for a, b in zip(self.widths, self.widths[1:], strict=False):
+            found.append((weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + (a + 1) * b]))
+            at += (a + 1) * b
+        return found
+
+    def initial(self, random: Randomness) -> FloatArray:
+        """Draw first weights, uniform within sqrt(6/(in + out)) (Glorot and Bengio 2010); biases 0. They are public.
+
+        Parameters
+        ----------
+        random : Randomness
+            Source of the draw.
+        """
+        weights = np.zeros(self.size)
+        for matrix, _ in self.layers(weights):
+            unit = (random.words(matrix.size) >> np.uint64(11)) * 2.0**-52 - 1.0
+            matrix[:] = unit.reshape(matrix.shape) * math.sqrt(6.0 / sum(matrix.shape))
+        return weights
+
+    def scores(self, weights: FloatArray, features: FloatArray) -> FloatArray:
+        """Return the last layer's output, shape (n, classes)."""
+        return self._forward(weights, features)[1]
+
+    def probabilities(self, weights: FloatArray, features: FloatArray) -> FloatArray:
+        """Return the softmax of the scores, shape (n, classes); rows add up to 1."""
+        chances = np.exp(_shifted(self.scores(weights, features)))
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    def backward(self, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]) -> BackwardPass:
+        """Pass examples forward and their losses backward.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (size,)
+            Current weights.
+        features : ndarray, shape (n, features)
+            Finite.
+        labels : ndarray of int64, shape (n,)
+            In 0..classes-1.
+        """
+        inputs, scores = self._forward(weights, features)
+        shifted, rows = _shifted(scores), np.arange(labels.size)
+        slope = np.exp(shifted)
+        total = slope.sum(axis=1, keepdims=True)
+        losses = np.log(total[:, 0]) - shifted[rows, labels]
+        slope /= total
+        slope[rows, labels] -= 1.0
+        slopes = [slope]
+        for (matrix, _), given in zip(self.layers(weights)[:0:-1], inputs[:0:-1], strict=True):
+            slope = slope @ matrix.T
+            slope *= given > 0.0
+            slopes.append(slope)
+        return BackwardPass(tuple(inputs), tuple(slopes[::-1]), losses)
+
+    def gradient_norms(self, passed: BackwardPass, order: int) -> FloatArray:
+        """Norm of each example's whole gradient, shape (n,).
+
+        Parameters
+        ----------
+        passed : BackwardPass
+            Of these examples.
+        order : {1, 2}
+            1 sums absolute values, 2 is Euclidean.
+        """
+        pairs = zip(passed.inputs, passed.slopes, strict=True)
+        if order == 1:  # the bias is one more input, constant 1
+            return _added([(np.abs(x).sum(axis=1) + 1.0) * np.abs(d).sum(axis=1) for x, d in pairs])
+        return np.sqrt(_added([(_squares(x) + 1.0) * _squares(d) for x, d in pairs]))
+
+    def weighted_sum(self, passed: BackwardPass, weights: FloatArray | None = None) -> FloatArray:
+        """Sum over examples of weight times gradient, shape (size,).
+
+        Parameters
+        ----------
+        passed : BackwardPass
+            Of these examples.
+        weights : ndarray, shape (n,), optional
+            One per example; default 1.
+        """
+        total = np.empty(self.size)
+        for (matrix, bias), x, slope in zip(self.layers(total), passed.inputs, passed.slopes, strict=True):
+            d = slope if weights is None else slope * weights[:, None]
+            np.matmul(x.T, d, out=matrix)
+            np.sum(d, axis=0, out=bias)
+        return total
+
+    def each_gradient(self, passed: BackwardPass, weights: FloatArray) -> FloatArray:
+        """Weight times gradient of each example, shape (n, size): only for examples that are messages of their own.
+
+        Parameters
+        ----------
+        passed : BackwardPass
+            Of these examples.
+        weights : ndarray, shape (n,)
+            One per example.
+        """
+        parts: list[FloatArray] = []
+        for x, slope in zip(passed.inputs, passed.slopes, strict=True):
+            d = slope * weights[:, None]
+            parts += [np.einsum("ni,nj->nij", x, d).reshape(x.shape[0], -1), d]
+        return np.concatenate(parts, axis=1)
+
+    def _forward(self, weights: FloatArray, features: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+        inputs: list[FloatArray] = []
+        at = features
+        for matrix, bias in self.layers(weights):
+            if inputs:
+                at = np.maximum(at, 0.0, out=at)
+            inputs.append(at)
+            at = at @ matrix
+            at += bias
+        return inputs, at
+
+
+def _shifted(scores: FloatArray) -> FloatArray:
+    return scores - scores.max(axis=1, keepdims=True)
+
+
+def _squares(rows: FloatArray) -> FloatArray:
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _added(parts: Sequence[FloatArray]) -> FloatArray:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total

@@ -1,0 +1,331 @@
+"""One round of training: clients send clipped, noised messages; the server moves the model.
+
+What a client does (clip, round to the grid, add noise) is in `Sender`; what the server does with what it sees is
+post-processing, in `Server`.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.learning.accounting import Tier
+from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.inputs import Clients
+from shuffledp.learning.network import Network
+from shuffledp.learning.noise import Mechanism
+from shuffledp.numerics.floats import round_up
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+
+_GRID_BITS = 12
+"""A message is rounded to a grid so fine that its sensitivity grows by at most one part in 2^12."""
+_NUMBERS_AT_ONCE = 1 << 20  # of messages held in memory together
+
+
+@dataclass(frozen=True, eq=False)
+class SendPlan:
+    """How each client's message is made, fixed before the first round and public.
+
+    Parameters
+    ----------
+    grid : float
+        Grid step, a power of two.
+    gains : ndarray, shape (clients,)
+        What the client multiplies its clipped gradient by, before rounding and noise; in (0, 1].
+    scales : ndarray, shape (clients,)
+        Noise scale as drawn, in grid steps.
+    weights : ndarray, shape (clients,)
+        What the server multiplies the message by; in (0, 1].
+    tiers : tuple of Tier
+        Different message laws.
+    tier_of : ndarray of int64, shape (clients,)
+        Which one is each client's.
+    """
+
+    grid: float
+    gains: FloatArray
+    scales: FloatArray
+    weights: FloatArray
+    tiers: tuple[Tier, ...]
+    tier_of: NDArray[np.int64]
+
+    def messages(self, present: NDArray[np.int64]) -> list[int]:
+        """Messages per tier, if these clients send."""
+        return np.bincount(self.tier_of[present], minlength=len(self.tiers)).tolist()
+
+
+def plan_messages(
+    epsilon0: FloatArray,
+    delta0: FloatArray,
+    sizes: NDArray[np.int64],
+    *,
+    clipping: Clipping,
+    mechanism: Mechanism,
+    numbers: int,
+    inverse_variance: bool,
+    summed: bool,
+) -> SendPlan:
+    """Choose grid, noise and weights for all clients.
+
+    Parameters
+    ----------
+    epsilon0, delta0 : ndarray, shape (clients,)
+        Local budgets of one message; epsilon0 > 0.
+    sizes : ndarray of int64, shape (clients,)
+        Examples of each client.
+    clipping : Clipping
+        Gives the sensitivity.
+    mechanism : Mechanism
+        Gives the noise.
+    numbers : int
+        Numbers in a message.
+    inverse_variance : bool
+        Whether noisier clients weigh less: min(1, (reference/scale)^2), the reference variance being the harmonic
+        mean of all.
+    summed : bool
+        Whether only sums are released: then clients weigh their messages themselves.
+    """
+    moved, multiples = clipping.sensitivity(sizes, numbers), mechanism.multiples(epsilon0, delta0)
+    if clipping.unit == "client":
+        moved = np.full_like(
+            moved, moved.max()
+        )  # rounding depends on sizes; one law for all, so that they hide each other
+    noise = moved * multiples
+    weights = np.ones_like(noise)
+    if inverse_variance:
+        # relative to the narrowest, so that no square overflows
+        squares = (noise / noise.min()) ** -2.0
+        weights = np.minimum(1.0, squares / squares.mean())
+    gains = weights if summed else np.ones_like(weights)
+    # rounding to the grid moves a message by half a step per number, in either world
+    spread = math.sqrt(numbers) if mechanism.order == 2 else float(numbers)
+    grid = 2.0 ** (math.floor(math.log2(float((moved * gains).min()) / spread)) - _GRID_BITS)
+    steps = round_up(moved * gains / grid + spread, 8)
+    drawn = mechanism.drawn_scale(steps, multiples)
+    counted = mechanism.counted_scale(drawn)
+    if float(drawn.max()) > 2.0**44:
+        raise InvalidInput(
+            f"the smallest budget, epsilon0 = {epsilon0[int(np.argmax(drawn))]:g}, asks for noise wider than the grid "
+            "holds; leave such clients out by a budget of 0"
+        )
+    rows = np.stack((epsilon0, delta0, steps, counted), axis=1)
+    laws, tier_of = np.unique(rows, axis=0, return_inverse=True)
+    tiers = tuple(Tier(*(float(v) for v in law)) for law in laws)
+    after = np.ones_like(weights) if summed else weights
+    return SendPlan(grid, gains, drawn, after, tiers, tier_of.astype(np.int64).ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class Sender:
+    """The clients' side.
+
+    Parameters
+    ----------
+    network : Network
+        The model.
+    clipping : Clipping
+        What is clipped.
+    mechanism : Mechanism
+        Noise.
+    plan : SendPlan
+        Grid and scales.
+    clients : Clients
+        Who owns what.
+    features : ndarray, shape (examples, inputs)
+        Of any number type.
+    labels : ndarray of int64, shape (examples,)
+        In 0..classes-1.
+    random : Randomness
+        Source of the noise.
+    """
+
+    network: Network
+    clipping: Clipping
+    mechanism: Mechanism
+    plan: SendPlan
+    clients: Clients
+    features: NDArray[np.generic]
+    labels: NDArray[np.int64]
+    random: Randomness
+
+    def gradient(self, client: int, weights: FloatArray) -> FloatArray:
+        """One client's clipped average gradient, shape (size,)."""
+        rows = self.clients.examples(client)
+        features = self.features[rows].astype(np.float64, copy=False)
+        return finite(self.clipping.message(self.network, weights, features, self.labels[rows]))
+
+    def message(self, client: int, weights: FloatArray, law: int | None = None) -> NDArray[np.int64]:
+        """What one client sends, in grid steps.
+
+        Parameters
+        ----------
+        client : int
+            Whose examples.
+        weights : ndarray
+            Where the model stands.
+        law : int, optional
+            Whose gain and noise are used, where these belong to steps; default the client's own.
+        """
+        own = client if law is None else law
+        return self.with_noise(self.gradient(client, weights), own, self.noise(own))
+
+    def noise(self, law: int) -> NDArray[np.int64]:
+        """Noise of one message, in grid steps; it needs no gradient."""
+        return self.mechanism.draw(float(self.plan.scales[law]), self.network.size, self.random)
+
+    def with_noise(self, gradient: FloatArray, law: int, noise: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bring a clipped gradient to the grid, and add the noise to it, in the noise's place."""
+        noise += np.rint(gradient * (self.plan.gains[law] / self.plan.grid)).astype(np.int64)
+        return noise
+
+    def messages(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+        """What several clients send, shape (clients, size)."""
+        whole = self.rounded(clients, weights)
+        scales = np.repeat(self.plan.scales[clients], self.network.size)
+        whole += self.mechanism.draw(scales, whole.size, self.random).reshape(whole.shape)
+        return whole
+
+    def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+        """Several clients' messages before noise, shape (clients, size); single examples are handled together."""
+        factors = self.plan.gains[clients] / self.plan.grid
+        if (self.clients.sizes[clients] > 1).any():
+            sent = np.stack([self.gradient(int(client), weights) for client in clients])
+            return np.rint(sent * factors[:, None]).astype(np.int64)
+        rows = self.clients.rows[self.clients.starts[clients]]
+        passed = self.network.backward(weights, self.features[rows].astype(np.float64, copy=False), self.labels[rows])
+        factors *= shrink(self.network.gradient_norms(passed, self.clipping.order), self.clipping.bound)
+        return np.rint(finite(self.network.each_gradient(passed, factors))).astype(np.int64)
+
+    def noise_of_sum(self, clients: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Draw the sum of all these clients' noise at once, where it has the same law; None where it has not.
+
+        The sum of discrete normal noises is discrete normal noise (`noise.UNEVENNESS`). Whoever only adds messages up
+        need not draw each.
+        """
+        scale = math.sqrt(float(np.square(self.plan.scales[clients]).sum()))
+        even = np.ptp(self.plan.weights[clients]) == 0.0
+        if self.mechanism.name != "gaussian" or not even or scale > 2.0**44:
+            return None
+        return self.mechanism.draw(scale, self.network.size, self.random)
+
+    @property
+    def at_once(self) -> int:
+        """How many clients' messages may be in memory together."""
+        return max(1, _NUMBERS_AT_ONCE // self.network.size)
+
+
+@dataclass
+class Server:
+    """The model, and how messages move it: all of it post-processing.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (size,)
+        The model's; moved in place.
+    step : float
+        Step length.
+    momentum : float
+        Share of the last direction that is kept, in [0, 1).
+    velocity : ndarray, shape (size,)
+        The direction.
+    total : ndarray, shape (size,)
+        Sum of the models that are averaged.
+    averaged : int
+        How many these are.
+    """
+
+    weights: FloatArray
+    step: float
+    momentum: float
+    velocity: FloatArray = field(init=False)
+    total: FloatArray = field(init=False)
+    averaged: int = 0
+
+    def __post_init__(self) -> None:
+        self.velocity = np.zeros_like(self.weights)
+        self.total = np.zeros_like(self.weights)
+
+    def move(self, direction: FloatArray, factor: float, *, average: bool) -> None:
+        """Take one step against a direction.
+
+        Parameters
+        ----------
+        direction : ndarray, shape (size,)
+            A noisy gradient.
+        factor : float
+            On the step length.
+        average : bool
+            Whether the model after the step enters the average.
+        """
+        if self.momentum:
+            self.velocity *= self.momentum
+            self.velocity += (1.0 - self.momentum) * direction
+            direction = self.velocity
+        self.weights -= (self.step * factor) * direction
+        if average:
+            self.total += self.weights
+            self.averaged += 1
+
+    @property
+    def result(self) -> FloatArray:
+        """The average of the models, or the last one if none entered it."""
+        return self.total / self.averaged if self.averaged else self.weights
+
+
+def step_by_step(
+    sender: Sender, server: Server, present: NDArray[np.int64], factor: float, *, swap: bool, average: bool
+) -> None:
+    """Seen "users": clients in a fresh random order, the model moved after every message.
+
+    Parameters
+    ----------
+    sender, server : Sender, Server
+        Both sides.
+    present : ndarray of int64
+        Clients of this round.
+    factor : float
+        On the step length.
+    swap : bool
+        Whether budgets belong to steps: the t-th client in the random order uses the t-th budget.
+    average : bool
+        Whether models of this round enter the average.
+    """
+    order = present[sender.random.permutation(present.size)]
+    laws = present.tolist() if swap else order.tolist()
+    with ThreadPoolExecutor(1) as other:  # draws the next message's noise meanwhile; one thread, so in a fixed order
+        ahead = other.submit(sender.noise, laws[0])
+        for step, (client, law) in enumerate(zip(order.tolist(), laws, strict=True)):
+            noise = ahead
+            if step + 1 < len(laws):
+                ahead = other.submit(sender.noise, laws[step + 1])
+            gradient = sender.gradient(client, server.weights)
+            sent = sender.with_noise(gradient, law, noise.result()).astype(np.float64)
+            sent *= sender.plan.grid
+            server.move(sent, factor * float(sender.plan.weights[law]), average=average)
+
+
+def all_at_once(sender: Sender, server: Server, present: NDArray[np.int64], factor: float, *, average: bool) -> None:
+    """Seen "reports", "levels" or "sum": all messages at one model, shuffled, one step along their weighted mean."""
+    order = present[sender.random.permutation(present.size)]
+    total, noise = np.zeros(sender.network.size), sender.noise_of_sum(order)
+    for start in range(0, order.size, sender.at_once):
+        some = order[start : start + sender.at_once]
+        sent = sender.messages if noise is None else sender.rounded
+        total += sender.plan.weights[some] @ sent(some, server.weights)
+    if noise is not None:
+        total += sender.plan.weights[order[0]] * noise
+    whole = float((sender.plan.weights[present] * sender.plan.gains[present]).sum())
+    server.move(total * (sender.plan.grid / whole), factor, average=average)
+
+
+def finite(numbers: FloatArray) -> FloatArray:
+    """Return the numbers, or raise NotConverged before anything that is not finite is rounded and sent."""
+    if not np.isfinite(numbers).all():
+        raise NotConverged("training diverged: a gradient is not finite; take a smaller step, or a smaller clip")
+    return numbers

@@ -1,0 +1,141 @@
+"""What a training run was asked for, checked before anything is done; features; what the guarantee rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.profile import check_delta
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.clipping import CLIPPED, UNITS, Clipping, Unit
+from shuffledp.learning.inputs import Clients, checked_features, number_within, one_of, per_client, whole_number
+from shuffledp.learning.noise import mechanism_of
+from shuffledp.learning.pca import Features, Projection, public_projection
+from shuffledp.learning.progress import Progress
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.setting import SEEN
+
+DECAYS: dict[str, Callable[[float], float]] = {
+    "none": lambda done: 1.0,
+    "linear": lambda done: 1.0 - done,
+    "cosine": lambda done: 0.5 * (1.0 + math.cos(math.pi * done)),
+}
+"""Factor on the step length when a share ``done`` of the rounds is behind."""
+WEIGHTINGS = ("auto", "none", "inverse-variance")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The estimator's arguments, as `ShuffledSGDClassifier` defines them."""
+
+    unit: str
+    seen: str
+    epsilon0: Any
+    delta: float
+    clip: float
+    rounds: int
+    hidden: tuple[int, ...]
+    mechanism: str
+    delta0: Any
+    clipped: str | None
+    step: float
+    momentum: float
+    decay: str
+    averaging: float
+    weighting: str
+    min_messages: int
+    classes: int | None
+    features: Features | None
+    pca: int | None
+    pca_data: ArrayLike | None
+    public_features: bool
+    max_epsilon: float | None
+    checkpoint: str | Path | None
+    progress: Progress | None
+    random: Randomness | None
+
+    def checked(self) -> Settings:
+        """Return the same settings after checking every choice and number that needs no data."""
+        one_of("unit", self.unit, UNITS)
+        one_of("seen", self.seen, SEEN)
+        one_of("decay", self.decay, tuple(DECAYS))
+        one_of("weighting", self.weighting, WEIGHTINGS)
+        mechanism_of(self.mechanism)
+        check_delta(self.delta)
+        whole_number("rounds", self.rounds, 1)
+        whole_number("min_messages", self.min_messages, 1)
+        number_within("step", self.step, 0.0, 1e6)
+        number_within("momentum", self.momentum, 0.0, 1.0, below=True)
+        number_within("averaging", self.averaging, 0.0, 1.0)
+        if self.max_epsilon is not None:
+            number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
+        if self.mechanism == "laplace" and self.delta0 is not None:
+            raise InvalidInput("Laplace noise is pure: leave delta0 out, or use mechanism = 'gaussian'")
+        return self
+
+    @property
+    def clipping(self) -> Clipping:
+        """What is clipped; refuses what is not private."""
+        what = self.clipped if self.clipped is not None else ("examples" if self.unit == "example" else "message")
+        one_of("clipped", what, CLIPPED)
+        order = mechanism_of(self.mechanism).order
+        return Clipping(cast(Unit, self.unit), cast(Any, what), self.clip, order)
+
+    def deltas(self, clients: Clients) -> FloatArray:
+        """delta0 of every client's messages."""
+        if self.mechanism == "laplace":
+            return np.zeros(clients.count)
+        if self.delta0 is None:
+            alone = self.unit == "example" or self.seen == "sum"
+            return np.full(clients.count, self.delta if alone else self.delta / clients.count)
+        return per_client(self.delta0, clients, "delta0")
+
+
+def prepared(
+    rows: NDArray[np.generic], features: Features | None, projection: Projection | None
+) -> NDArray[np.generic]:
+    """Return what the network sees: rows through the fixed map and the projection, if there are any."""
+    out = rows if features is None else checked_features(features(rows))
+    if out.shape[0] != rows.shape[0]:
+        raise InvalidInput(f"features must keep the rows; got {out.shape[0]} rows from {rows.shape[0]}")
+    return out if projection is None else projection(out)
+
+
+def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) -> Projection | None:
+    """Fit principal components to what was declared public, and note it; refuse to fit them to private data."""
+    if s.pca is None:
+        return None
+    if s.pca_data is None and s.public_features is not True:
+        raise InvalidInput(
+            "principal components fitted on the private training data reveal them, and no budget here pays for that; "
+            "give pca_data, public data of other people, or say public_features=True if X is public, "
+            "or use features=cosine_projection(...), which needs no data"
+        )
+    public = rows if s.pca_data is None else checked_features(s.pca_data, inputs=rows.shape[1])
+    found = public_projection(prepared(public, s.features, None), s.pca, public=True)
+    notes.append(f"features: {found.origin}")
+    return found
+
+
+def assumptions(s: Settings, read_classes: bool) -> list[str]:
+    """What the guarantee rests on besides the count of rounds, one sentence each."""
+    notes = ["budgets, and who takes part in which round, are public and do not depend on the records"]
+    if s.unit == "example":
+        notes.append("how many examples each client has is public")
+    if s.seen in ("reports", "levels") and s.unit == "client":
+        notes.append("a trusted shuffler permutes the messages of every round afresh; here it is only simulated")
+    if s.seen == "sum":
+        notes.append("nothing but the sum of a round is released, and every client of the round adds its noise")
+    if s.features is not None:
+        origin = getattr(s.features, "origin", "a map given by the caller, who states that no private data made it")
+        notes.append(f"features: {origin}")
+    if read_classes:
+        notes.append("the number of classes was read off the labels and is public")
+    return notes

@@ -1,0 +1,289 @@
+"""One training run: settings checked, messages planned, rounds run, counted, reported and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.checkpoint import Checkpoint, load, save
+from shuffledp.learning.clipping import Unit
+from shuffledp.learning.inputs import (
+    Clients,
+    checked_features,
+    checked_labels,
+    per_client,
+)
+from shuffledp.learning.network import Network
+from shuffledp.learning.noise import mechanism_of
+from shuffledp.learning.pca import Projection
+from shuffledp.learning.progress import RoundReport
+from shuffledp.learning.rounds import Sender, SendPlan, Server, all_at_once, finite, plan_messages, step_by_step
+from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, public_components
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.setting import Seen
+
+_CHUNK = 2048
+
+
+@dataclass
+class Run:
+    """One training run. Use `Run.of` to make one, then `train`.
+
+    Parameters
+    ----------
+    settings : Settings
+        Checked.
+    sender, server, accountant
+        The two sides, and the count.
+    inputs : int
+        Columns of X.
+    projection : Projection or None
+        Fitted on public data.
+    taking_part : ndarray of int64
+        Clients with a positive budget.
+    random : Randomness
+        Source of everything.
+    notes : list of str
+        What the guarantee rests on.
+    validation : tuple or None
+        Prepared features and labels.
+    presence : callable or None
+        Who is there in a round.
+    """
+
+    settings: Settings
+    sender: Sender
+    server: Server
+    accountant: TrainingAccountant
+    inputs: int
+    projection: Projection | None
+    taking_part: NDArray[np.int64]
+    random: Randomness
+    notes: list[str]
+    validation: tuple[NDArray[np.generic], NDArray[np.int64]] | None
+    presence: Callable[[int], ArrayLike] | None
+    history: list[RoundReport] = field(default_factory=list[RoundReport])
+    stopped: str = ""
+    private: bool = True
+    done: int = 0
+
+    @staticmethod
+    def of(
+        settings: Settings,
+        rows: NDArray[np.generic],
+        y: ArrayLike,
+        groups: ArrayLike | None,
+        validation: tuple[ArrayLike, ArrayLike] | None,
+        presence: Callable[[int], ArrayLike] | None,
+    ) -> Run:
+        """Check everything, and plan the messages."""
+        s, random = settings.checked(), settings.random or secure_random()
+        labels, classes = checked_labels(y, rows.shape[0], s.classes)
+        if groups is None and s.unit == "example":
+            raise InvalidInput(
+                "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
+                "say unit = 'client', or spread them with assign_clients"
+            )
+        clients = Clients.of(groups, rows.shape[0])
+        notes = assumptions(s, settings.classes is None)
+        projection = public_components(s, rows, notes)
+        ready = prepared(rows, s.features, projection)
+        network = Network((ready.shape[1], *s.hidden, classes))
+        plan, taking_part = _plan(s, clients, network.size, notes)
+        sender = Sender(network, s.clipping, mechanism_of(s.mechanism), plan, clients, ready, labels, random)
+        server = Server(network.initial(random), float(s.step), float(s.momentum))
+        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        shown = None
+        if validation is not None:
+            there = checked_features(validation[0], inputs=rows.shape[1])
+            known = checked_labels(validation[1], there.shape[0], classes)[0]
+            shown = prepared(there, s.features, projection), known
+        return Run(
+            s,
+            sender,
+            server,
+            accountant,
+            rows.shape[1],
+            projection,
+            taking_part,
+            random,
+            notes,
+            shown,
+            presence,
+            private=random.private,
+        )
+
+    def train(self, *, resume: bool) -> None:
+        """Run the rounds that are left, or those that the largest epsilon allows."""
+        self.stopped = "all rounds are done"
+        if resume:
+            self._resume()
+        while self.done < self.settings.rounds:
+            present = self._present()
+            counts = self.sender.plan.messages(present)
+            released = present.size >= self.settings.min_messages
+            if released and not self._affordable(counts):
+                self.stopped = f"one more round would exceed epsilon = {self.settings.max_epsilon:g}"
+                break
+            if released:
+                self.accountant.spend(counts)  # before anything is sent
+                with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused by `finite`
+                    self._round(present)
+                    finite(self.server.weights)
+            self.done += 1
+            self._keep()
+            self._report(present.size, released)
+        if not self.accountant.rounds:
+            raise InvalidInput(
+                f"no round was released ({self.stopped}); ask for fewer min_messages, or allow a larger max_epsilon"
+            )
+
+    def guarantee(self) -> TrainingGuarantee:
+        """What the released rounds cost."""
+        return self.accountant.guarantee(self.settings.delta, notes=tuple(self.notes), private=self.private)
+
+    def _round(self, present: NDArray[np.int64]) -> None:
+        s = self.settings
+        factor = DECAYS[s.decay](self.done / s.rounds)
+        average = self.done >= s.rounds * (1.0 - s.averaging)
+        if s.seen == "users":
+            swap = s.unit == "client"
+            step_by_step(self.sender, self.server, present, factor, swap=swap, average=average)
+        else:
+            all_at_once(self.sender, self.server, present, factor, average=average)
+
+    def _present(self) -> NDArray[np.int64]:
+        if self.presence is None:
+            return self.taking_part
+        mask = np.asarray(self.presence(self.done))
+        if mask.shape != (self.sender.clients.count,) or mask.dtype != np.bool_:
+            raise InvalidInput(f"presence must say True or False for each of {self.sender.clients.count} clients")
+        return self.taking_part[mask[self.taking_part]]
+
+    def _affordable(self, counts: list[int]) -> bool:
+        most = self.settings.max_epsilon
+        return most is None or self.accountant.epsilon_after(counts, self.settings.delta) <= most
+
+    def _report(self, messages: int, released: bool) -> None:
+        report = RoundReport(self.done, self.settings.rounds, messages, released)
+        if self.settings.progress is not None:
+            report = replace(report, epsilon=self.accountant.epsilon(self.settings.delta))
+        if self.validation is not None:
+            loss, accuracy = measured(self.sender.network, self.server.result, *self.validation)
+            report = replace(report, loss=loss, accuracy=accuracy)
+        self.history.append(report)
+        if self.settings.progress is not None:
+            self.settings.progress(report)
+
+    def _model(self) -> dict[str, object]:
+        """What a checkpoint must agree on."""
+        s, plan = self.settings, self.sender.plan
+        return {
+            "widths": list(self.sender.network.widths),
+            "unit": s.unit,
+            "seen": s.seen,
+            "mechanism": s.mechanism,
+            "clip": float(s.clip),
+            "clipped": self.sender.clipping.clipped,
+            "rounds": int(s.rounds),
+            "step": float(s.step),
+            "momentum": float(s.momentum),
+            "decay": s.decay,
+            "averaging": float(s.averaging),
+            "clients": self.sender.clients.count,
+            "grid": plan.grid,
+            "tiers": [[t.epsilon0, t.delta0, t.sensitivity, t.scale] for t in plan.tiers],
+            "budgets of clients": hashlib.sha256(plan.tier_of.tobytes() + plan.scales.tobytes()).hexdigest(),
+        }
+
+    def _keep(self) -> None:
+        if self.settings.checkpoint is None:
+            return
+        server = self.server
+        spent = [(list(messages), times) for messages, times in self.accountant.spent.items()]
+        vectors = server.weights, server.velocity, server.total
+        save(
+            self.settings.checkpoint,
+            Checkpoint(self._model(), self.done, spent, self.private, *vectors, averaged=server.averaged),
+        )
+
+    def _resume(self) -> None:
+        if self.settings.checkpoint is None:
+            raise InvalidInput("resume needs the checkpoint file's name; give checkpoint=...")
+        found = load(self.settings.checkpoint, self._model())
+        found.restore(self.server)
+        self.accountant.spent = {tuple(messages): times for messages, times in found.spent}
+        self.done, self.private = found.done, self.private and found.private
+
+
+def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
+    """Rows as doubles, a few thousand at a time."""
+    return [rows[at : at + _CHUNK].astype(np.float64, copy=False) for at in range(0, rows.shape[0], _CHUNK)]
+
+
+def measured(
+    network: Network, weights: FloatArray, rows: NDArray[np.generic], labels: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Mean cross-entropy (nats) and share predicted correctly."""
+    loss, right, at = 0.0, 0, 0
+    for part in in_chunks(rows):
+        chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
+        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], 1e-300)).sum())
+        right += int((chances.argmax(axis=1) == known).sum())
+        at += _CHUNK
+    return loss / labels.size, right / labels.size
+
+
+def _plan(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
+    """The messages' plan over all clients, and who takes part."""
+    budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
+    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, np.nextafter(1.0, 0.0))):
+        bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))
+        if bad.size:
+            who = clients.names[bad[0]]
+            raise InvalidInput(f"{name} must be from 0 to {top:g}; client {who} has {values[bad[0]]}")
+    taking_part = np.flatnonzero(budgets > 0.0)
+    if not taking_part.size:
+        raise InvalidInput("every client has the budget epsilon0 = 0: nothing can be learned; give some a positive one")
+    if taking_part.size < clients.count:
+        notes.append(f"{clients.count - taking_part.size} clients with epsilon0 = 0 are left out: they send nothing")
+    ratios = mechanism_of(s.mechanism).multiples(budgets[taking_part], deltas[taking_part])
+    sensitivities = s.clipping.sensitivity(clients.sizes[taking_part], numbers)
+    differ = np.ptp(ratios * sensitivities) > 1e-9 * float((ratios * sensitivities).max())
+    part = plan_messages(
+        budgets[taking_part],
+        deltas[taking_part],
+        clients.sizes[taking_part],
+        clipping=s.clipping,
+        mechanism=mechanism_of(s.mechanism),
+        numbers=numbers,
+        inverse_variance=s.weighting == "inverse-variance" or (s.weighting == "auto" and bool(differ)),
+        summed=s.seen == "sum",
+    )
+    return _spread(part, taking_part, clients.count), taking_part
+
+
+def _spread(plan: SendPlan, taking_part: NDArray[np.int64], clients: int) -> SendPlan:
+    """The same plan, its arrays as long as there are clients; who is left out is never asked for."""
+
+    def over_all(values: NDArray[Any]) -> NDArray[Any]:
+        out = np.zeros(clients, dtype=values.dtype)
+        out[taking_part] = values
+        return out
+
+    return replace(
+        plan,
+        gains=over_all(plan.gains),
+        scales=over_all(plan.scales),
+        weights=over_all(plan.weights),
+        tier_of=over_all(plan.tier_of),
+    )

@@ -1,0 +1,102 @@
+"""Write docs/cli.md, the reference of the command line, from the commands themselves.
+
+    python -m tools.make_cli_reference
+
+tests/test_docs_site.py checks that the page is up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shuffledp.cli.app import COMMANDS, app
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+NO_PANEL = "Options"
+HEAD = """\
+# Command line
+
+<!-- Written by `python -m tools.make_cli_reference`; change the commands, not this page. -->
+
+`shuffledp COMMAND [ARGUMENTS]`. `shuffledp COMMAND --help` shows the same as this page.
+
+| exit status | meaning |
+|---|---|
+| 0 | done |
+| 1 | internal failure; nothing was released |
+| 2 | bad input, or a question that no theorem answers; one line on stderr says what to do |
+| 3 | `audit` broke the claim |
+
+With `--json` a command prints one JSON object on stdout and nothing else: numbers at full precision, infinity as the string `"inf"`.
+Noise comes from secure randomness. `--simulation-seed` repeats a run for testing, and marks its output as not private.
+
+"""
+
+
+def words(text: str) -> str:
+    """One line of Markdown: no line breaks, and no character that ends a table's cell."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def signature(parameter: Any) -> str:
+    """How an option or an argument is typed, as code."""
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.metavar or parameter.name.upper()}`"
+    shown = names if parameter.is_flag else f"{names} {parameter.metavar or parameter.type.name.upper()}"
+    return "`" + shown.replace("|", "\\|") + "`"
+
+
+def remark(parameter: Any) -> str:
+    """What must be known besides the help: required, repeated, the default."""
+    if parameter.required:
+        return " **Required.**"
+    if getattr(parameter, "is_flag", False) or parameter.default in (None, ""):
+        return " May be repeated." if getattr(parameter, "multiple", False) else ""
+    return f" Default: `{parameter.default}`."
+
+
+def options(command: Any) -> Iterator[str]:
+    """One table per panel, in the order in which the panels appear."""
+    panels: dict[str, list[Any]] = {}
+    for parameter in command.params:
+        if not getattr(parameter, "hidden", False):
+            panels.setdefault(parameter.rich_help_panel or NO_PANEL, []).append(parameter)
+    for panel, members in panels.items():
+        yield f"**{panel}**\n\n| option | meaning |\n|---|---|\n" + "".join(
+            f"| {signature(member)} | {words(member.help or '')}{remark(member)} |\n" for member in members
+        )
+
+
+def described(help_text: str) -> str:
+    """The command's docstring as Markdown: its example becomes a block of code."""
+    parts = []
+    for paragraph in re.split(r"\n\s*\n", help_text.replace("\b", "").strip()):
+        if paragraph.lstrip().startswith("shuffledp "):
+            parts.append(f"```bash\n{paragraph.strip()}\n```")
+        else:
+            parts.append(" ".join(paragraph.split()))
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """The whole page."""
+    group: Any = typer.main.get_command(app)
+    index = "| command | what it does |\n|---|---|\n" + "".join(
+        f"| [`{name}`](#{name}) | {words(group.commands[name].help.split(chr(10))[0])} |\n" for name in COMMANDS
+    )
+    sections = [
+        f"## {name}\n\n{described(group.commands[name].help)}\n\n" + "\n".join(options(group.commands[name]))
+        for name in COMMANDS
+    ]
+    return HEAD + index + "\n" + "\n".join(sections)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE.name}: {len(COMMANDS)} commands")

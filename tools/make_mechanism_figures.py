@@ -1,0 +1,188 @@
+"""Write docs/tables/mechanisms*.csv, docs/figures/mechanisms-*.svg and .png: which mechanism errs how much.
+
+    python -m tools.make_mechanism_figures              everything, some minutes
+    python -m tools.make_mechanism_figures --pictures   from the tables as they are, some seconds
+
+Lines are predicted (`shuffledp.planning.error`), dots are measured: randomized and estimated by the analyzers, from a
+seed. Same versions, same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from shuffledp.budgets import Budgets
+from shuffledp.numerics.randomness import simulation_random
+from shuffledp.planning import FrequencyQuestion, MeanQuestion
+from shuffledp.planning.error import predict
+from shuffledp.planning.target import Wish
+from shuffledp.protocol.frequencies import frequency
+from shuffledp.protocol.means import mean
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.reproduce.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TABLES, FIGURES = DOCS / "tables", DOCS / "figures"
+SIZES = (2, 10, 100, 1000)
+BUDGETS = tuple(float(e) for e in np.geomspace(0.1, 8.0, 23))
+MEASURED_AT = (0.5, 1.0, 2.0, 4.0, 6.0)
+CENTRAL_AT = tuple(float(e) for e in np.geomspace(0.1, 8.0, 12))
+CENTRAL_N, CENTRAL_DELTA = 100_000, 1e-6
+COLOURS = {
+    "krr": BLUE, "sue": GREY, "oue": RED, "olh": ORANGE, "hadamard": PURPLE, "subset": GREEN,
+    "one-bit": BLUE, "laplace": RED, "piecewise": ORANGE, "hybrid": GREEN,
+}  # fmt: skip
+DASHES = {"oue": (0, (4, 1.5)), "olh": (0, (1, 1)), "hadamard": (0, (6, 2, 1, 2)), "sue": (0, (2, 2))}
+HEADERS = {
+    "mechanisms": ("question", "mechanism", "epsilon0", "predicted", "measured"),
+    "mechanisms_central": ("question", "mechanism", "epsilon0", "central_epsilon", "standard_error"),
+}
+USERS = 4000
+REPEATS = {"mean": 400, "2": 400, "10": 60, "100": 10, "1000": 4}
+"""Each repetition has k - 1 nearly independent errors: the root mean square of a dot is within 4 % or so."""
+VALUES = np.random.default_rng(11).beta(2.0, 5.0, USERS)
+"""Numbers whose mean is asked for: in [0, 1], mean 0.29, standard deviation 0.16."""
+
+
+def question_of(name: str) -> FrequencyQuestion | MeanQuestion:
+    """Return the question: ``"mean"``, or a number of categories."""
+    if name == "mean":
+        return MeanQuestion(0.0, 1.0, float(VALUES.mean()), float(VALUES.std()))
+    return FrequencyQuestion(int(name), 1.0 / int(name))
+
+
+def mechanisms_of(name: str) -> list[str]:
+    """All that run on pure budgets."""
+    return [mechanism for mechanism in question_of(name).mechanisms if mechanism != "gaussian"]
+
+
+def predicted(name: str, mechanism: str, epsilon0: float, n: int = 10**6) -> float:
+    """Standard error times the square root of the number of users."""
+    question, budgets = question_of(name), Budgets([epsilon0], [n])
+    family = question.family(mechanism, budgets, "reports")
+    return predict(family, budgets, None, question.moments).standard_error * math.sqrt(n)
+
+
+def measured(name: str, mechanism: str, epsilon0: float) -> float:
+    """The same from simulated collections: root mean square over repetitions (and categories, all equally frequent)."""
+    question, random = question_of(name), simulation_random(17)
+    if isinstance(question, MeanQuestion):
+        records, truth, repeats = VALUES, float(VALUES.mean()), REPEATS["mean"]
+    else:
+        records, truth, repeats = np.arange(USERS) % question.k, 1.0 / question.k, REPEATS[name]
+    budgets = Budgets([epsilon0], [records.size])
+    family = question.family(mechanism, budgets, "reports")
+    squares: list[float] = []
+    for _ in range(repeats):
+        reports = family.randomize(records, epsilon0, random)
+        shuffled = ShuffledReports(reports, np.full(records.size, epsilon0), seen="reports")
+        analyze = mean if isinstance(question, MeanQuestion) else frequency
+        squares.append(float(np.mean((analyze(shuffled, family).value - truth) ** 2)))  # type: ignore[operator]
+    return math.sqrt(float(np.mean(squares)) * records.size)
+
+
+def error_rows() -> Iterator[tuple[object, ...]]:
+    """Error of one user's report, by local budget."""
+    for name in ("mean", *map(str, SIZES)):
+        for mechanism in mechanisms_of(name):
+            for epsilon0 in sorted({*BUDGETS, *MEASURED_AT}):
+                dot = measured(name, mechanism, epsilon0) if epsilon0 in MEASURED_AT else ""
+                yield name, mechanism, epsilon0, predicted(name, mechanism, epsilon0), dot
+
+
+def central_rows() -> Iterator[tuple[object, ...]]:
+    """Error at n users, by certified central epsilon."""
+    wish = Wish(1.0, CENTRAL_DELTA)
+    for name in ("mean", *map(str, SIZES)):
+        for mechanism in mechanisms_of(name):
+            for epsilon0 in CENTRAL_AT:
+                budgets = Budgets([epsilon0], [CENTRAL_N])
+                family = question_of(name).family(mechanism, budgets, "reports")
+                error = predicted(name, mechanism, epsilon0, CENTRAL_N) / math.sqrt(CENTRAL_N)
+                yield name, mechanism, epsilon0, wish.certified(budgets, family, "reports"), error
+
+
+def write(name: str, rows: Iterable[Sequence[object]]) -> None:
+    """Write one table, six significant digits."""
+    with (TABLES / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(HEADERS[name])
+        out.writerows([f"{c:.6g}" if isinstance(c, float) else c for c in row] for row in rows)
+
+
+def read(name: str) -> list[dict[str, str]]:
+    """Read one table."""
+    with (TABLES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def panel(axes: Axes, rows: Sequence[dict[str, str]], x: str, y: str, title: str) -> None:
+    """One question: a line for each mechanism, dots where it was measured."""
+    for mechanism in dict.fromkeys(row["mechanism"] for row in rows):
+        own = [row for row in rows if row["mechanism"] == mechanism]
+        points = sorted((float(row[x]), float(row[y])) for row in own)
+        style = DASHES.get(mechanism, "-")
+        axes.plot(*zip(*points, strict=True), color=COLOURS[mechanism], linestyle=style, label=mechanism)
+        dots = [(float(row[x]), float(row["measured"])) for row in own if row.get("measured")]
+        if dots:
+            axes.plot(*zip(*dots, strict=True), "o", color=COLOURS[mechanism], markersize=3.6)
+    axes.set(xscale="log", yscale="log", title=title)
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+
+
+def draw(table: str, x: str, y: str, x_label: str, y_label: str, description: str) -> None:
+    """Five panels: a mean, and four numbers of categories."""
+    rows = read(table)
+    figure, grid = plt.subplots(2, 3, figsize=(11.5, 6.6), layout="constrained")
+    panels = list(grid.flat)
+    for axes, name in zip(panels, ("mean", *map(str, SIZES)), strict=False):
+        title = "mean of a number in [0, 1]" if name == "mean" else f"frequency, k = {name}"
+        panel(axes, [row for row in rows if row["question"] == name], x, y, title)
+        axes.set(xlabel=x_label, ylabel=y_label)
+    for i, axes in enumerate((panels[0], panels[2])):
+        handles, labels = axes.get_legend_handles_labels()
+        legend = panels[5].legend(
+            handles, labels, loc="upper left", bbox_to_anchor=(0.55 * i, 1.0), title=("means", "frequencies")[i]
+        )
+        panels[5].add_artist(legend)
+    panels[5].axis("off")
+    name = table.replace("_", "-")
+    metadata = {"Date": None, "Title": description, "Creator": None}
+    figure.savefig(FIGURES / f"{name}.svg", metadata=metadata, bbox_inches="tight", pad_inches=0.12)
+    figure.savefig(FIGURES / f"{name}.png", dpi=130, metadata={"Software": None}, bbox_inches="tight", pad_inches=0.12)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Write tables and pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pictures", action="store_true", help="draw from the tables as they are")
+    if not parser.parse_args().pictures:
+        write("mechanisms", error_rows())
+        write("mechanisms_central", central_rows())
+    with mpl.rc_context(STYLE):
+        draw(
+            "mechanisms", "epsilon0", "predicted", "local budget", "standard error times root n",
+            "Standard error against the local budget, predicted and measured",
+        )  # fmt: skip
+        draw(
+            "mechanisms_central", "central_epsilon", "standard_error", "certified central epsilon", "standard error",
+            "Standard error against the certified central epsilon, 100,000 users",
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
