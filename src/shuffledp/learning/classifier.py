@@ -47,8 +47,10 @@ class ShuffledSGDClassifier:
         Messages of every client; each is one pass over its examples.
     hidden : tuple of int
         Widths of hidden layers; () for softmax regression.
-    mechanism : {"gaussian", "laplace"}
-        Noise. Gaussian is calibrated analytically to (epsilon0, delta0).
+    mechanism : {"gaussian", "laplace", "sketch"}
+        Noise on every number of the message, Gaussian calibrated analytically to (epsilon0, delta0); or one bit: on
+        which side of a random hyperplane the gradient lies, by randomized response (client level, "reports" or
+        "levels"). With many clients of few examples each the bit is by far the best.
     delta0 : float, array_like, mapping or None
         Gaussian: approximate part of each message's budget; by default delta at example level and for sums, else
         delta over the number of clients.

@@ -180,6 +180,27 @@ class Network:
             parts += [np.einsum("ni,nj->nij", x, d).reshape(x.shape[0], -1), d]
         return np.concatenate(parts, axis=1)
 
+    def along(self, passed: BackwardPass, directions: NDArray[np.float32]) -> FloatArray:
+        """Inner product of each example's gradient with a direction of its own, shape (n,); no gradient is formed.
+
+        Parameters
+        ----------
+        passed : BackwardPass
+            Of these examples.
+        directions : ndarray of float32, shape (n, size)
+            One per example.
+        """
+        n, at = directions.shape[0], 0
+        total = np.zeros(n)
+        for x, slope in zip(passed.inputs, passed.slopes, strict=True):
+            rows, columns = x.shape[1], slope.shape[1]
+            matrix = directions[:, at : at + rows * columns].reshape(n, rows, columns)
+            bias = directions[:, at + rows * columns : at + rows * columns + columns]
+            seen = np.matmul(x.astype(np.float32)[:, None, :], matrix)[:, 0, :] + bias
+            total += np.einsum("nj,nj->n", seen, slope)
+            at += rows * columns + columns
+        return total
+
     def _forward(self, weights: FloatArray, features: FloatArray) -> tuple[list[FloatArray], FloatArray]:
         inputs: list[FloatArray] = []
         at = features

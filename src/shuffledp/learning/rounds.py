@@ -122,8 +122,8 @@ def plan_messages(
 
 
 @dataclass(frozen=True, eq=False)
-class Sender:
-    """The clients' side.
+class Clientele:
+    """The clients' side: who owns what, and what their gradients are.
 
     Parameters
     ----------
@@ -131,10 +131,8 @@ class Sender:
         The model.
     clipping : Clipping
         What is clipped.
-    mechanism : Mechanism
-        Noise.
     plan : SendPlan
-        Grid and scales.
+        Budgets, and how messages are made and weighed.
     clients : Clients
         Who owns what.
     features : ndarray, shape (examples, inputs)
@@ -142,12 +140,11 @@ class Sender:
     labels : ndarray of int64, shape (examples,)
         In 0..classes-1.
     random : Randomness
-        Source of the noise.
+        Source of all draws.
     """
 
     network: Network
     clipping: Clipping
-    mechanism: Mechanism
     plan: SendPlan
     clients: Clients
     features: NDArray[np.generic]
@@ -159,6 +156,23 @@ class Sender:
         rows = self.clients.examples(client)
         features = self.features[rows].astype(np.float64, copy=False)
         return finite(self.clipping.message(self.network, weights, features, self.labels[rows]))
+
+    def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
+        """Sum of server weight times message over all these clients, in grid steps, shape (size,)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Sender(Clientele):
+    """Clients that send their clipped gradient with noise on every number.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Noise.
+    """
+
+    mechanism: Mechanism
 
     def message(self, client: int, weights: FloatArray, law: int | None = None) -> NDArray[np.int64]:
         """What one client sends, in grid steps.
@@ -190,6 +204,15 @@ class Sender:
         scales = np.repeat(self.plan.scales[clients], self.network.size)
         whole += self.mechanism.draw(scales, whole.size, self.random).reshape(whole.shape)
         return whole
+
+    def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
+        """Sum of server weight times message over all these clients, in grid steps, shape (size,)."""
+        total, noise = np.zeros(self.network.size), self.noise_of_sum(clients)
+        for start in range(0, clients.size, self.at_once):
+            some = clients[start : start + self.at_once]
+            sent = self.messages if noise is None else self.rounded
+            total += self.plan.weights[some] @ sent(some, weights)
+        return total if noise is None else total + self.plan.weights[clients[0]] * noise
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
         """Several clients' messages before noise, shape (clients, size); single examples are handled together."""
@@ -310,18 +333,14 @@ def step_by_step(
             server.move(sent, factor * float(sender.plan.weights[law]), average=average)
 
 
-def all_at_once(sender: Sender, server: Server, present: NDArray[np.int64], factor: float, *, average: bool) -> None:
+def all_at_once(
+    clientele: Clientele, server: Server, present: NDArray[np.int64], factor: float, *, average: bool
+) -> None:
     """Seen "reports", "levels" or "sum": all messages at one model, shuffled, one step along their weighted mean."""
-    order = present[sender.random.permutation(present.size)]
-    total, noise = np.zeros(sender.network.size), sender.noise_of_sum(order)
-    for start in range(0, order.size, sender.at_once):
-        some = order[start : start + sender.at_once]
-        sent = sender.messages if noise is None else sender.rounded
-        total += sender.plan.weights[some] @ sent(some, server.weights)
-    if noise is not None:
-        total += sender.plan.weights[order[0]] * noise
-    whole = float((sender.plan.weights[present] * sender.plan.gains[present]).sum())
-    server.move(total * (sender.plan.grid / whole), factor, average=average)
+    order = present[clientele.random.permutation(present.size)]
+    total = clientele.total(order, server.weights)
+    whole = float((clientele.plan.weights[present] * clientele.plan.gains[present]).sum())
+    server.move(total * (clientele.plan.grid / whole), factor, average=average)
 
 
 def finite(numbers: FloatArray) -> FloatArray:

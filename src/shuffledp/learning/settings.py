@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,6 @@ from shuffledp.accounting.profile import check_delta
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.clipping import CLIPPED, UNITS, Clipping, Unit
 from shuffledp.learning.inputs import Clients, checked_features, number_within, one_of, per_client, whole_number
-from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.pca import Features, Projection, public_projection
 from shuffledp.learning.progress import Progress
 from shuffledp.numerics.interval import FloatArray
@@ -28,6 +27,7 @@ DECAYS: dict[str, Callable[[float], float]] = {
     "cosine": lambda done: 0.5 * (1.0 + math.cos(math.pi * done)),
 }
 """Factor on the step length when a share ``done`` of the rounds is behind."""
+NAMES = ("gaussian", "laplace", "sketch")
 WEIGHTINGS = ("auto", "none", "inverse-variance")
 
 
@@ -67,7 +67,7 @@ class Settings:
         one_of("seen", self.seen, SEEN)
         one_of("decay", self.decay, tuple(DECAYS))
         one_of("weighting", self.weighting, WEIGHTINGS)
-        mechanism_of(self.mechanism)
+        one_of("mechanism", self.mechanism, NAMES)
         check_delta(self.delta)
         whole_number("rounds", self.rounds, 1)
         whole_number("min_messages", self.min_messages, 1)
@@ -76,21 +76,31 @@ class Settings:
         number_within("averaging", self.averaging, 0.0, 1.0)
         if self.max_epsilon is not None:
             number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
-        if self.mechanism == "laplace" and self.delta0 is not None:
-            raise InvalidInput("Laplace noise is pure: leave delta0 out, or use mechanism = 'gaussian'")
+        if self.pure and self.delta0 is not None:
+            raise InvalidInput(f"mechanism = '{self.mechanism}' is pure: leave delta0 out, or use 'gaussian'")
+        if self.mechanism == "sketch" and (self.unit != "client" or self.seen not in ("reports", "levels")):
+            raise InvalidInput(
+                "mechanism = 'sketch' sends one bit a client, all at one model: it needs unit = 'client' and "
+                f"seen = 'reports' or 'levels'; got unit = '{self.unit}', seen = '{self.seen}'"
+            )
         return self
+
+    @property
+    def pure(self) -> bool:
+        """Whether messages are epsilon0-LDP with delta0 = 0."""
+        return self.mechanism != "gaussian"
 
     @property
     def clipping(self) -> Clipping:
         """What is clipped; refuses what is not private."""
         what = self.clipped if self.clipped is not None else ("examples" if self.unit == "example" else "message")
         one_of("clipped", what, CLIPPED)
-        order = mechanism_of(self.mechanism).order
+        order: Literal[1, 2] = 1 if self.mechanism == "laplace" else 2
         return Clipping(cast(Unit, self.unit), cast(Any, what), self.clip, order)
 
     def deltas(self, clients: Clients) -> FloatArray:
         """delta0 of every client's messages."""
-        if self.mechanism == "laplace":
+        if self.pure:
             return np.zeros(clients.count)
         if self.delta0 is None:
             alone = self.unit == "example" or self.seen == "sum"

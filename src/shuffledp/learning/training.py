@@ -25,8 +25,18 @@ from shuffledp.learning.network import Network
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.pca import Projection
 from shuffledp.learning.progress import RoundReport
-from shuffledp.learning.rounds import Sender, SendPlan, Server, all_at_once, finite, plan_messages, step_by_step
+from shuffledp.learning.rounds import (
+    Clientele,
+    Sender,
+    SendPlan,
+    Server,
+    all_at_once,
+    finite,
+    plan_messages,
+    step_by_step,
+)
 from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, public_components
+from shuffledp.learning.sketches import Sketcher, plan_sketches
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.setting import Seen
@@ -61,7 +71,7 @@ class Run:
     """
 
     settings: Settings
-    sender: Sender
+    sender: Clientele
     server: Server
     accountant: TrainingAccountant
     inputs: int
@@ -99,7 +109,8 @@ class Run:
         ready = prepared(rows, s.features, projection)
         network = Network((ready.shape[1], *s.hidden, classes))
         plan, taking_part = _plan(s, clients, network.size, notes)
-        sender = Sender(network, s.clipping, mechanism_of(s.mechanism), plan, clients, ready, labels, random)
+        side = (network, s.clipping, plan, clients, ready, labels, random)
+        sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
         accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
         shown = None
@@ -155,7 +166,7 @@ class Run:
         s = self.settings
         factor = DECAYS[s.decay](self.done / s.rounds)
         average = self.done >= s.rounds * (1.0 - s.averaging)
-        if s.seen == "users":
+        if s.seen == "users" and isinstance(self.sender, Sender):
             swap = s.unit == "client"
             step_by_step(self.sender, self.server, present, factor, swap=swap, average=average)
         else:
@@ -256,6 +267,9 @@ def _plan(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tupl
         raise InvalidInput("every client has the budget epsilon0 = 0: nothing can be learned; give some a positive one")
     if taking_part.size < clients.count:
         notes.append(f"{clients.count - taking_part.size} clients with epsilon0 = 0 are left out: they send nothing")
+    if s.mechanism == "sketch":
+        part = plan_sketches(budgets[taking_part], float(s.clip), inverse_variance=s.weighting != "none")
+        return _spread(part, taking_part, clients.count), taking_part
     ratios = mechanism_of(s.mechanism).multiples(budgets[taking_part], deltas[taking_part])
     sensitivities = s.clipping.sensitivity(clients.sizes[taking_part], numbers)
     differ = np.ptp(ratios * sensitivities) > 1e-9 * float((ratios * sensitivities).max())
