@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
-from shuffledp.numerics.losses import SMALLEST, LossLaw, LossSum, log_exp_gap, log_sum
+from shuffledp.numerics.losses import SMALLEST, LossLaw, LossSum, log_exp_gap, log_sum, needed_points
 
 mp.dps = 40
 
@@ -162,3 +162,42 @@ def test_log_exp_gap(u):
 def test_log_sum_of_nothing():
     assert log_sum(np.array([[-np.inf, -np.inf], [0.0, -np.inf]])).tolist() == [-np.inf, 0.0]
     assert log_exp_gap(np.zeros(1))[0] == -np.inf
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rounds=st.sampled_from([1, 20, 1000, 10**6, 10**9]),
+    lattice=st.booleans(),
+    reach=st.floats(0.1, 6.0),
+)
+def test_points_of_a_line_left_out_are_negligible(seed, rounds, lattice, reach):
+    random = np.random.default_rng(seed)
+    atoms = int(random.integers(2, 40))
+    losses = random.normal(size=atoms) * 0.01
+    if lattice:
+        losses = 0.005 * np.round(losses / 0.005)
+    losses[0] = 0.03
+    masses = random.dirichlet(np.full(atoms, random.choice([0.1, 1.0])))
+    total = LossSum((LossLaw(losses, np.log(np.maximum(masses, 1e-200)), 0.0),), (rounds,))
+    spread = max(float(total.spread(np.zeros(1))[0]), 1e-6)
+    theta, step, points = reach / spread, 0.4 / spread, 4000
+    s = 0.01 / theta
+    kept = needed_points(total, theta, step, points, s)
+    assert 1 < kept <= points
+    y = step * np.arange(points)
+    exponent = total.laws[0].log_masses + theta * losses
+    weight = np.exp(exponent - log_sum(exponent))
+    chi = np.abs(np.exp(1j * np.outer(y, losses)) @ weight)
+    with np.errstate(divide="ignore"):
+        fall = -rounds * np.log(chi) + 0.5 * (s * y) ** 2
+    assert (fall[kept:] >= 46.0 - 1e-6 - rounds * 1e-12).all()
+
+
+def test_a_line_of_many_rounds_is_short():
+    """Thousands of points of smoothing; the sum itself is done after some dozens."""
+    random = np.random.default_rng(0)
+    losses, masses = random.normal(size=60) * 0.01, random.dirichlet(np.full(60, 1.0))
+    total = LossSum((LossLaw(losses, np.log(masses), 0.0),), (10_000,))
+    theta = 4.0 / float(total.spread(np.zeros(1))[0])
+    assert needed_points(total, theta, 0.1 * theta, 20_000, 0.01 / theta) < 400

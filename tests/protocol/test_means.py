@@ -88,7 +88,7 @@ def test_mean_is_unbiased_and_covered_everywhere(name, case, shape, seen):
     if seen == "sum" and name in ("laplace", "gaussian"):
         return
     values = VALUES[shape](BUDGETS[case].size)
-    check(simulate(name, BUDGETS[case], values, seen, 1500, seed=5), values.mean())
+    check(simulate(name, BUDGETS[case], values, seen, 400, seed=5), values.mean())
 
 
 @pytest.mark.parametrize("seen", ["reports", "levels"])

@@ -75,6 +75,11 @@ class PairCountProfile(PrivacyProfile):
         """The victim's own budget."""
         return self.epsilon0
 
+    @property
+    def coarseness(self) -> float:
+        """With several budgets every knot of a table is a long sum: fewer knots, which a witness may have."""
+        return 10.0 if self.others.counts.size > 1 else 1.0
+
     def delta_at(self, epsilon: float) -> Interval:
         """Sum over m, or for one budget and many users the equivalent sum over users (Z)."""
         if self.others.counts.size == 1 and self.others.deviation > _SUM_DEVIATIONS:

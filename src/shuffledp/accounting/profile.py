@@ -20,6 +20,8 @@ from shuffledp.numerics.search import crossing
 _FAR = 700.0
 """Nats: delta there stands for the limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
+_JAGGED = 1e-4
+"""Relative distance to which a lower curve is searched that does not follow the upper one."""
 
 
 def check_delta(delta: float) -> float:
@@ -280,7 +282,7 @@ class PrivacyProfile(ABC):
         low = max((e for e, known in seen.items() if known.lower > target and e <= upper), default=0.0)
         if low == 0.0 and at(0.0).lower <= target:
             return 0.0
-        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, self.tolerance)
+        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, max(self.tolerance, _JAGGED))
         return min(lower, upper)
 
     def total_variation(self) -> Interval:

@@ -149,6 +149,11 @@ class WindowProfile(PrivacyProfile):
         return min(top, self.largest_loss)
 
     @property
+    def coarseness(self) -> float:
+        """A search over windows at every knot of a table: fewer knots, which a witness may have."""
+        return 10.0
+
+    @property
     def mass_at_infinity(self) -> Interval:
         """None is shown."""
         return Interval(0.0, 0.0)

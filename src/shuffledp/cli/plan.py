@@ -245,6 +245,8 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     from shuffledp.report.plan import print_plan
 
     print_plan(console(), made)
+    if made.bucketing.rounds_budgets and population.file is not None and files.rounded_out is None:
+        console().print("Add --rounded-out ROUNDED.csv to write the table with the rounded budgets.", highlight=False)
     for step in steps:
         console().print(f"Next: {step}", soft_wrap=True, highlight=False, markup=False)
     for path in outputs.values():
@@ -305,4 +307,8 @@ def next_steps(made: Plan, population: Population, files: Files) -> list[str]:
         low, high = getattr(question, "low", math.nan), getattr(question, "high", math.nan)
         what = ["mean", table, "--value", "COLUMN", "--low", f"{low:g}", "--high", f"{high:g}"]
     rest = ["--epsilon0", budget, "--seen", made.chosen.seen, "--mechanism", made.chosen.mechanism]
+    if made.chosen.weights == "precision":
+        rest += ["--weights", "precision"]
+    if not rule.budgets.is_pure:
+        rest += ["--delta0", repr(float(rule.budgets.deltas[0]))]
     return [shlex.join(["shuffledp", *what, *rest, "--delta", repr(made.delta)])]

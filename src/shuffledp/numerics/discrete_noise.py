@@ -5,8 +5,8 @@ rational arithmetic. Here the comparison is made in double precision with a boun
 this leaves open are decided by `LazyUniform` with as many bits as needed. So the laws below hold exactly: no
 probability is rounded. A scale is a double, hence a rational number, and is meant as such.
 
-**Error bounds.** exp and log of NumPy are taken to be good to 8 units of 2^-53 relative (below 2 measured, and tested). With
-U in [V, V+1)/2^63, u the double nearest to (V + 1/2)/2^63 and V >= 2^49, so u >= 2^-14:
+**Error bounds.** exp and log of NumPy are taken to be good to 8 units of 2^-53 relative (the tests allow 3). With U in
+[V, V+1)/2^63, u the double nearest to (V + 1/2)/2^63 and V >= 2^49, so u >= 2^-14:
 
     |scale log u - scale log U| <= scale (|log u| 2^-50 + 2^-52 + 2^-49),
 

@@ -238,7 +238,7 @@ class _Line:
         if points > _MOST_POINTS:
             s, points = s * points / (_MOST_POINTS - 1), _MOST_POINTS
         step = 2.0 * math.pi / period
-        points = _needed(total, theta, step, points, s)
+        points = needed_points(total, theta, step, points, s)
         y = np.asarray(step * np.arange(points), dtype=np.float64)
         return cls(theta, spread, s, period, y, *_powers(total, theta, y))
 
@@ -271,11 +271,20 @@ class _Line:
         return Interval(min(max(lower, 0.0), upper), upper)
 
 
-def _needed(total: LossSum, theta: float, step: float, points: int, s: float) -> int:
-    """How many of the points y_j = j step are needed: beyond, |M(theta + iy)/M(theta)| e^(-s^2 y^2/2) < e^-FALL.
+def needed_points(total: LossSum, theta: float, step: float, points: int, s: float) -> int:
+    """How many points y_j = j step are needed: beyond them |M(theta + iy)/M(theta)| e^(-s^2 y^2/2) is below e^-FALL.
 
     |chi(y)| of one loss changes by at most E|l - E l| per unit of y, E being tilted. So its value in the middle of a
     cell bounds it in the whole cell; cells are as wide as the fall of |chi| around them allows.
+
+    Parameters
+    ----------
+    total : LossSum
+        The sum, with mgf M.
+    theta, step, s : float
+        Tilt, distance of the points and standard deviation of U, positive.
+    points : int
+        How many there are; that many are returned where nothing better can be said.
     """
     laws, slope, moving, variance = [], 0.0, 0.0, 0.0
     for law, count in zip(total.laws, total.counts, strict=True):

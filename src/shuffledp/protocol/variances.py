@@ -37,6 +37,8 @@ from shuffledp.randomizers.wire import checked_reports
 from shuffledp.setting import Seen
 
 VARIANCE_SEEN: tuple[Seen, ...] = ("reports", "levels")
+_NARROWEST, _WIDEST = 1e-70, 1e150
+"""Widths of the range whose square, and whose fourth power from below, is an ordinary double."""
 _SMOOTHING = 4.0
 """Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
 
@@ -56,7 +58,7 @@ class VarianceTally:
     Raises
     ------
     InvalidInput
-        If `seen` or `weights` is unknown.
+        If `seen` or `weights` is unknown, or the squared width of the range leaves double precision.
 
     Examples
     --------
@@ -69,6 +71,12 @@ class VarianceTally:
     def __init__(self, randomizer: TwoMoments, *, seen: Seen, weights: Weights = "population") -> None:
         check_choice("seen", seen, VARIANCE_SEEN)
         check_choice("weights", weights, WEIGHTS)
+        width = randomizer.high - randomizer.low
+        if not _NARROWEST <= width <= _WIDEST:
+            raise InvalidInput(
+                f"the range is {width} wide; for a variance its width must lie between {_NARROWEST:g} and {_WIDEST:g}, "
+                "so that squares do not leave double precision: count in other units"
+            )
         self.randomizer = randomizer
         self.weights: Weights | None = weights if seen == "levels" else None
         self.n = 0

@@ -22,7 +22,7 @@ FARTHEST = 1 << 51
 """Reports are cut to -2^51 and 2^51 - 1 steps: 52 bits. Noise of the largest scale exceeds them with chance e^-127."""
 REPORT_BITS = 52
 _FINE = 3.0
-"""From so many steps on, rounding adds 1/12 to a normal variance up to 2 exp(-18 pi^2) (2 + 12 sigma^2)."""
+"""From so many steps on, rounding adds 1/12 to a normal variance, up to 5 sigma^2 exp(-2 pi^2 sigma^2) < 1e-75."""
 
 
 class GridNoise(ABC):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,14 +13,11 @@ from shuffledp.accounting import bounds
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
+from shuffledp.report.answer import Answer, estimate_parts
 from shuffledp.report.curves import profile_epsilons, worst_profile
 from shuffledp.report.evidence import Section, evidence_sections
-from shuffledp.report.rows import CONFIDENCE, frequency_rows
-from shuffledp.report.svg import ProfileCurve, bars_picture, bounds_picture, mean_picture, profile_picture
+from shuffledp.report.svg import ProfileCurve, bounds_picture, profile_picture
 from shuffledp.setting import SEEN_MEANING
-
-if TYPE_CHECKING:
-    from shuffledp.protocol.release import Release
 
 MOST_LEVELS = 12
 POINTS = 17
@@ -29,31 +25,6 @@ POINTS = 17
 DEPTH = 1e-3
 """The drawn profile falls a thousand times further than the delta asked for."""
 GSPA = "gspa"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One question and what is known about it.
-
-    Parameters
-    ----------
-    question : str
-        The question in words, such as "What is the mean of hours_per_week?".
-    guarantee : Guarantee
-        The central guarantee.
-    release : Release or None
-        The estimate; None when only a guarantee was asked for.
-    bounds : (low, high) or None
-        The range of a mean; None for frequencies.
-    truth : sequence of float or None
-        The true value or values, where the data are public anyway (the demo).
-    """
-
-    question: str
-    guarantee: Guarantee
-    release: Release | None = None
-    bounds: tuple[float, float] | None = None
-    truth: Sequence[float] | None = None
 
 
 def render(heading: str, answers: Sequence[Answer], *, command: str, version: str, remark: str = "") -> str:
@@ -117,7 +88,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
     sections = evidence_sections(guarantee)
     return {
         "question": answer.question,
-        "estimate": None if answer.release is None else _estimate(answer, answer.release),
+        "estimate": estimate_parts(answer),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "promise": wording.promise(worst, guarantee.delta, guarantee.setting),
@@ -144,38 +115,6 @@ def _bounds_picture(guarantee: Guarantee, sections: Sequence[Section]) -> Markup
         return None
     rows = [row for section in sections for row in section.rows if row.epsilon is not None]
     return Markup(bounds_picture(rows, guarantee.epsilon.lower, guarantee.epsilon.upper))
-
-
-def _estimate(answer: Answer, release: Release) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "n": release.n,
-        "mechanism": release.mechanism,
-        "notes": wording.notes(release),
-        "confidence": f"{CONFIDENCE:.0%}",
-    }
-    if answer.bounds is not None:
-        low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
-        truth = None if answer.truth is None else answer.truth[0]
-        value, error = float(release.estimate), float(release.standard_error)
-        picture = mean_picture(value, low, high, answer.bounds, truth)
-        return shown | {
-            "kind": "mean",
-            "value": value,
-            "shown": [wording.with_error(x, error) for x in (value, low, high)],
-            "error": error,
-            "low": low,
-            "high": high,
-            "range": answer.bounds,
-            "truth": truth,
-            "picture": Markup(picture),
-        }
-    rows = frequency_rows(release)
-    return shown | {
-        "kind": "frequency",
-        "rows": [{"row": row, "truth": answer.truth[i] if answer.truth else None} for i, row in enumerate(rows)],
-        "truth": answer.truth,
-        "picture": Markup(bars_picture(rows, answer.truth)),
-    }
 
 
 def _profile(guarantee: Guarantee) -> Markup | None:

@@ -1,13 +1,18 @@
-"""The rows of a frequency estimate, one per category, as every renderer lists them."""
+"""The rows of an estimate, one per category, bin, quantile or edge, as every renderer lists them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.report.wording import near
+
 if TYPE_CHECKING:
+    from shuffledp.protocol.quantiles import RangeRelease
     from shuffledp.protocol.release import Release
 
 CONFIDENCE = 0.95
@@ -26,6 +31,9 @@ class FrequencyRow:
         Estimated share of the users (it may come out slightly below 0 or above 1), and its standard error.
     low, high : float
         Ends of the confidence interval at the level `CONFIDENCE`.
+    projected : float or None
+        Entry of the nearest frequencies that could be (`project_to_simplex`), where they were asked for: biased, and
+        without a standard error of their own.
     """
 
     category: str
@@ -33,14 +41,119 @@ class FrequencyRow:
     standard_error: float
     low: float
     high: float
+    projected: float | None = None
 
 
-def frequency_rows(release: Release) -> list[FrequencyRow]:
-    """List a frequency release category by category."""
+def frequency_rows(release: Release, *, simplex: bool = False) -> list[FrequencyRow]:
+    """List a frequency release category by category; with `simplex` the projected frequencies beside."""
     low, high = release.confidence_interval(CONFIDENCE)
     columns = (release.estimate, release.standard_error, low, high)
     values = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+    names = [str(category) for category in release.categories or ()]
+    rows = [FrequencyRow(name, *map(float, row)) for name, row in zip(names, values, strict=True)]
+    if not simplex:
+        return rows
+    projected = project_to_simplex(release.estimate).tolist()
+    return [replace(row, projected=value) for row, value in zip(rows, projected, strict=True)]
+
+
+@dataclass(frozen=True)
+class BinRow(FrequencyRow):
+    """One bin of a histogram.
+
+    Parameters
+    ----------
+    category : str
+        Its edges, as people read them.
+    left, right : float
+        Its edges.
+    """
+
+    left: float = 0.0
+    right: float = 0.0
+
+
+def bin_rows(release: Release, *, simplex: bool = False) -> list[BinRow]:
+    """List a histogram bin by bin; with `simplex` the projected frequencies beside."""
+    edges = np.asarray(release.categories, dtype=np.float64)
+    width = float(edges[-1, 1] - edges[0, 0]) / len(edges)
+    rows = frequency_rows(release, simplex=simplex)
     return [
-        FrequencyRow(str(category), *map(float, row))
-        for category, row in zip(release.categories or (), values, strict=True)
-    ]
+        BinRow(
+            f"{in_bins(left, width)} to {in_bins(right, width)}", row.frequency, row.standard_error, row.low, row.high,
+            row.projected, left, right,
+        )
+        for row, left, right in zip(rows, edges[:, 0].tolist(), edges[:, 1].tolist(), strict=True)
+    ]  # fmt: skip
+
+
+def in_bins(value: float, width: float) -> str:
+    """Show a value to a hundredth of the width of its bin.
+
+    Examples
+    --------
+    >>> in_bins(36.3794, 1.0), in_bins(1e6 + 0.125, 0.125), in_bins(-7.0, 2e9)
+    ('36.38', '1.000000125e6', '0')
+    """
+    rounded = round(value, 2 - math.floor(math.log10(width)))
+    return near(rounded, next(digits for digits in range(1, 18) if float(f"{rounded:.{digits}g}") == rounded))
+
+
+@dataclass(frozen=True)
+class QuantileRow:
+    """One quantile.
+
+    Parameters
+    ----------
+    probability : float
+        Which one, in (0, 1).
+    value : float
+        Estimate.
+    low, high : float
+        Ends of the confidence interval at the level `CONFIDENCE`, edges of bins.
+    """
+
+    probability: float
+    value: float
+    low: float
+    high: float
+
+
+def quantile_rows(release: RangeRelease) -> list[QuantileRow]:
+    """List the quantiles in the order in which they were asked for."""
+    low, high = release.confidence_interval(CONFIDENCE)
+    values = np.column_stack((release.probabilities, release.estimate, low, high))
+    return [QuantileRow(*map(float, row)) for row in values]
+
+
+@dataclass(frozen=True)
+class EdgeRow:
+    """What is known at one edge of a bin.
+
+    Parameters
+    ----------
+    value : float
+        The edge.
+    below : float
+        Estimated fraction of the users below it; unbiased, so not always rising.
+    standard_error : float
+        Its standard error.
+    low, high : float
+        Ends of its confidence interval at the level `CONFIDENCE`, for this edge by itself.
+    """
+
+    value: float
+    below: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def edge_rows(release: RangeRelease, most: int) -> list[EdgeRow]:
+    """List the distribution function at edges of bins, both ends among them: all, or `most` spread evenly."""
+    found = release.distribution
+    edges, below, errors = release.edges, found.below, found.below_error
+    picked = np.unique(np.linspace(0, edges.size - 1, min(most, edges.size)).round().astype(np.int64))
+    half = found.factor(CONFIDENCE) * errors
+    columns = (edges, below, errors, np.clip(below - half, 0.0, 1.0), np.clip(below + half, 0.0, 1.0))
+    return [EdgeRow(*map(float, row)) for row in np.column_stack(columns)[picked]]

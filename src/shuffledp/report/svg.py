@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from html import escape
 
 from shuffledp.report.evidence import EvidenceRow
-from shuffledp.report.rows import FrequencyRow
+from shuffledp.report.rows import BinRow, EdgeRow, FrequencyRow, QuantileRow
 
 WIDTH = 420.0
 LEFT, RIGHT = 54.0, 14.0
+BASE = 226.0
+"""Where the lower axis of a distribution lies."""
+MOST_BARS = 200
 MOST_NEGATIVE_POWER = -300
 
 
@@ -100,6 +103,75 @@ def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -
     return _svg(parts, y + 4, "Estimated share of each category with its confidence interval")
 
 
+def histogram_picture(rows: Sequence[BinRow]) -> str:
+    """Draw a histogram, each bin with its confidence interval; many narrow bins are drawn together.
+
+    Parameters
+    ----------
+    rows : sequence of BinRow
+        All bins, in order. Where more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates, with
+        a line from their lowest to their highest end.
+    """
+    together = math.ceil(len(rows) / MOST_BARS)
+    groups = [rows[i : i + together] for i in range(0, len(rows), together)]
+    lows = [min(row.low for row in group) for group in groups]
+    highs = [max(row.high for row in group) for group in groups]
+    middles = [math.fsum(row.frequency for row in group) / len(group) for group in groups]
+    x_axis = Axis(rows[0].left, rows[-1].right, LEFT, WIDTH - RIGHT)
+    y_axis = Axis(min(0.0, *lows, *middles), max(*highs, 1e-6) * 1.05, BASE, 12)
+    parts = _shares(y_axis)
+    zero = y_axis.at(0.0)
+    for group, low, high, middle in zip(groups, lows, highs, middles, strict=True):
+        left, right, top = x_axis.at(group[0].left), x_axis.at(group[-1].right), y_axis.at(middle)
+        gap = min(1.0, (right - left) / 8)
+        size = f'width="{right - left - 2 * gap:.2f}" height="{abs(top - zero):.1f}"'
+        parts.append(f'<rect class="bar" x="{left + gap:.2f}" y="{min(top, zero):.1f}" {size}/>')
+        mid = (left + right) / 2
+        parts.append(_line(mid, y_axis.at(low), mid, y_axis.at(high), "interval"))
+    parts += _bottom_axis(x_axis, BASE, LEFT, WIDTH - RIGHT)
+    parts.append(_line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
+    return _svg(parts, BASE + 28, f"Histogram of {len(rows)} bins with confidence intervals")
+
+
+def distribution_picture(rows: Sequence[EdgeRow], quantiles: Sequence[QuantileRow]) -> str:
+    """Draw a distribution function with its band, and read the quantiles off it.
+
+    Parameters
+    ----------
+    rows : sequence of EdgeRow
+        From the lowest to the highest edge.
+    quantiles : sequence of QuantileRow
+        Each is marked with its interval.
+    """
+    x_axis = Axis(rows[0].value, rows[-1].value, LEFT, WIDTH - RIGHT)
+    y_axis = Axis(0.0, 1.0, BASE, 12)
+    parts = _shares(y_axis)
+    upper = [(row.value, row.high) for row in rows]
+    lower = [(row.value, row.low) for row in reversed(rows)]
+    band = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in (*upper, *lower))
+    parts.append(f'<path class="bracket" d="M{band}z"/>')
+    line = "L".join(f"{x_axis.at(row.value):.1f} {y_axis.at(min(max(row.below, 0.0), 1.0)):.1f}" for row in rows)
+    parts.append(f'<path class="curve certified" d="M{line}"/>')
+    for row in quantiles:
+        x, y = x_axis.at(row.value), y_axis.at(row.probability)
+        parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, BASE, "guide"))
+        parts.append(_line(x_axis.at(row.low), y, x_axis.at(row.high), y, "interval"))
+        parts.append(f'<circle class="estimate" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
+    parts += _bottom_axis(x_axis, BASE, LEFT, WIDTH - RIGHT)
+    return _svg(parts, BASE + 28, f"Distribution function with its band; {len(quantiles)} quantiles are marked")
+
+
+def _shares(axis: Axis) -> list[str]:
+    """Mark shares of the users on the left."""
+    parts: list[str] = []
+    ticks = axis.ticks()
+    places = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) - 2) if len(ticks) > 1 else 2
+    for tick in ticks:
+        y = axis.at(tick)
+        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid") + _text(LEFT - 8, y + 4, f"{tick:z.{places}%}", "end"))
+    return parts
+
+
 def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float) -> str:
     """Draw privacy profiles, delta on a logarithmic scale, and mark the published point (epsilon, delta)."""
     ends = [e for curve in curves for e in curve.epsilons]
@@ -180,13 +252,7 @@ def _powers(axis: Axis) -> list[str]:
     for power in powers:
         y = axis.at(power)
         parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid"))
-        label = (
-            "1"
-            if power == 0
-            else f'10<tspan dy="-5" font-size="11">{power}</tspan>'.replace("-5", "#")
-            .replace("-", "−")
-            .replace("#", "-5")
-        )
+        label = f'10<tspan dy="-5" font-size="11">−{-power}</tspan>' if power else "1"
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
     return parts
 

@@ -13,6 +13,7 @@ from shuffledp.guarantee import Guarantee
 from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import (
+    PROJECTED,
     count,
     down,
     local_budget,
@@ -30,6 +31,7 @@ from shuffledp.report.wording import (
 from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
+    from shuffledp.protocol.quantiles import RangeRelease
     from shuffledp.protocol.release import Release
 
 MOST_LEVELS = 12
@@ -69,29 +71,42 @@ def print_mean(console: Console, release: Release) -> None:
         f"{CONFIDENCE:.0%} confidence interval {with_error(float(low), error)} to "
         f"{with_error(float(high), error)} ({count(release.n)} users, {release.mechanism})"
     )
-    _print_its_guarantee(console, release)
+    print_its_guarantee(console, release, notes(release))
 
 
-def print_frequency(console: Console, release: Release) -> None:
-    """Print estimated frequencies with their intervals and their guarantee."""
+def print_frequency(console: Console, release: Release, *, simplex: bool = False) -> None:
+    """Print estimated frequencies with their intervals and their guarantee; with `simplex` the projected ones too."""
     table = Table(title=f"Frequencies of {count(release.n)} users ({release.mechanism})", title_justify="left")
-    for heading in ("category", "frequency", "standard error", f"{CONFIDENCE:.0%} confidence interval"):
+    interval = f"{CONFIDENCE:.0%} confidence interval"
+    for heading in ("category", "frequency", "standard error", interval, *(["projected"] if simplex else [])):
         table.add_column(heading, justify="left" if heading == "category" else "right")
-    for row in frequency_rows(release):
+    for row in frequency_rows(release, simplex=simplex):
         table.add_row(
             Text(row.category),
             share(row.frequency),
             share(row.standard_error),
             f"{share(row.low)} to {share(row.high)}",
+            *([] if row.projected is None else [share(row.projected)]),
         )
     console.print(table)
-    _print_its_guarantee(console, release)
+    print_its_guarantee(console, release, [*notes(release), *([PROJECTED] if simplex else [])])
 
 
-def _print_its_guarantee(console: Console, release: Release) -> None:
+def print_its_guarantee(console: Console, release: Release | RangeRelease, said: Sequence[str]) -> None:
+    """Print what a reader must know of an estimate, and its guarantee.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    release : Release or RangeRelease
+        The estimate.
+    said : sequence of str
+        Its notes.
+    """
     if not release.private:
         console.print(NOT_PRIVATE, style="bold red")
-    for note in notes(release):
+    for note in said:
         console.print(note)
     console.print()
     print_guarantee(console, release.guarantee)

@@ -14,9 +14,14 @@ from shuffledp.guarantee import Guarantee, LevelGuarantee
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
+    from shuffledp.protocol.quantiles import RangeRelease
     from shuffledp.protocol.release import Release
 
 DIGITS = 4
+PROJECTED = (
+    "Projected: the nearest shares that are at least 0 and add up to 1; small ones come out too large on average, and "
+    "the standard errors and intervals are those of the unbiased estimates."
+)
 
 
 def up(value: float, digits: int = DIGITS) -> str:
@@ -44,6 +49,8 @@ def with_error(value: float, error: float) -> str:
     """Show an estimate to the second significant digit of its standard error."""
     if not (math.isfinite(value) and math.isfinite(error) and error > 0.0):
         return near(value)
+    if abs(value) >= 1e15 or error < 1e-15:  # digits without end otherwise
+        return near(value, min(2 + max(0, math.floor(math.log10(abs(value) or error) - math.log10(error))), 17))
     places = 1 - math.floor(math.log10(error))
     return f"{round(value, places):,.{max(places, 0)}f}"
 
@@ -150,32 +157,59 @@ def situation(setting: Setting) -> str:
     return ", ".join(usual + [words for words, applies in unusual.items() if applies])
 
 
+def weighted_by(release: Release | RangeRelease) -> str:
+    """Tell in a word what decides how much a person counts in an estimate: "people", "precision" or "budget".
+
+    "people": everybody counts the same. "precision" (levels seen, on request) and "budget" (levels withheld): those who
+    allow more count more, which leans the estimate towards them if budgets go along with the records.
+    """
+    if release.guarantee.levels_total == 1:
+        return "people"
+    return {None: "budget", "population": "people", "precision": "precision"}[release.weights]
+
+
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
-    said: list[str] = []
-    if release.guarantee.levels_total > 1:
-        said.append(
-            {
-                None: "The estimate weighs people by what their budget lets through; if budgets go along "
-                "with the records, it leans towards those who allow more.",
-                "population": "Each budget level was estimated by itself and counts by its number of people.",
-                "precision": "Each budget level was estimated by itself and counts by its precision; if "
-                "budgets go along with the records, the estimate leans towards those who allow more.",
-            }[release.weights]
-        )
+    return [*_weighting(release), *_moved_out(release), *_without_information(release)]
+
+
+def range_notes(release: RangeRelease) -> list[str]:
+    """Say how quantiles were made, where a reader could take them for something else."""
+    return [*_weighting(release), *_without_information(release)]
+
+
+def _weighting(release: Release | RangeRelease) -> list[str]:
+    if release.guarantee.levels_total == 1:
+        return []
+    return [
+        {
+            "budget": "The estimate weighs people by what their budget lets through; if budgets go along with the "
+            "records, it leans towards those who allow more.",
+            "people": "Each budget level was estimated by itself and counts by its number of people.",
+            "precision": "Each budget level was estimated by itself and counts by its precision; if budgets go along "
+            "with the records, the estimate leans towards those who allow more.",
+        }[weighted_by(release)]
+    ]
+
+
+def _moved_out(release: Release) -> list[str]:
     low, high = (np.asarray(end) for end in release.confidence_interval(0.95))
     estimate = np.asarray(release.estimate)
-    if not bool(np.all((low <= estimate) & (estimate <= high))):
-        said.append(
-            "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval is cut "
-            "to the range."
-        )
-    if release.uninformative:
-        said.append(
-            f"{count(release.uninformative)} people with budget 0 send no information; "
-            "they are taken to be like the others."
-        )
-    return said
+    if bool(np.all((low <= estimate) & (estimate <= high))):
+        return []
+    return [
+        "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval is cut to the "
+        "range."
+    ]
+
+
+def _without_information(release: Release | RangeRelease) -> list[str]:
+    if not release.uninformative:
+        return []
+    return [
+        f"{count(release.uninformative)} people with budget 0 send no information; they are taken to be like the "
+        "others."
+    ]
 
 
 def local_budget(level: LevelGuarantee) -> str:

@@ -1,0 +1,20 @@
+"""Planning a collection before a record is read: predicted errors, public levels, batches, alternatives."""
+
+from __future__ import annotations
+
+from shuffledp.planning.bucketing import bucket_budgets
+from shuffledp.planning.error import Prediction
+from shuffledp.planning.plan import Alternative, Plan, plan
+from shuffledp.planning.question import FrequencyQuestion, MeanQuestion
+from shuffledp.planning.rule import Bucketing
+
+__all__ = [
+    "Alternative",
+    "Bucketing",
+    "FrequencyQuestion",
+    "MeanQuestion",
+    "Plan",
+    "Prediction",
+    "bucket_budgets",
+    "plan",
+]

@@ -1,0 +1,63 @@
+"""Error against central epsilon: one way of asking, at smaller and larger budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.planning.error import predict
+from shuffledp.planning.question import Question
+from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.target import Wish, scaled, stand_in
+
+FACTORS = tuple(float(factor) for factor in np.geomspace(1.0 / 8.0, 8.0, 13))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the curve.
+
+    Parameters
+    ----------
+    factor : float
+        On every budget of the plan.
+    epsilon : float
+        Certified central epsilon of the worst level (of more than 64 levels: with budgets rounded up to 64).
+    standard_error : float
+        Predicted.
+    """
+
+    factor: float
+    epsilon: float
+    standard_error: float
+
+
+def error_curve(
+    rule: Bucketing, question: Question, wish: Wish, factors: tuple[float, ...] = FACTORS
+) -> tuple[Point, ...]:
+    """Predict and certify the rule's budgets times each factor, up to budgets of 700.
+
+    Parameters
+    ----------
+    rule : Bucketing
+        The chosen way.
+    question : FrequencyQuestion or MeanQuestion
+        What is asked.
+    wish : Wish
+        Its delta and rounds.
+    factors : tuple of float
+        Positive, ascending.
+    """
+    found: list[Point] = []
+    few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
+    for factor in factors:
+        try:
+            population = scaled(rule.budgets, factor)
+            family = question.family(rule.mechanism, population, rule.seen)
+            error = predict(family, population, rule.weights, question.moments, question.width).standard_error
+            found.append(Point(factor, wish.certified(scaled(few, factor), family, rule.seen), error))
+        except (InvalidInput, OutOfRegime, NotConverged):
+            continue
+    return tuple(found)

@@ -1,0 +1,289 @@
+"""A whole plan: which randomizer, whether levels are shown, which levels, how many users, which error and guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shuffledp.accounting import certify
+from shuffledp.accounting.calibrate import calibrate_batch
+from shuffledp.accounting.profile import check_delta
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.guarantee import Guarantee
+from shuffledp.planning.curve import Point, error_curve
+from shuffledp.planning.error import Prediction, predict
+from shuffledp.planning.question import Question, check_mechanism
+from shuffledp.planning.remedies import Ask, Remedies, find_remedies
+from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.target import Wish, stand_in
+from shuffledp.protocol.weights import Weights
+from shuffledp.setting import Seen
+
+Limit = Literal["nothing", "privacy", "budgets"]
+WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
+"""Levels withheld, shown with everybody counting the same, shown with the least noise."""
+_HOPELESS = 1.05
+"""An option whose error before any rounding is so much above the best plan's is not rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One way to ask: a randomizer, and whether levels are shown.
+
+    Parameters
+    ----------
+    mechanism : str
+        The randomizer.
+    seen : {"reports", "levels"}
+        Levels withheld or shown.
+    weights : {"population", "precision"} or None
+        How visible levels are combined; None where they are withheld.
+    needs_independence : bool
+        Whether the estimate is right only if budgets do not depend on the records.
+    given : Prediction or None
+        Error if everybody uses all of her budget.
+    given_epsilon : float or None
+        Certified central epsilon then.
+    bucketing : Bucketing or None
+        The best rounding within the central target.
+    refused : str or None
+        Why there is no `bucketing`.
+    """
+
+    mechanism: str
+    seen: Seen
+    weights: Weights | None
+    needs_independence: bool
+    given: Prediction | None
+    given_epsilon: float | None
+    bucketing: Bucketing | None = None
+    refused: str | None = None
+
+    @property
+    def error(self) -> float:
+        """Standard error within the central target; inf if there is none."""
+        return math.inf if self.bucketing is None else self.bucketing.prediction.standard_error
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to do, what it promises, and what else there was.
+
+    Parameters
+    ----------
+    question : FrequencyQuestion or MeanQuestion
+        What is asked.
+    budgets : Budgets
+        The population as given.
+    target_epsilon, delta : float
+        The wanted central guarantee.
+    target_error : float or None
+        The wanted standard error.
+    chosen : Alternative
+        The smallest predicted error within the central target; its ``bucketing`` is the rule.
+    guarantee : Guarantee
+        What is certified for the whole population.
+    batch : Budgets
+        The fewest users of each level that may be released together within the central target (of more than 64
+        withheld levels: of budgets rounded up to 64).
+    limit : {"nothing", "privacy", "budgets"}
+        What keeps the error above the target: nothing, the central target, or the budgets and number of users
+        even without a central target.
+    remedies : Remedies
+        What would meet the error, or spare privacy.
+    alternatives : tuple of Alternative
+        Every way that was compared, the smallest error first.
+    curve : tuple of Point
+        Error and certified epsilon of the chosen way, all its budgets multiplied by one factor.
+    """
+
+    question: Question
+    budgets: Budgets
+    target_epsilon: float
+    delta: float
+    target_error: float | None
+    chosen: Alternative
+    guarantee: Guarantee
+    batch: Budgets
+    limit: Limit
+    remedies: Remedies
+    alternatives: tuple[Alternative, ...]
+    curve: tuple[Point, ...]
+
+    @property
+    def bucketing(self) -> Bucketing:
+        """The rule of the chosen way."""
+        if self.chosen.bucketing is None:
+            raise NotConverged("the plan has no rule")  # never: only ways with a rule are chosen
+        return self.chosen.bucketing
+
+    @property
+    def standard_error(self) -> float:
+        """Predicted, of the chosen way."""
+        return self.chosen.error
+
+    @property
+    def met(self) -> bool:
+        """Whether the error is as wanted (or none was stated)."""
+        return self.target_error is None or self.standard_error <= self.target_error
+
+
+def plan(
+    budgets: Budgets,
+    question: Question,
+    *,
+    target_epsilon: float,
+    delta: float,
+    target_error: float | None = None,
+    mechanisms: Sequence[str] | None = None,
+    seen: Seen | None = None,
+    levels: int | None = None,
+    correlated: bool = False,
+    drop_below: float = 0.0,
+    rounds: int = 1,
+) -> Plan:
+    """Plan a collection: the smallest predicted error within a certified central guarantee.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody's own budget, public.
+    question : FrequencyQuestion or MeanQuestion
+        What is asked.
+    target_epsilon, delta : float
+        The central guarantee that must hold for every level: epsilon positive, delta in (0, 1).
+    target_error : float, optional
+        The wanted standard error, in the unit of the answer.
+    mechanisms : sequence of str, optional
+        Randomizers to compare; default: all that can answer the question.
+    seen : {"reports", "levels"}, optional
+        Whether levels are withheld or shown; default: whichever is better.
+    levels, drop_below, rounds
+        As in `bucket_budgets`.
+    correlated : bool
+        Whether budgets may depend on the records: then only ways that are right in spite of it are compared. (The
+        guarantee always needs that one's budget would be the same, whatever one's own record.)
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or no way reaches the central target.
+
+    Examples
+    --------
+    >>> from shuffledp.planning.question import MeanQuestion
+    >>> made = plan(Budgets([1.0], [10_000]), MeanQuestion(0, 1), target_epsilon=0.1, delta=1e-6)
+    >>> made.bucketing.certified_epsilon <= 0.1, made.met
+    (True, True)
+    """
+    wish = _check(target_epsilon, delta, target_error, rounds, seen)
+    ask = Ask(question, wish, levels, drop_below)
+    named = question.mechanisms if mechanisms is None else tuple(mechanisms)
+    ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
+    if not (named and ways):
+        raise InvalidInput(
+            "no way of asking is left to compare: name a mechanism, and with budgets that may depend on the records "
+            "(correlated) show the levels"
+        )
+    rows = [
+        _as_given(budgets, ask, check_mechanism(mechanism, question.mechanisms), *way)
+        for mechanism in named
+        for way in ways
+    ]
+    rows = _rounded(rows, budgets, ask)
+    chosen = rows[0]
+    if chosen.bucketing is None:
+        raise InvalidInput(f"no way of asking is certified at epsilon = {target_epsilon:g}: {chosen.refused}")
+    rule = chosen.bucketing
+    limit: Limit = "nothing"
+    if target_error is not None and chosen.error > target_error:
+        best = min(row.given.standard_error for row in rows if row.given is not None)
+        limit = "budgets" if best > target_error else "privacy"
+    return Plan(
+        question,
+        budgets,
+        wish.epsilon,
+        wish.delta,
+        target_error,
+        chosen,
+        certify(rule.setting, wish.delta),
+        _batch(rule, wish),
+        limit,
+        find_remedies(rule, budgets, ask, target_error),
+        tuple(rows),
+        error_curve(rule, question, wish),
+    )
+
+
+def _ways(budgets: Budgets, seen: Seen | None) -> list[tuple[Seen, Weights | None]]:
+    """Levels withheld or shown; of one level there is nothing to show."""
+    if budgets.levels == 1 and seen is None:
+        return [WAYS[0]]
+    return [way for way in WAYS if seen in (None, way[0])]
+
+
+def _needs_independence(way: tuple[Seen, Weights | None], budgets: Budgets) -> bool:
+    return budgets.levels > 1 and way[1] != "population"
+
+
+def _as_given(budgets: Budgets, ask: Ask, mechanism: str, seen: Seen, weights: Weights | None) -> Alternative:
+    """Predict and certify the budgets as they are."""
+    needs = _needs_independence((seen, weights), budgets)
+    try:
+        own = ask.staying(budgets)
+        family = ask.question.family(mechanism, own, seen)
+        given = predict(family, own, weights, ask.question.moments, ask.question.width)
+        return Alternative(mechanism, seen, weights, needs, given, ask.wish.certified(own, family, seen))
+    except (InvalidInput, OutOfRegime, NotConverged) as refusal:
+        return Alternative(mechanism, seen, weights, needs, None, None, refused=str(refusal))
+
+
+def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
+    """Round the most promising ways first; those that rounding could only make worse than the best are left."""
+    order = sorted(rows, key=lambda row: math.inf if row.given is None else row.given.standard_error)
+    found: list[Alternative] = []
+    best = math.inf
+    for row in order:
+        if row.given is None:
+            found.append(row)
+            continue
+        if row.given.standard_error > _HOPELESS * best:
+            reason = "its error is larger than the best plan's even with all of everybody's budget"
+            found.append(_with(row, None, reason))
+            continue
+        try:
+            bucketing = ask.bucket(budgets, row.mechanism, row.seen, row.weights)
+            found.append(_with(row, bucketing, None))
+            best = min(best, bucketing.prediction.standard_error)
+        except (InvalidInput, OutOfRegime, NotConverged) as refusal:
+            found.append(_with(row, None, str(refusal)))
+    return sorted(found, key=lambda row: (row.error, row.needs_independence))
+
+
+def _with(row: Alternative, bucketing: Bucketing | None, refused: str | None) -> Alternative:
+    return Alternative(
+        row.mechanism, row.seen, row.weights, row.needs_independence, row.given, row.given_epsilon, bucketing, refused
+    )
+
+
+def _batch(rule: Bucketing, wish: Wish) -> Budgets:
+    """Find the smallest batch; the whole population is one, as it is certified already."""
+    few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
+    try:
+        found = calibrate_batch(wish.setting(few, rule.family, rule.seen), wish.epsilon, wish.delta).setting.budgets
+    except InvalidInput:
+        return rule.budgets
+    return found if found.n <= rule.budgets.n else rule.budgets
+
+
+def _check(epsilon: float, delta: float, error: float | None, rounds: int, seen: Seen | None) -> Wish:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"target_epsilon must be a positive number of nats; got {epsilon!r}")
+    if error is not None and not 0.0 < error < math.inf:
+        raise InvalidInput(f"target_error must be a positive number; got {error!r}")
+    if seen not in (None, "reports", "levels"):
+        raise InvalidInput(f"seen must be reports or levels, or left out to compare both; got {seen!r}")
+    return Wish(float(epsilon), check_delta(delta), rounds)

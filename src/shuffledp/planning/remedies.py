@@ -1,0 +1,181 @@
+"""What would meet a wanted error, or what a met one could spare."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.planning.bucketing import bucket_budgets
+from shuffledp.planning.cells import rounded_down, some_values
+from shuffledp.planning.error import predict
+from shuffledp.planning.question import Question
+from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.target import Wish, scaled
+from shuffledp.protocol.weights import Weights
+from shuffledp.setting import Seen
+
+MOST_USERS = 10**12
+_FEW = 24
+_STEPS = 7
+_CLOSE = 1.02
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The parts of a plan that stay the same whichever way it is asked.
+
+    Parameters
+    ----------
+    question : FrequencyQuestion or MeanQuestion
+        What is asked.
+    wish : Wish
+        The central target.
+    levels : int or None
+        As in `bucket_budgets`.
+    drop_below : float
+        As in `bucket_budgets`.
+    """
+
+    question: Question
+    wish: Wish
+    levels: int | None
+    drop_below: float
+
+    def bucket(self, budgets: Budgets, mechanism: str, seen: Seen, weights: Weights | None) -> Bucketing:
+        """Round the budgets for the smallest error within the target."""
+        return bucket_budgets(
+            budgets,
+            self.question,
+            mechanism=mechanism,
+            seen=seen,
+            delta=self.wish.delta,
+            target=self.wish.epsilon,
+            levels=self.levels,
+            weights=weights or "population",
+            drop_below=self.drop_below,
+            rounds=self.wish.rounds,
+        )
+
+    def staying(self, budgets: Budgets) -> Budgets:
+        """Return those who take part."""
+        kept = budgets.epsilons >= self.drop_below
+        if not kept.any():
+            raise InvalidInput(f"every budget is below drop_below = {self.drop_below:g}; nobody would take part")
+        return Budgets(budgets.epsilons[kept], budgets.counts[kept], budgets.deltas[kept])
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """Ways to the wanted error within the same central target, each predicted and certified.
+
+    Of more than 24 different budgets, a first rounding down to about 24 is part of them.
+
+    Parameters
+    ----------
+    users : int or None
+        So many users in the same proportions meet the error, rounded for the larger population; found within 2 %
+        of the fewest. None if the error is met, or 1e12 do not suffice.
+    budget_factor : float or None
+        Multiplying every budget by this meets the error, within 2 % of the smallest such factor. None if the error
+        is met, or no factor does: then the central target itself is in the way.
+    spare_factor : float or None
+        Of an error that is met: every budget may be multiplied by this, at most 1, and it is still met.
+    spare_epsilon : float or None
+        Certified central epsilon then.
+    """
+
+    users: int | None = None
+    budget_factor: float | None = None
+    spare_factor: float | None = None
+    spare_epsilon: float | None = None
+
+
+def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | None) -> Remedies:
+    """Find what would meet the error, or what a met error spares.
+
+    Parameters
+    ----------
+    rule : Bucketing
+        The chosen way.
+    budgets : Budgets
+        The population as given.
+    ask : Ask
+        The question and its target.
+    error : float or None
+        The wanted standard error; None if none was stated.
+    """
+    if error is None:
+        return Remedies()
+    if rule.prediction.standard_error <= error:
+        factor = _spare(rule, ask, error)
+        lowered = scaled(rule.budgets, factor)
+        family = ask.question.family(rule.mechanism, lowered, rule.seen)
+        return Remedies(spare_factor=factor, spare_epsilon=ask.wish.certified(lowered, family, rule.seen))
+    small = budgets  # of very many budgets, a first rounding down is part of the remedy
+    if budgets.levels > _FEW:
+        small = rounded_down(ask.staying(budgets), some_values(ask.staying(budgets), _FEW))
+    return Remedies(_users(rule, budgets, small, ask, error), _factor(rule, small, ask, error))
+
+
+def _spare(rule: Bucketing, ask: Ask, error: float) -> float:
+    """Find the smallest factor on the rule's budgets that still meets the error (bisection, from above)."""
+
+    def meets(factor: float) -> bool:
+        lowered = scaled(rule.budgets, factor)
+        family = ask.question.family(rule.mechanism, lowered, rule.seen)
+        found = predict(family, lowered, rule.weights, ask.question.moments, ask.question.width)
+        return found.standard_error <= error
+
+    low, high = 2.0**-40, 1.0
+    while high > low * 1.0001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high
+
+
+def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
+    """Error of the same way for another population, inf if it cannot be asked."""
+    try:
+        return ask.bucket(budgets, rule.mechanism, rule.seen, rule.weights).prediction.standard_error
+    except (InvalidInput, OutOfRegime, NotConverged):
+        return math.inf
+
+
+def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:
+    """So many users meet the error: as many as at the present levels, or fewer with levels of their own."""
+    high = (rule.prediction.standard_error / error) ** 2 * (1.0 + 1e-9)
+    if high * budgets.n > MOST_USERS:
+        return None
+    low = 1.0
+    if rule.rounds_budgets:
+        for _ in range(_STEPS):
+            if high <= low * _CLOSE:
+                break
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if _error_of(rule, _more(small, middle), ask) <= error else (middle, high)
+    return math.ceil(high * budgets.n)
+
+
+def _more(budgets: Budgets, factor: float) -> Budgets:
+    return Budgets(budgets.epsilons, np.ceil(budgets.counts * factor).astype(np.int64), budgets.deltas)
+
+
+def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | None:
+    """Smallest factor on the given budgets that meets the error, or None."""
+    positive = small.epsilons[small.epsilons > 0.0]
+    low, high = 1.0, 2.0
+    top = MAX_EPSILON0 / float(positive[0])
+    while _error_of(rule, scaled(small, high), ask) > error:
+        if high >= min(top, 2.0**12):
+            return None
+        low, high = high, min(high * 4.0, top)
+    for _ in range(_STEPS):
+        if high <= low * _CLOSE:
+            break
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _error_of(rule, scaled(small, middle), ask) <= error else (middle, high)
+    return high

@@ -1,0 +1,144 @@
+"""`shuffledp plan`: its JSON, its files, its sentences, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shuffledp.cli.plan import PLANNED
+
+THREE = ("--level", "0.1:540", "--level", "0.5:370", "--level", "2:90")
+FREQUENCY = ("--question", "frequency", "--k", "2", "--mechanism", "krr")
+TARGET = ("--target-epsilon", "0.2", "--delta", "1e-6")
+KEYS = {
+    "question", "n", "target", "met", "limited_by", "mechanism", "randomizer", "seen", "weights", "needs_independence",
+    "standard_error", "records_assumed", "rounding", "population", "batch", "remedies", "alternatives", "curve",
+    "guarantee", "next",
+}  # fmt: skip
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table of 600 people, the budget as a column."""
+    rng = np.random.default_rng(3)
+    pl.DataFrame(
+        {"name": [f"p{i}" for i in range(600)], "vote": ["a", "b", "c"] * 200, "budget": rng.uniform(0.3, 2.0, 600)}
+    ).write_csv(tmp_path / "people.csv")
+    return "people.csv"
+
+
+def test_json_is_the_object_of_the_docs(run):
+    answer = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--json").json
+    assert set(answer) == KEYS
+    assert answer["target"] == {"epsilon": 0.2, "delta": 1e-6, "standard_error": 0.5}
+    assert answer["guarantee"]["epsilon"]["upper"] <= 0.2
+    assert answer["met"] == (answer["standard_error"] <= 0.5)
+    assert answer["population"]["levels"] == [
+        {key: level[key] for key in ("epsilon0", "delta0", "count")} for level in answer["guarantee"]["levels"]
+    ]
+    assert {row["seen"] for row in answer["alternatives"]} == {"reports", "levels"}
+    for row in answer["alternatives"]:
+        assert set(row) == {
+            "mechanism", "seen", "weights", "needs_independence", "as_given", "planned", "refused",
+        }  # fmt: skip
+        assert (row["planned"] is None) == (row["refused"] is not None)
+    assert len(answer["curve"]) == 13
+
+
+def test_tables_for_people(run):
+    result = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "1e-3")
+    assert result.status == 0, result.err
+    for words in ("NOT met", "users mixed as these are", "What is certified", "Next: shuffledp frequency"):
+        assert words in result.out
+
+
+def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
+    """Plan with rounding, run its own next command on the written table, with a page."""
+    planned = run(
+        "plan", "--budgets", people, "--column", "budget", *FREQUENCY[:2], "--categories", "a,b,c",
+        "--mechanism", "krr", *TARGET, "--seen", "levels", "--levels", "3", "--rounded-out", "rounded.csv", "--json",
+    ).json  # fmt: skip
+    table = pl.read_csv(tmp_path / "rounded.csv")
+    assert table.columns == ["name", "vote", "budget", PLANNED]
+    assert (table[PLANNED] <= table["budget"]).all()
+    used = table.group_by(PLANNED).len().sort(PLANNED)
+    assert used[PLANNED].to_list() == [level["epsilon0"] for level in planned["population"]["levels"]]
+    assert used["len"].to_list() == [level["count"] for level in planned["population"]["levels"]]
+    (step,) = planned["next"]
+    words = shlex.split(step.replace("COLUMN", "vote").replace("A,B,C", "a,b,c"))
+    answer = run(*words[1:], "--report", "answer.html", "--simulation-seed", "1", "--json").json
+    assert answer["guarantee"]["epsilon"]["upper"] <= 0.2
+    assert answer["guarantee"]["epsilon"]["upper"] == pytest.approx(planned["guarantee"]["epsilon"]["upper"], rel=1e-9)
+    errors = [row["standard_error"] for row in answer["estimates"]]
+    assert max(errors) <= planned["standard_error"] * 1.1
+    assert "<h1>" in (tmp_path / "answer.html").read_text(encoding="utf-8")
+
+
+def test_figure_and_page(run, tmp_path):
+    result = run(
+        "plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--figure", "c.svg", "--report", "p.html"
+    )
+    assert result.status == 0, result.err
+    picture = ET.fromstring((tmp_path / "c.svg").read_text(encoding="utf-8"))
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    for words in ("Carry it out", "Every way of asking", "No noise was drawn", "shuffledp plan --level"):
+        assert words in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_mean_and_dropped_users(run):
+    answer = run(
+        "plan", "--level", "0:50", "--level", "1:950", "--question", "mean", "--low", "0", "--high", "10",
+        "--guess-mean", "3", "--guess-deviation", "1", "--drop-below", "0.5", "--mechanism", "one-bit", *TARGET,
+        "--json",
+    ).json  # fmt: skip
+    assert answer["rounding"]["dropped"] == 50
+    assert answer["records_assumed"]["mean"] == pytest.approx(0.3)
+    assert answer["n"] == 1000
+    assert sum(level["count"] for level in answer["population"]["levels"]) == 950
+    assert answer["next"][0].startswith("shuffledp mean TABLE --value COLUMN --low 0 --high 10")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"--question": "median"}, "mean or frequency"),
+        ({"--k": None}, "--k K"),
+        ({"--k": "1"}, "from 2 to 1e6"),
+        ({"--categories": "a,b"}, "either"),
+        ({"--low": "0"}, "does not belong"),
+        ({"--target-epsilon": "nan"}, "target_epsilon"),
+        ({"--target-epsilon": "0"}, "target_epsilon"),
+        ({"--delta": "1"}, "delta"),
+        ({"--target-error": "0"}, "target_error"),
+        ({"--seen": "sum"}, "reports or levels"),
+        ({"--mechanism": "laplace"}, "mechanism"),
+        ({"--levels": "0"}, "levels"),
+        ({"--figure": "c.png"}, ".svg"),
+        ({"--rounded-out": "r.csv"}, "--budgets"),
+        ({"--level": "nan:10"}, "epsilon0"),
+        ({"--level": "0:10"}, "no report carries information"),
+        ({"--drop-below": "5"}, "nobody would take part"),
+    ],
+)
+def test_what_is_refused(run, change, words):
+    given = {"--level": "1:100", "--question": "frequency", "--k": "4", "--mechanism": "krr"} | {
+        "--target-epsilon": "0.2",
+        "--delta": "1e-6",
+    }
+    options = [word for name, value in (given | change).items() if value is not None for word in (name, value)]
+    assert words in run("plan", *options).error
+
+
+def test_the_example_of_help_runs(run):
+    page = " ".join(run("plan", "--help").out.replace("\\", " ").split())
+    example = page[page.index("shuffledp plan --level") :].partition(" ╭")[0]
+    answer = run(*shlex.split(example)[1:], "--mechanism", "krr", "--json").json
+    assert math.isfinite(answer["standard_error"])
