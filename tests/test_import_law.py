@@ -20,7 +20,7 @@ LAYERS = (
     ("guarantee",),
     ("accounting",),
     ("randomizers", "protocol", "tables"),
-    ("planning", "learning", "audit"),
+    ("planning", "learning", "audit", "flower"),
     ("reproduce",),
     ("report",),
     ("cli",),

@@ -59,5 +59,5 @@ class Parameters:
     def __repr__(self) -> str:
         """Only the parameters that are not the default."""
         defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        changed = [f"{n}={v!r}" for n, v in self.get_params().items() if v is not defaults[n] and v != defaults[n]]
+        changed = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(defaults[n])]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -9,10 +9,24 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import audit_options as a
+from shuffledp.cli import estimates_app as e
 from shuffledp.cli import options as o
+from shuffledp.cli.plan import plan_command
 from shuffledp.errors import InvalidInput
 
-COMMANDS = ("amplify", "calibrate", "mean", "frequency", "audit", "reproduce", "demo")
+COMMANDS = (
+    "amplify",
+    "calibrate",
+    "plan",
+    "mean",
+    "frequency",
+    "histogram",
+    "quantiles",
+    "variance",
+    "audit",
+    "reproduce",
+    "demo",
+)
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
@@ -107,69 +121,9 @@ def calibrate(
     run_calibrate(target_epsilon, delta, find, population, question, Outputs(json, report))
 
 
-@app.command()
-def mean(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    low: o.Low = None,
-    high: o.High = None,
-    seen: o.Seen = None,
-    mechanism: o.NumberMechanism = "one-bit",
-    clip: o.Clip = False,
-    consent: o.Consent = None,
-    delta0: o.OwnDelta0 = 0.0,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate a mean from a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp mean "$(shuffledp demo --where)" --value hours_per_week \
-    --low 1 --high 99 --epsilon0 0.5 --delta 1e-6
-    """
-    from shuffledp.cli.estimate import Run, parse_weights, run_mean
-
-    way = parse_weights(weights)
-    run = Run(
-        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), delta0, way
-    )
-    run_mean(run, low, high, clip=clip)
-
-
-@app.command()
-def frequency(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    categories: o.Categories = None,
-    seen: o.Seen = None,
-    mechanism: o.FrequencyMechanism = "krr",
-    consent: o.Consent = None,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate how often each category occurs in a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp frequency "$(shuffledp demo --where)" --value income \
-    --categories "<=50K,>50K" --epsilon0 0.5 --delta 1e-6
-    """
-    from shuffledp.cli.estimate import Run, parse_weights, run_frequency
-
-    way = parse_weights(weights)
-    run = Run(
-        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), weights=way
-    )
-    run_frequency(run, categories)
+app.command("plan")(plan_command)
+for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance):
+    app.command()(command)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`mean` and `frequency`: from a table to a private estimate that carries its guarantee."""
+"""`mean` and `frequency`: from a table to a private estimate with its guarantee; and what all estimates share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.population import parse_seen
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
-from shuffledp.protocol import Release
+from shuffledp.protocol import RangeRelease, Release
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
 from shuffledp.protocol.numbers import NUMBER_MECHANISMS
 from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
@@ -23,10 +23,23 @@ from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
 from shuffledp.setting import Seen
 from shuffledp.tables import Table
 
+if TYPE_CHECKING:
+    from shuffledp.report.answer import Kind
+
+R = TypeVar("R", Release, RangeRelease)
+
+
+class About(TypedDict, total=False):
+    """What a page must know besides question and release, see `shuffledp.report.answer.Answer`."""
+
+    bounds: tuple[float, float]
+    kind: Kind
+    simplex: bool
+
 
 @dataclass(frozen=True)
 class Run:
-    """The options `mean` and `frequency` share, as typed."""
+    """The options all estimates share, as typed; `mechanism` is empty where there is no choice."""
 
     table: Path
     value: str
@@ -96,37 +109,24 @@ def parse_weights(text: str) -> Weights:
 def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> None:
     """Estimate a mean and show it."""
     check_mechanism(run.mechanism, tuple(NUMBER_MECHANISMS))
-    if low is None or high is None:
-        missing = "--low" if low is None else "--high"
-        raise InvalidInput(
-            f"{missing} is needed: the range must be known beforehand, as reading it off the data would leak"
-        )
-    ends = (low, high)
+    ends = parse_range(low, high)
 
     def estimate() -> Release:
         return mean_of_table(
-            run.table,
-            run.value,
-            *ends,
-            run.budgets(),
-            mechanism=run.mechanism,
-            seen=run.view(),
-            delta=run.delta,
-            clip=clip,
-            weights=run.weights,
-            random=run.random(),
-        )
+            run.table, run.value, *ends, run.budgets(), mechanism=run.mechanism, seen=run.view(), delta=run.delta,
+            clip=clip, weights=run.weights, random=run.random(),
+        )  # fmt: skip
 
     def show(release: Release) -> None:
         from shuffledp.report.terminal import print_mean
 
         print_mean(console(), release)
 
-    release = _release(run, estimate, f"What is the mean of {run.value}?", ends)
-    _show(run, release, mean_to_json(release), show)
+    release = release_with_page(run, estimate, f"What is the mean of {run.value}?", bounds=ends, kind="mean")
+    show_release(run, mean_to_json(release), lambda: show(release))
 
 
-def run_frequency(run: Run, categories: str | None) -> None:
+def run_frequency(run: Run, categories: str | None, *, simplex: bool) -> None:
     """Estimate frequencies and show them."""
     check_mechanism(run.mechanism, tuple(FREQUENCY_MECHANISMS))
     names = parse_categories(categories)
@@ -135,24 +135,28 @@ def run_frequency(run: Run, categories: str | None) -> None:
 
     def estimate() -> Release:
         return frequency_of_table(
-            run.table,
-            run.value,
-            names,
-            run.budgets(),
-            mechanism=run.mechanism,
-            seen=run.view(),
-            delta=run.delta,
-            weights=run.weights,
-            random=run.random(),
-        )
+            run.table, run.value, names, run.budgets(), mechanism=run.mechanism, seen=run.view(), delta=run.delta,
+            weights=run.weights, random=run.random(),
+        )  # fmt: skip
 
     def show(release: Release) -> None:
         from shuffledp.report.terminal import print_frequency
 
-        print_frequency(console(), release)
+        print_frequency(console(), release, simplex=simplex)
 
-    release = _release(run, estimate, f"How often does each {run.value} occur?", None)
-    _show(run, release, frequency_to_json(release), show)
+    question = f"How often does each {run.value} occur?"
+    release = release_with_page(run, estimate, question, kind="frequency", simplex=simplex)
+    show_release(run, frequency_to_json(release, simplex=simplex), lambda: show(release))
+
+
+def parse_range(low: float | None, high: float | None) -> tuple[float, float]:
+    """Read --low and --high, both needed; what they may be is the library's to say."""
+    if low is None or high is None:
+        missing = "--low" if low is None else "--high"
+        raise InvalidInput(
+            f"{missing} is needed: the range must be known beforehand, as reading it off the data would leak"
+        )
+    return low, high
 
 
 def parse_categories(text: str | None) -> list[str]:
@@ -182,23 +186,36 @@ def check_mechanism(name: str, available: tuple[str, ...]) -> None:
         raise InvalidInput(f"--mechanism {name} is unknown here; choose one of {', '.join(available)}")
 
 
-def _release(run: Run, estimate: Callable[[], Release], question: str, bounds: tuple[float, float] | None) -> Release:
-    """Estimate, and write the page; its path is reserved before any record is read."""
+def release_with_page(run: Run, estimate: Callable[[], R], question: str, **about: Unpack[About]) -> R:
+    """Estimate, and write the page; its path is reserved before any record is read.
+
+    Parameters
+    ----------
+    run : Run
+        The options.
+    estimate : callable
+        Makes the release.
+    question : str
+        In words, for the page.
+    **about
+        What else the page's `Answer` needs.
+    """
     with reserved(run.report, "--report") as page:
         with working(f"Reading {run.table.name}, randomizing, counting"):
             release = estimate()
         if page is not None:
             from shuffledp.report.page import Answer, render
 
-            answer = Answer(question, release.guarantee, release, bounds)
+            answer = Answer(question, release.guarantee, release, **about)
             page.write(render("A private estimate", [answer], command=COMMAND_LINE.get(), version=version("shuffledp")))
     return release
 
 
-def _show(run: Run, release: Release, as_json: Mapping[str, Any], show: Callable[[Release], None]) -> None:
+def show_release(run: Run, as_json: Mapping[str, Any], show: Callable[[], None]) -> None:
+    """Print the release for a program, or for a person."""
     if run.json:
         print(dumps(as_json))
         return
-    show(release)
+    show()
     if run.report is not None:
         console().print(f"Written: {run.report.resolve()}", soft_wrap=True, highlight=False)

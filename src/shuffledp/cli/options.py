@@ -90,6 +90,15 @@ Seen = Annotated[
         help="What the analyzer sees: reports, users, levels or sum. Required with two levels or more.",
     ),
 ]
+SeenRecords = Annotated[
+    str | None,
+    typer.Option(
+        "--seen",
+        metavar="WHAT",
+        help="What the analyzer sees: reports (nobody's budget) or levels (each report with its budget); of a mean "
+        "also sum. Required with two budgets or more.",
+    ),
+]
 Randomizer = Annotated[
     str,
     typer.Option(
@@ -231,6 +240,33 @@ Low = Annotated[
 High = Annotated[
     float | None,
     typer.Option("--high", parser=number, metavar="H", help="Upper end of the range; needed, and known beforehand."),
+]
+Bins = Annotated[
+    int,
+    typer.Option("--bins", parser=whole_number, metavar="B", help="Number of bins of equal width, known beforehand."),
+]
+QuantileBins = Annotated[
+    int,
+    typer.Option(
+        "--bins", parser=whole_number, metavar="B", help="Number of bins of equal width: quantiles are told to a bin."
+    ),
+]
+Branching = Annotated[
+    int,
+    typer.Option(
+        "--branching", parser=whole_number, metavar="K", help="Children of a node of the tree of ranges; 4 is good."
+    ),
+]
+At = Annotated[
+    str,
+    typer.Option("--at", metavar="P,P,...", help="Which quantiles, between 0 and 1, such as 0.5 for the median."),
+]
+Simplex = Annotated[
+    bool,
+    typer.Option(
+        "--simplex",
+        help="Add, beside the unbiased estimates, the nearest shares that are at least 0 and add up to 1.",
+    ),
 ]
 Categories = Annotated[
     str | None,

@@ -113,7 +113,7 @@ def _umask() -> int:
 
 
 def console() -> Console:
-    """Open stdout for people's tables."""
+    """Open stdout for people's tables; a name such as tree:100:4 is no emoji."""
     from rich.console import Console
 
-    return Console()
+    return Console(emoji=False)
