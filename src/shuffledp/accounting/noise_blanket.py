@@ -25,6 +25,8 @@ _LEAST_SCALE = {"laplace": 1.0 / 200.0, "gaussian": 0.06}
 """Smaller noise hides nothing worth a transform, and its densities underflow."""
 _LARGEST_SCALE = 1e6
 """Larger noise scatters reports so widely that they hide nobody; without end where the budget is 0."""
+_FEW = 0.1
+"""Delta expected where there is hardly any company."""
 _HOPELESS = 30.0
 """Where so large an epsilon is expected, the blanket hides nothing and the answer is the trivial one."""
 _ROOM = 0.5
@@ -123,12 +125,21 @@ class NoiseProfile(PrivacyProfile):
         expected = 1e-6
         for _ in range(2):
             mu = min(choice.mu for choice in self._choices(10.0 ** round(math.log10(expected))))
-            expected = min(max(gaussian_delta(epsilon, mu), _DEEPEST), 0.1)
+            expected = min(max(gaussian_delta(epsilon, mu), _DEEPEST), _FEW)
+        if expected == _FEW:  # so few users that the normal limit says nothing: compare, a few times per unit
+            at = -1 - math.floor(4.0 * epsilon)
+            if at not in self._serving:
+                cores = [core for _, core in self._promising(_FEW)]
+                self._serving[at] = min(cores, key=lambda core: self._view(core).most(epsilon))
+            return self._proved(self._serving[at], epsilon)
         depth = -math.log10(expected)
         key = math.ceil(depth) if depth <= _OFTEN else 3 * math.ceil(depth / 3.0)  # few cores serve a curve
         if key not in self._serving:
             self._serving[key] = self._smallest(10.0**-key)
-        core = self._serving[key]
+        return self._proved(self._serving[key], epsilon)
+
+    def _proved(self, core: Core, epsilon: float) -> Core:
+        """The core, or the victim's own noise where the theorem stops."""
         return core if epsilon <= core.proved_up_to(self.victim) else replace(core, noise=self.victim)
 
     def _smallest(self, delta: float) -> Core:
