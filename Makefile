@@ -3,6 +3,9 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+DOCS_VENV := .venv-docs
+DOCS_STAMP := $(DOCS_VENV)/.set-up
+SITE := build/docs
 WORKERS ?= 2
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,17 +16,21 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo test test-all lint bench pins clean
+.PHONY: help setup demo test test-all test-extras docs lint bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 setup: $(STAMP)  ## make .venv with the pinned requirements and this package
 
+define check-python
+@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) found; install Python 3.11 or newer, or run: make setup PYTHON=/path/to/python" >&2; exit 2; }
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: shuffledp needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) -V 2>&1); run: make setup PYTHON=/path/to/newer/python" >&2; exit 2; }
+@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "error: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv) and run make again" >&2; exit 2; }
+endef
+
 $(STAMP): requirements/dev.txt pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON) found; install Python 3.11 or newer, or run: make setup PYTHON=/path/to/python" >&2; exit 2; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: shuffledp needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) -V 2>&1); run: make setup PYTHON=/path/to/newer/python" >&2; exit 2; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "error: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv) and run make again" >&2; exit 2; }
+	$(check-python)
 	@echo "setting up $(VENV) (about a minute)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --quiet --require-hashes -r requirements/dev.txt
@@ -36,8 +43,34 @@ demo: $(STAMP)  ## the main job on bundled real data; writes shuffledp-demo.html
 test: $(STAMP)  ## the tests, slow ones left out
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-all: $(STAMP)  ## all tests
+test-all: $(STAMP) docs  ## all tests, and the documentation
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+$(DOCS_STAMP): requirements/docs.txt pyproject.toml
+	$(check-python)
+	@echo "setting up $(DOCS_VENV) (two minutes or so)"
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --quiet --require-hashes -r requirements/docs.txt
+	$(DOCS_VENV)/bin/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+docs: $(DOCS_STAMP)  ## the documentation site, in build/docs; a warning is an error
+	rm -rf $(SITE)
+	$(DOCS_VENV)/bin/python -m sphinx -q -W --keep-going -b html docs $(SITE)
+	$(DOCS_VENV)/bin/python -m tools.check_docs_site $(SITE)
+
+# Extras live in their own environment: torch is large, and Flower wants an older typer than the pins.
+EXTRAS := .venv-extras
+EXTRAS_STAMP := $(EXTRAS)/.set-up
+$(EXTRAS_STAMP): requirements/extras.in pyproject.toml
+	@echo "setting up $(EXTRAS) with torch and Flower (minutes)"
+	$(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/python -m pip install --quiet -r requirements/extras.in -e .
+	@touch $@
+
+test-extras: $(EXTRAS_STAMP)  ## the tests of shuffledp[torch] and shuffledp[flower]
+	$(EXTRAS)/bin/python -m pytest -n $(WORKERS) -W "ignore:'click.:DeprecationWarning" \
+		tests/learning/test_torch*.py tests/flower src/shuffledp/learning/torch src/shuffledp/flower
 
 lint: $(STAMP)  ## ruff and pyright
 	$(BIN)/ruff check .
@@ -57,8 +90,9 @@ pins:  ## pin requirements/*.in again
 	$(PINS)/bin/python -m pip install --quiet pip-tools
 	cd requirements && ../$(COMPILE) --output-file=runtime.txt runtime.in
 	cd requirements && ../$(COMPILE) --output-file=dev.txt dev.in
+	cd requirements && ../$(COMPILE) --output-file=docs.txt docs.in
 	rm -rf $(PINS)
 
 clean:  ## remove what make made
-	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html
+	rm -rf $(VENV) $(DOCS_VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    from typer import TyperException
+    try:
+        from typer import TyperException
+    except ImportError:  # before typer had exceptions of its own, it raised click's
+        from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     from shuffledp.cli.app import app
     from shuffledp.cli.output import COMMAND_LINE

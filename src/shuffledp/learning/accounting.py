@@ -201,7 +201,7 @@ class TrainingAccountant:
         target, listed = check_delta(delta), self._listed()
         if listed and self.unit == "example" and self.seen != "sum":  # plain composition: the largest shift is worst
             listed = [max(listed, key=lambda i: self.tiers[i].ratio * math.sqrt(self._rounds_of(i)))]
-        return max((self._tier(index, target)[1] for index in listed), default=0.0)
+        return max((self.tier_answer(index, target)[1] for index in listed), default=0.0)
 
     def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
         """State the guarantee of the rounds recorded so far.
@@ -216,7 +216,7 @@ class TrainingAccountant:
             Passed on.
         """
         target = check_delta(delta)
-        found = {index: self._tier(index, target) for index in self._listed()}
+        found = {index: self.tier_answer(index, target) for index in self._listed()}
         if not found:
             return TrainingGuarantee(self.unit, self.seen, target, 0, (), 0, (), "local", notes, private)
         worst = max(found, key=lambda index: (found[index][1], self.tiers[index].epsilon0))
@@ -250,8 +250,21 @@ class TrainingAccountant:
         picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
         return [by_ratio[i] for i in picked.tolist()]
 
-    def _tier(self, index: int, delta: float) -> tuple[str, float, tuple[Evidence, ...]]:
-        """Best bound of one tier, its epsilon, and what every bound said."""
+    def tier_answer(self, index: int, delta: float) -> tuple[str, float, tuple[Evidence, ...]]:
+        """Best bound of one tier, its epsilon, and what every bound said.
+
+        Parameters
+        ----------
+        index : int
+            Position in ``tiers``.
+        delta : float
+            Central delta, in (0, 1).
+
+        Returns
+        -------
+        tuple
+            Key of the smallest valid bound, its certified epsilon (inf if none is finite), and all evidence.
+        """
         bounds: dict[str, Callable[[int], PrivacyProfile]] = {
             "local": self._local,
             "levels": self._levels,

@@ -108,7 +108,7 @@ class Run:
         projection = public_components(s, rows, notes)
         ready = prepared(rows, s.features, projection)
         network = Network((ready.shape[1], *s.hidden, classes))
-        plan, taking_part = _plan(s, clients, network.size, notes)
+        plan, taking_part = plan_run(s, clients, network.size, notes)
         side = (network, s.clipping, plan, clients, ready, labels, random)
         sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
@@ -254,7 +254,7 @@ def measured(
     return loss / labels.size, right / labels.size
 
 
-def _plan(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
+def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
     """The messages' plan over all clients, and who takes part."""
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
     for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, np.nextafter(1.0, 0.0))):

@@ -1,0 +1,165 @@
+"""What clients and server agree on before training: how far an update is clipped, and the noise of each budget level.
+
+Everything else follows: sensitivity is twice the clip, noise is what the level's budget asks for at that sensitivity,
+and the accountant counts the same numbers. Nothing in it depends on a record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.inputs import number_within, one_of
+from shuffledp.learning.noise import Mechanism, mechanism_of
+from shuffledp.learning.rounds import SendPlan, plan_messages
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.setting import Seen
+
+Release = Literal["sum", "messages"]
+SEEN: dict[str, Seen] = {"sum": "sum", "messages": "levels"}
+"""What the server's model may depend on: only the sum of a round, or its shuffled messages with their levels."""
+WEIGHTINGS = ("none", "inverse-variance")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The public terms of one federated training; the same object, or an equal one, on clients and server.
+
+    Parameters
+    ----------
+    clip : float
+        Largest norm of a client's whole update, positive: Euclidean for Gaussian noise, sum of absolute values for
+        Laplace noise. The sensitivity is derived from it: neighbours replace all records of one client, which moves
+        a message by 2 clip at most.
+    levels : mapping of str to (epsilon0, delta0)
+        Local budgets of one message by the level's name; epsilon0 in (0, 700] nats; delta0 in (0, 1) for Gaussian
+        noise, 0 for Laplace noise. Clients who want epsilon0 = 0 take no part.
+    release : {"sum", "messages"}
+        "sum": nothing but the sum of a round's messages reaches the wrapped strategy. "messages": all of them,
+        shuffled, with their levels.
+    mechanism : {"gaussian", "laplace"}
+        Noise on the whole numbers, drawn exactly; Gaussian noise is calibrated analytically (Balle and Wang 2018).
+    weighting : {"inverse-variance", "none"}
+        Whether levels with more noise move the model less.
+
+    Raises
+    ------
+    InvalidInput
+        On a bad clip, budget or choice.
+
+    Examples
+    --------
+    >>> terms = Terms(clip=1.0, levels={"strict": (0.5, 1e-8), "open": (4.0, 1e-8)}, release="sum")
+    >>> terms.names
+    ('open', 'strict')
+    """
+
+    clip: float
+    levels: Mapping[str, tuple[float, float]]
+    release: Release
+    mechanism: str = "gaussian"
+    weighting: str = "inverse-variance"
+
+    def __post_init__(self) -> None:
+        one_of("release", self.release, tuple(SEEN))
+        one_of("weighting", self.weighting, WEIGHTINGS)
+        mechanism_of(self.mechanism)
+        if not self.levels:
+            raise InvalidInput("terms need at least one budget level")
+        checked: dict[str, tuple[float, float]] = {}
+        for name, budget in self.levels.items():
+            try:
+                epsilon0, delta0 = budget
+            except (TypeError, ValueError):
+                raise InvalidInput(f"level {name!r} needs the pair (epsilon0, delta0); got {budget!r}") from None
+            epsilon = number_within(f"epsilon0 of level {name!r}", epsilon0, 0.0, MAX_EPSILON0)
+            if epsilon == 0.0:
+                raise InvalidInput(f"level {name!r} has epsilon0 = 0, which tells nothing: leave such clients out")
+            checked[str(name)] = epsilon, number_within(f"delta0 of level {name!r}", delta0, 0.0, 1.0, below=True)
+        if self.mechanism == "laplace" and any(delta0 > 0.0 for _, delta0 in checked.values()):
+            raise InvalidInput("Laplace noise is pure: give every level delta0 = 0, or use mechanism = 'gaussian'")
+        object.__setattr__(self, "levels", dict(sorted(checked.items())))
+        self.plan(1)  # clip and budgets are checked where they are used
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The levels' names, ascending: a level is known by its place."""
+        return tuple(self.levels)
+
+    @property
+    def noise(self) -> Mechanism:
+        """The mechanism itself."""
+        return mechanism_of(self.mechanism)
+
+    @property
+    def seen(self) -> Seen:
+        """What the accountant is told that the server sees."""
+        return SEEN[self.release]
+
+    @property
+    def clipping(self) -> Clipping:
+        """The whole message of a client is clipped."""
+        return Clipping("client", "message", self.clip, self.noise.order)
+
+    @property
+    def fingerprint(self) -> str:
+        """Same for equal terms; public."""
+        whole = [float(self.clip), list(self.levels.items()), self.release, self.mechanism, self.weighting]
+        return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:32]
+
+    def plan(self, numbers: int) -> SendPlan:
+        """Grid, gains and noise of messages of so many numbers, one entry per level."""
+        return _plan(self.fingerprint, numbers, self)
+
+    def message(self, update: FloatArray, level: str, random: Randomness) -> NDArray[np.int64]:
+        """Clip one client's update, bring it to the grid, and add the level's noise.
+
+        Parameters
+        ----------
+        update : ndarray, shape (numbers,)
+            Finite.
+        level : str
+            The client's.
+        random : Randomness
+            Source of the noise.
+
+        Returns
+        -------
+        ndarray of int64, shape (numbers,)
+            In grid steps.
+        """
+        plan, at = self.plan(update.size), self.names.index(level)
+        norm = np.array([float(np.linalg.norm(update, ord=self.noise.order))])
+        factor = float(shrink(norm, self.clip)[0]) * float(plan.gains[at])
+        whole = np.rint(update * factor / plan.grid).astype(np.int64)
+        return whole + self.noise.draw(float(plan.scales[at]), update.size, random)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+@lru_cache(maxsize=64)
+def _plan(fingerprint: str, numbers: int, terms: Terms) -> SendPlan:
+    del fingerprint  # part of the key
+    budgets = np.array(list(terms.levels.values()), dtype=np.float64)
+    return plan_messages(
+        budgets[:, 0],
+        budgets[:, 1],
+        np.ones(budgets.shape[0], dtype=np.int64),
+        clipping=terms.clipping,
+        mechanism=terms.noise,
+        numbers=numbers,
+        inverse_variance=terms.weighting == "inverse-variance",
+        summed=terms.release == "sum",
+    )

@@ -1,0 +1,283 @@
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
+"""`ShuffledSGD`: private training of a torch module on locally clipped and noised messages of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.clipping import Unit
+from shuffledp.learning.inputs import Clients, one_of
+from shuffledp.learning.noise import mechanism_of
+from shuffledp.learning.progress import Progress, RoundReport
+from shuffledp.learning.rounds import Server
+from shuffledp.learning.settings import Settings, assumptions
+from shuffledp.learning.torch.gradients import (
+    LOSSES,
+    FunctionalGradients,
+    Gradients,
+    LayerGradients,
+    Loss,
+    Model,
+    treats_examples_alone,
+)
+from shuffledp.learning.torch.sender import TorchSender
+from shuffledp.learning.training import Run, plan_run
+from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.setting import Seen
+
+NORMS = ("auto", "layers", "functional")
+_MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
+
+class ShuffledSGD:
+    """Private training of any torch module whose gradients of single examples torch.func can give.
+
+    Rounds, noise, budgets and accounting are those of `shuffledp.learning.ShuffledSGDClassifier`. No default for what
+    only the caller can choose: the unit, what the server sees, budgets, delta, clip and rounds.
+
+    Parameters
+    ----------
+    module : nn.Module
+        What is trained, on the device where its parameters are. Its first weights are public: they must not come from
+        the protected data. Parameters with requires_grad=False are left alone.
+    loss : {"cross-entropy", "squared", "binary"} or callable
+        Each example's own loss; a callable takes (outputs, targets) and gives shape (n,): no reduction.
+    norms : {"auto", "layers", "functional"}
+        "functional": torch.func, one example at a time by construction. "layers": rules for Linear, Conv2d, Embedding,
+        LayerNorm, GroupNorm in one pass, without building gradients of dense layers; choosing it states that no
+        example changes another's loss. "auto" takes the rules only where the module's parts are known to comply.
+    unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
+        As in `shuffledp.learning.ShuffledSGDClassifier`.
+    weighting, min_messages, max_epsilon, checkpoint, progress, random
+        As in `shuffledp.learning.ShuffledSGDClassifier`.
+
+    Attributes
+    ----------
+    guarantee_ : TrainingGuarantee
+        What may be published about privacy.
+    accountant_ : TrainingAccountant
+        Rounds released, and their cost.
+    history_, stopped_
+        One `RoundReport` per round, and why training ended.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> rows, labels = torch.randn(200, 4), torch.randint(3, (200,))
+    >>> trainer = ShuffledSGD(
+    ...     nn.Linear(4, 3), unit="client", seen="sum", epsilon0=4.0, delta=1e-5, clip=1.0, rounds=2
+    ... ).fit(rows, labels)
+    >>> 0.0 < trainer.guarantee_.epsilon.upper < 1.0
+    True
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        unit: str,
+        seen: str,
+        epsilon0: Any,
+        delta: float,
+        clip: float,
+        rounds: int,
+        loss: str | Loss = "cross-entropy",
+        norms: str = "auto",
+        mechanism: str = "gaussian",
+        delta0: Any = None,
+        clipped: str | None = None,
+        step: float = 0.5,
+        momentum: float = 0.0,
+        decay: str = "linear",
+        averaging: float = 0.0,
+        weighting: str = "auto",
+        min_messages: int = 1,
+        max_epsilon: float | None = None,
+        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+        random: Randomness | None = None,
+    ) -> None:
+        self.module = module
+        self.loss = loss
+        self.norms = norms
+        self.settings = Settings(
+            unit=unit,
+            seen=seen,
+            epsilon0=epsilon0,
+            delta=delta,
+            clip=clip,
+            rounds=rounds,
+            hidden=(),
+            mechanism=mechanism,
+            delta0=delta0,
+            clipped=clipped,
+            step=step,
+            momentum=momentum,
+            decay=decay,
+            averaging=averaging,
+            weighting=weighting,
+            min_messages=min_messages,
+            classes=None,
+            features=None,
+            pca=None,
+            pca_data=None,
+            public_features=False,
+            max_epsilon=max_epsilon,
+            checkpoint=checkpoint,
+            progress=progress,
+            random=random,
+        )
+
+    def fit(
+        self,
+        X: Tensor | ArrayLike,
+        y: Tensor | ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        validation: tuple[ArrayLike, ArrayLike] | None = None,
+        presence: Callable[[int], ArrayLike] | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Train the module in place; after an error it is as it was before.
+
+        Parameters
+        ----------
+        X : Tensor or array_like, first axis examples
+            What the module takes, finite; floats are turned into the parameters' type.
+        y : Tensor or array_like, first axis examples
+            What the loss takes.
+        groups : array_like, shape (examples,), optional
+            Whose example each is; by default everybody has one.
+        validation : (X, y), optional
+            Public rows of numbers and labels, for loss and accuracy of a classifier while it trains.
+        presence : callable, optional
+            Who takes part in a round; it must not depend on the records.
+        resume : bool
+            Go on from the checkpoint file instead of starting.
+
+        Raises
+        ------
+        InvalidInput
+            On any bad argument or data.
+        NotConverged
+            If training diverges.
+        """
+        run = self._run(X, y, groups, validation, presence)
+        model = run.sender.model
+        first, kept = model.weights, {name: b.clone() for name, b in self.module.named_buffers()}
+        done = False
+        try:
+            run.train(resume=resume)
+            changed = [name for name, b in self.module.named_buffers() if not torch.equal(b, kept[name])]
+            if changed:
+                raise InvalidInput(
+                    f"the module wrote the records into its buffer {changed[0]}, which nothing protects; "
+                    "put that part into evaluation mode, or leave it out"
+                )
+            done = True
+        finally:
+            model.load(run.server.result if done else first)
+            if not done:
+                for name, buffer in self.module.named_buffers():
+                    buffer.copy_(kept[name])
+        self.accountant_: TrainingAccountant = run.accountant
+        self.history_: list[RoundReport] = run.history
+        self.stopped_: str = run.stopped
+        self.guarantee_: TrainingGuarantee = run.guarantee()
+        return self
+
+    def _run(self, X: Any, y: Any, groups: Any, validation: Any, presence: Any) -> Any:
+        """Check everything, and plan the messages."""
+        s, random = self.settings.checked(), self.settings.random or secure_random()
+        model, gradients, notes = self._prepared()
+        rows, targets = self._examples(X, y, model)
+        if groups is None and s.unit == "example":
+            raise InvalidInput(
+                "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
+                "say unit = 'client', or spread them with assign_clients"
+            )
+        clients = Clients.of(groups, rows.shape[0])
+        notes += assumptions(s, read_classes=False)
+        plan, taking_part = plan_run(s, clients, model.size, notes)
+        sender = TorchSender(
+            network=cast(Any, model),
+            clipping=s.clipping,
+            mechanism=mechanism_of(s.mechanism),
+            plan=plan,
+            clients=clients,
+            features=np.empty(0),  # rows and targets are tensors
+            labels=np.empty(0, dtype=np.int64),
+            random=random,
+            model=model,
+            gradients=gradients,
+            rows=rows,
+            targets=targets,
+        )
+        server = Server(model.weights, float(s.step), float(s.momentum))
+        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        return Run(
+            settings=s,
+            sender=sender,
+            server=server,
+            accountant=accountant,
+            inputs=int(rows[0].numel()),
+            projection=None,
+            taking_part=taking_part,
+            random=random,
+            notes=notes,
+            validation=self._shown(validation),
+            presence=presence,
+            private=random.private,
+        )
+
+    def _prepared(self) -> tuple[Model, Gradients, list[str]]:
+        """The module and the way to its gradients, and what that rests on."""
+        one_of("norms", self.norms, NORMS)
+        if isinstance(self.loss, str):
+            one_of("loss", self.loss, tuple(LOSSES))
+        model = Model(self.module, LOSSES[self.loss] if isinstance(self.loss, str) else self.loss)
+        if not model.parameters:
+            raise InvalidInput("the module has no parameter to train; set requires_grad on some")
+        if len({p.device for p in model.parameters.values()}) > 1:
+            raise InvalidInput("the module's parameters are on several devices; move it to one")
+        mixing = next((m for m in self.module.modules() if isinstance(m, _MIXING) and m.training), None)
+        if mixing is not None:
+            raise InvalidInput(
+                f"{type(mixing).__name__} mixes the examples of a batch, so that no example's part is bounded; "
+                "use GroupNorm or LayerNorm, or put it into evaluation mode"
+            )
+        notes = ["the module's first weights are public: no protected record made them"]
+        alone = treats_examples_alone(self.module, self.loss)
+        if self.norms == "layers" and not alone:
+            notes.append("the caller states that no example changes another's loss in the module")
+        if self.norms == "layers" or (self.norms == "auto" and alone):
+            return model, LayerGradients(model), notes
+        return model, FunctionalGradients(model), notes
+
+    def _examples(self, X: Any, y: Any, model: Model) -> tuple[Tensor, Tensor]:
+        rows, targets = torch.as_tensor(X), torch.as_tensor(y)
+        if rows.ndim < 1 or rows.shape[0] == 0 or targets.ndim < 1 or targets.shape[0] != rows.shape[0]:
+            raise InvalidInput(f"X and y need a row for each example; got {tuple(rows.shape)}, {tuple(targets.shape)}")
+        for name, values in (("X", rows), ("y", targets)):
+            if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+                raise InvalidInput(f"{name} has a missing or infinite number; fill or drop such rows")
+        kind = next(iter(model.parameters.values())).dtype
+        rows = rows.to(kind) if rows.is_floating_point() else rows
+        targets = targets.to(kind) if targets.is_floating_point() else targets
+        return rows, targets
+
+    def _shown(self, validation: Any) -> tuple[NDArray[np.generic], NDArray[np.int64]] | None:
+        if validation is None:
+            return None
+        if self.loss != "cross-entropy":
+            raise InvalidInput("validation is for classifiers with loss = 'cross-entropy'; leave it out")
+        return np.asarray(validation[0]), np.asarray(validation[1], dtype=np.int64)
