@@ -43,7 +43,7 @@ def test_every_bound_has_its_theorem_written_down(key):
     assert len(page.read_text(encoding="utf-8")) > 200
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "docs.txt"])
 def test_requirements_are_pinned_with_hashes_and_without_addresses(name):
     lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if line and not line.startswith((" ", "#"))]
