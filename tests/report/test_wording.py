@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 import shuffledp as sdp
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
+from shuffledp.protocol import estimate_frequency
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import (
     covers,
     down,
     near,
+    notes,
     odds_factor,
     probability,
     promise,
@@ -172,3 +174,12 @@ def test_json_is_exact_and_strict():
     }
     with pytest.raises(ValueError, match="not JSON compliant"):
         dumps({"epsilon": math.nan})
+
+
+def test_a_person_alone_in_a_level_is_told_so():
+    levels = np.array([1.0] * 50 + [2.0])
+    release = estimate_frequency(["yes"] * 51, ["yes", "no"], levels, seen="levels", delta=1e-6)
+    (said,) = [note for note in notes(release) if "alone" in note]
+    assert said.startswith("One person is alone in a budget level (epsilon0 = 2): with levels seen nobody hides them")
+    hidden = estimate_frequency(["yes"] * 51, ["yes", "no"], levels, seen="reports", delta=1e-6)
+    assert not [note for note in notes(hidden) if "alone" in note]

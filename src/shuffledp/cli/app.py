@@ -12,6 +12,7 @@ from shuffledp.cli import audit_options as a
 from shuffledp.cli import estimates_app as e
 from shuffledp.cli import options as o
 from shuffledp.cli.plan import plan_command
+from shuffledp.cli.train_app import train
 from shuffledp.errors import InvalidInput
 
 COMMANDS = (
@@ -23,6 +24,7 @@ COMMANDS = (
     "histogram",
     "quantiles",
     "variance",
+    "train",
     "audit",
     "reproduce",
     "demo",
@@ -122,7 +124,7 @@ def calibrate(
 
 
 app.command("plan")(plan_command)
-for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance):
+for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance, train):
     app.command()(command)
 
 

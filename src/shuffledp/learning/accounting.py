@@ -39,6 +39,8 @@ from shuffledp.setting import Seen
 MOST_TIERS = 1000
 MOST_HIDDEN_TIERS = 32
 """Tiers of several messages that are asked for amplification one by one; beyond, plain composition serves."""
+MOST_ORDERED_TIERS = 250
+"""Different budgets of steps for which the ordered theorem is evaluated; likewise."""
 
 SERVER_SEES: dict[str, str] = {
     "reports": "the server sees the shuffled messages of a round, all computed at one model",
@@ -327,12 +329,15 @@ class TrainingAccountant:
         if self.gaussian:
             raise OutOfRegime("ordered needs pure budgets; Gaussian noise has none: use mechanism = laplace")
         steps = [tier.ratio for tier in self.tiers]
+        if len(steps) > MOST_ORDERED_TIERS:
+            raise OutOfRegime(f"ordered is evaluated for up to {MOST_ORDERED_TIERS} budget levels; bucket the budgets")
 
         def one(messages: tuple[int, ...]) -> PrivacyProfile:
             some = [i for i, m in enumerate(messages) if m]
             return OrderedProfile(Budgets([steps[i] for i in some], [messages[i] for i in some]))
 
-        return compose([(self._once(("ordered", m), lambda m=m: one(m)), times) for m, times in self.spent.items()])
+        parts = [(self._once(("ordered", m), lambda m=m: one(m)), times) for m, times in self.spent.items()]
+        return self._once(("ordered", tuple(self.spent.items())), lambda: compose(parts))
 
     def _sum(self, index: int) -> PrivacyProfile:
         if self.seen != "sum":
@@ -375,6 +380,8 @@ class TrainingAccountant:
 
     def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:
         """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""
+        if max(messages[index] for messages in self.spent) == 1:
+            raise OutOfRegime("nobody else in a round has this budget: nothing hides its message, and local says all")
         tier, company = self.tiers[index], dict[int, int]()
         for messages, times in self.spent.items():
             if messages[index]:

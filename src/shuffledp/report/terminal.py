@@ -62,6 +62,10 @@ def print_guarantee(console: Console, guarantee: Guarantee) -> None:
     console.print(promise(guarantee.worst, guarantee.delta, setting))
 
 
+MOST_ROWS = 60
+"""Categories a table on the terminal lists."""
+
+
 def print_mean(console: Console, release: Release) -> None:
     """Print an estimated mean with its interval and its guarantee."""
     low, high = release.confidence_interval(CONFIDENCE)
@@ -80,7 +84,9 @@ def print_frequency(console: Console, release: Release, *, simplex: bool = False
     interval = f"{CONFIDENCE:.0%} confidence interval"
     for heading in ("category", "frequency", "standard error", interval, *(["projected"] if simplex else [])):
         table.add_column(heading, justify="left" if heading == "category" else "right")
-    for row in frequency_rows(release, simplex=simplex):
+    rows = frequency_rows(release, simplex=simplex)
+    shown = rows if len(rows) <= MOST_ROWS else sorted(rows, key=lambda row: -row.frequency)[:MOST_ROWS]
+    for row in shown:
         table.add_row(
             Text(row.category),
             share(row.frequency),
@@ -89,6 +95,8 @@ def print_frequency(console: Console, release: Release, *, simplex: bool = False
             *([] if row.projected is None else [share(row.projected)]),
         )
     console.print(table)
+    if len(shown) < len(rows):
+        console.print(f"The {MOST_ROWS} largest of {count(len(rows))} estimates; --json gives all.")
     print_its_guarantee(console, release, [*notes(release), *([PROJECTED] if simplex else [])])
 
 

@@ -170,12 +170,12 @@ def weighted_by(release: Release | RangeRelease) -> str:
 
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
-    return [*_weighting(release), *_moved_out(release), *_without_information(release)]
+    return [*_weighting(release), *_moved_out(release), *_without_information(release), *_alone(release)]
 
 
 def range_notes(release: RangeRelease) -> list[str]:
     """Say how quantiles were made, where a reader could take them for something else."""
-    return [*_weighting(release), *_without_information(release)]
+    return [*_weighting(release), *_without_information(release), *_alone(release)]
 
 
 def _weighting(release: Release | RangeRelease) -> list[str]:
@@ -189,6 +189,22 @@ def _weighting(release: Release | RangeRelease) -> list[str]:
             "precision": "Each budget level was estimated by itself and counts by its precision; if budgets go along "
             "with the records, the estimate leans towards those who allow more.",
         }[weighted_by(release)]
+    ]
+
+
+def _alone(release: Release | RangeRelease) -> list[str]:
+    """Levels of one user, where levels are seen: nobody hides her."""
+    setting = release.guarantee.setting
+    if setting.seen != "levels":
+        return []
+    alone = setting.budgets.epsilons[setting.budgets.counts == 1]
+    if not alone.size:
+        return []
+    which = ", ".join(f"{budget:g}" for budget in alone[:5]) + (", ..." if alone.size > 5 else "")
+    who = "One person is" if alone.size == 1 else f"{count(alone.size)} people are"
+    return [
+        f"{who} alone in a budget level (epsilon0 = {which}): with levels seen nobody hides them, and their own budget "
+        "is their whole protection; rounding budgets down to fewer levels gives company."
     ]
 
 

@@ -12,6 +12,8 @@ from shuffledp.reproduce.failures import FAILURES
 from shuffledp.reproduce.normal_limit import GSPA_LEMMA_2
 from shuffledp.reproduce.renyi import RDP_FIGURE_2, RDP_FIGURE_3
 from shuffledp.reproduce.tradeoff import GSPA_FIGURE_5
+from shuffledp.reproduce.training import GSPA_FIGURE_4, GSPA_TABLE_3
+from shuffledp.reproduce.training_rdp import RDP_FIGURE_4, RDP_TABLE_2
 from shuffledp.reproduce.write import write
 
 REPRODUCTIONS: dict[str, Reproduction] = {
@@ -24,6 +26,10 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         RDP_FIGURE_2,
         RDP_FIGURE_3,
         FAILURES,
+        GSPA_FIGURE_4,
+        GSPA_TABLE_3,
+        RDP_FIGURE_4,
+        RDP_TABLE_2,
     )
 }
 """Every table and figure, by the name the command line uses."""

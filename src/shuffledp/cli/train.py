@@ -1,0 +1,156 @@
+"""`train`: from a table or pictures to a model file, its accuracy and its guarantee."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, TextIO, cast
+
+import numpy as np
+
+from shuffledp.cli.estimate import choose_random
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.train_data import Asked, Records, load
+from shuffledp.errors import InvalidInput
+from shuffledp.learning import ShuffledSGDClassifier, print_progress
+from shuffledp.report.to_json import dumps
+from shuffledp.report.train import Training, print_training, training_page, training_to_json
+
+EDGES_CLIP, EDGES_STEP = 0.2, 2.0
+"""What serves oriented gradients, whose length is 3."""
+PLAIN_CLIP, PLAIN_STEP = 1.0, 0.5
+BAR_LEVELS = 32
+"""With more budget levels of clients, asking after every round what all of them have spent would outlast training."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """The options that say how is trained, as typed; `ShuffledSGDClassifier` defines each."""
+
+    unit: str
+    seen: str
+    delta: float
+    delta0: float | None
+    mechanism: str
+    clip: float | None
+    rounds: int
+    hidden: str | None
+    step: float | None
+    momentum: float
+    min_messages: int
+    max_epsilon: float | None
+
+    def layers(self) -> tuple[int, ...]:
+        """Read --hidden: widths with commas between them; none for softmax regression."""
+        text = (self.hidden or "").strip()
+        try:
+            widths = tuple(int(part) for part in text.split(",")) if text else ()
+        except ValueError:
+            widths = (0,)
+        if any(width < 1 for width in widths):
+            raise InvalidInput(f"--hidden must be widths of layers such as 128 or 128,64; got {self.hidden!r}")
+        return widths
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results go."""
+
+    model_out: Path | None
+    report: Path | None
+    json: bool
+    simulation_seed: int | None
+
+
+def run_train(asked: Asked, way: Way, files: Files) -> None:
+    """Train, write the files whole or not at all, and tell accuracy and guarantee.
+
+    Parameters
+    ----------
+    asked : Asked
+        What is learned from.
+    way : Way
+        How.
+    files : Files
+        Where results go.
+
+    Raises
+    ------
+    InvalidInput
+        On any bad option or data; no file is written then.
+    """
+    if files.model_out is not None and files.model_out.suffix != ".npz":
+        raise InvalidInput(f"--model-out must end in .npz; got {files.model_out}")
+    random = choose_random(files.simulation_seed)
+    with reserved(files.model_out, "--model-out") as model_file, reserved(files.report, "--report") as page:
+        records = load(asked, random)
+        edges = records.about["kind"] == "edges"
+        bar = sys.stderr.isatty() and (way.unit == "example" or np.unique(records.budgets).size <= BAR_LEVELS)
+        model = ShuffledSGDClassifier(
+            unit=way.unit, seen=way.seen, epsilon0=records.budgets, delta=way.delta, delta0=way.delta0,
+            clip=(EDGES_CLIP if edges else PLAIN_CLIP) if way.clip is None else way.clip, rounds=way.rounds,
+            hidden=way.layers(), mechanism=way.mechanism,
+            step=(EDGES_STEP if edges else PLAIN_STEP) if way.step is None else way.step, momentum=way.momentum,
+            min_messages=way.min_messages, classes=len(records.classes), features=records.features,
+            max_epsilon=way.max_epsilon, progress=print_progress if bar else None, random=random,
+        )  # fmt: skip
+        with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
+            model.fit(records.rows, records.labels, groups=records.groups, validation=records.test)
+        if bar and model.history_[-1].round < way.rounds:
+            print(file=sys.stderr)  # the bar ended early: leave its line
+        training = _told(asked.source, records, model)
+        if model_file is not None:
+            _write_model(model_file, records, model, training)
+        if page is not None:
+            page.write(training_page(training, command=COMMAND_LINE.get(), version=version("shuffledp")))
+    _show(training, files)
+
+
+def _told(source: str, records: Records, model: ShuffledSGDClassifier) -> Training:
+    """Collect what may be told of the run."""
+    last = model.history_[-1]
+    return Training(
+        source=source,
+        rows=records.labels.size,
+        clients=records.clients,
+        test_rows=0 if records.test is None else records.test[1].size,
+        tested_on=records.tested_on,
+        accuracy=None if records.test is None else last.accuracy,
+        classes=records.classes,
+        features=records.features.origin,
+        widths=model.network_.widths,
+        settings={
+            "mechanism": model.mechanism,
+            "clip": float(model.clip),
+            "step": float(model.step),
+            "momentum": float(model.momentum),
+            "rounds": int(model.rounds),
+        },
+        guarantee=model.guarantee_,
+        notes=(*model.guarantee_.notes, *records.notes),
+        stopped=model.stopped_,
+        history=tuple(model.history_),
+    )
+
+
+def _write_model(file: IO[str], records: Records, model: ShuffledSGDClassifier, training: Training) -> None:
+    """Write layers, labels, features and guarantee; `numpy.load` reads it without pickle."""
+    about = training_to_json(training) | {"features_of_a_row": records.about, "format": 1}
+    arrays: dict[str, Any] = {"classes": np.array(records.classes), "about": np.array(dumps(about))}
+    for i, (matrix, bias) in enumerate(model.network_.layers(model.weights_)):
+        arrays |= {f"matrix_{i}": matrix, f"bias_{i}": bias}
+    np.savez(cast(Any, cast(TextIO, file).buffer), **arrays)
+
+
+def _show(training: Training, files: Files) -> None:
+    written = [path.resolve() for path in (files.model_out, files.report) if path is not None]
+    if files.json:
+        print(dumps(training_to_json(training) | {"written": [str(path) for path in written]}))
+        return
+    shown = console()
+    print_training(shown, training)
+    for path in written:
+        shown.print(f"Written: {path}", soft_wrap=True, highlight=False)

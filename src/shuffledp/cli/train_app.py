@@ -1,0 +1,210 @@
+"""The command `train` and its options; the body is in `shuffledp.cli.train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli import options as o
+
+DATA = "Data"
+MODEL = "Model"
+
+
+def train(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, TSV or Parquet file with one row per example; or a folder with MNIST's four idx files; or "
+            "mnist-sample, the 2,500 digits that come with the package.",
+        ),
+    ],
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit", metavar="WHAT", help="What is protected: client (all rows of one client) or example (one row)."
+        ),
+    ],
+    seen: Annotated[
+        str,
+        typer.Option(
+            "--seen",
+            metavar="WHAT",
+            help="What the server sees: users (every message, clients in random order, the model moving after each), "
+            "reports or levels (all messages of a round, shuffled), or sum (only their sum).",
+        ),
+    ],
+    epsilon0: Annotated[
+        str,
+        typer.Option(
+            "--epsilon0",
+            metavar="COL_OR_NUMBER",
+            help="Local budget of one message: a number, or the column with each client's own.",
+        ),
+    ],
+    delta: o.Delta,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COL", help="The column with the labels.", rich_help_panel=DATA)
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            metavar="LIST",
+            help="Table: columns of numbers, as NAME or NAME:LOW:HIGH, which is clipped to the range and brought to "
+            "0 to 1. Pictures: edges (default), cosine or pixels.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="A,B,C",
+            help="The labels there are; without, they are read off the table and so become public.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="COL",
+            help="The column that says whose row it is; without, everybody has one.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    clients: Annotated[
+        int | None,
+        typer.Option(
+            "--clients",
+            parser=o.whole_number,
+            metavar="K",
+            help="Spread the rows over K clients at random, where the data have none.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            "--holdout",
+            parser=o.number,
+            metavar="SHARE",
+            help="Table: share kept out of training, to measure accuracy (default 0.2).",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option("--mechanism", metavar="NAME", help="Noise: gaussian or laplace.", rich_help_panel=MODEL),
+    ] = "gaussian",
+    delta0: Annotated[
+        float | None,
+        typer.Option(
+            "--delta0",
+            parser=o.number,
+            metavar="D",
+            help="Gaussian: approximate part of a message's budget (default: delta for examples and sums, else delta "
+            "over the number of clients).",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            "--rounds",
+            parser=o.whole_number,
+            metavar="T",
+            help="Messages of every client; the guarantee covers all.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 20,
+    clip: Annotated[
+        float | None,
+        typer.Option(
+            "--clip",
+            parser=o.number,
+            metavar="C",
+            help="Largest norm of a gradient (default: 0.2 for edges, else 1).",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    step: Annotated[
+        float | None,
+        typer.Option(
+            "--step",
+            parser=o.number,
+            metavar="S",
+            help="Length of a step (default: 2 for edges, else 0.5).",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    momentum: Annotated[
+        float,
+        typer.Option(
+            "--momentum",
+            parser=o.number,
+            metavar="SHARE",
+            help="Share of the last direction that is kept.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 0.0,
+    hidden: Annotated[
+        str | None,
+        typer.Option(
+            "--hidden",
+            metavar="WIDTHS",
+            help="Hidden layers, such as 128 or 128,64; none by default: softmax regression.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    min_messages: Annotated[
+        int,
+        typer.Option(
+            "--min-messages",
+            parser=o.whole_number,
+            metavar="M",
+            help="A round with fewer messages is not released.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 1,
+    max_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--max-epsilon",
+            parser=o.number,
+            metavar="E",
+            help="Stop before the guarantee would exceed it.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    model_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--model-out",
+            metavar="FILE.npz",
+            help="Write the model: layers, labels, features and guarantee.",
+            rich_help_panel=o.RESULT,
+        ),
+    ] = None,
+    simulation_seed: o.SimulationSeed = None,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    """Train a classifier on clipped and noised messages of clients, and tell what may be claimed of it.
+
+    Example (on the digits that come with the package):
+
+    shuffledp train mnist-sample --unit example --seen users --clients 20 --epsilon0 4 --delta 1e-5
+    """
+    from shuffledp.cli.train import Files, Way, run_train
+    from shuffledp.cli.train_data import Asked
+
+    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
+    way = Way(
+        unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, min_messages, max_epsilon
+    )  # fmt: skip
+    run_train(asked, way, Files(model_out, report, json, simulation_seed))

@@ -1,0 +1,177 @@
+"""`shuffledp train`: model file, accuracy, guarantee, page, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from shuffledp.learning import OrientedGradients, read_digits, sample_folder
+
+DIGITS = (
+    "train", "mnist-sample", "--unit", "example", "--seen", "users", "--clients", "20", "--epsilon0", "8",
+    "--delta", "1e-5", "--rounds", "5", "--simulation-seed", "1",
+)  # fmt: skip
+PEOPLE = ("train", "people.csv", "--label", "buys", "--features", "age:0:100,income:0:9", "--delta", "1e-5")
+BY_ROW = (*PEOPLE, "--unit", "client", "--seen", "reports", "--epsilon0", "4")
+KEYS = {
+    "question", "source", "rows", "clients", "test_rows", "tested_on", "accuracy", "classes", "features", "widths",
+    "settings", "stopped", "notes", "private", "guarantee", "written",
+}  # fmt: skip
+
+
+@pytest.fixture
+def people(run, tmp_path):
+    """1,000 rows of 50 people, their budgets, and a label that two columns tell."""
+    rng = np.random.default_rng(5)
+    age, income = rng.uniform(0, 100, 1000), rng.uniform(0, 9, 1000)
+    person = np.arange(1000) % 50
+    pl.DataFrame(
+        {
+            "person": [f"p{i:02d}" for i in person],
+            "age": age,
+            "income": income,
+            "buys": np.where(age / 100 + income / 9 > 1, "yes", "no"),
+            "budget": np.where(person % 2 == 0, 1.0, 4.0),
+            "rowwise": rng.uniform(1, 2, 1000),
+            "gap": [None if i == 6 else 1.0 for i in range(1000)],
+            "same": ["x"] * 1000,
+        }
+    ).write_csv(tmp_path / "people.csv")
+    return "people.csv"
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Balle and Wang 2018, Theorem 8."""
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+
+
+def layers(file) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict]:
+    with np.load(file, allow_pickle=False) as stored:
+        return stored["matrix_0"], stored["bias_0"], stored["classes"], json.loads(str(stored["about"]))
+
+
+def test_digits_from_model_file_alone(run, tmp_path):
+    answer = run(*DIGITS, "--model-out", "digits.npz", "--json").json
+    assert set(answer) == KEYS
+    assert answer["rows"] == 2000
+    assert answer["test_rows"] == 500
+    assert answer["accuracy"] > 0.7
+    assert answer["private"] is False
+    assert answer["written"] == [str(tmp_path / "digits.npz")]
+    matrix, bias, classes, about = layers(tmp_path / "digits.npz")
+    test = read_digits(sample_folder(), "test")
+    assert about["features_of_a_row"] == {"kind": "edges", "side": 28}
+    found = classes[(OrientedGradients(28)(test.images) @ matrix + bias).argmax(axis=1)]
+    assert float(np.mean(found.astype(int) == test.labels)) == answer["accuracy"]
+    assert about["guarantee"] == answer["guarantee"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_guarantee_is_that_of_what_was_run(run):
+    guarantee = run(*DIGITS, "--json").json["guarantee"]
+    assert (guarantee["unit"], guarantee["seen"], guarantee["rounds"]) == ("example", "users", 5)
+    assert guarantee["method"] == "local"
+    # the mu of one message that is (8, 1e-5)-private, then five of them, by another way
+    mu = brentq(lambda mu: gaussian_delta(8.0, mu) - 1e-5, 0.1, 10.0, xtol=1e-12)
+    epsilon = brentq(lambda epsilon: gaussian_delta(epsilon, math.sqrt(5.0) * mu) - 1e-5, 1.0, 100.0, xtol=1e-12)
+    assert epsilon <= guarantee["epsilon"]["upper"] <= epsilon * 1.002
+    assert {entry["key"] for entry in guarantee["bounds"]} == {"local", "levels", "approximate", "ordered", "sum"}
+
+
+def test_table_every_row_a_client(run, people, tmp_path):
+    answer = run(*BY_ROW, "--rounds", "3", "--model-out", "m.npz", "--report", "r.html", "--json").json
+    assert answer["private"] is True
+    assert (answer["rows"], answer["clients"], answer["test_rows"]) == (800, 800, 200)
+    assert answer["classes"] == ["no", "yes"]
+    assert "drawn at random" in answer["tested_on"]
+    assert any("held out" in note for note in answer["notes"])
+    assert answer["guarantee"]["method"] in {"approximate", "local"}
+    assert answer["guarantee"]["levels"][0]["count"] == 800
+    about = layers(tmp_path / "m.npz")[3]
+    assert about["features_of_a_row"]["columns"] == ["age", "income"]
+    assert about["features_of_a_row"]["high"] == [100.0, 9.0]
+    page = (tmp_path / "r.html").read_text()
+    assert "A privately trained classifier" in page
+    assert not re.search(r"(src|href)=\"http", page)
+
+
+def test_own_budgets_and_whole_clients_held_out(run, people):
+    answer = run(
+        *PEOPLE, "--unit", "client", "--seen", "sum", "--groups", "person", "--epsilon0", "budget", "--rounds", "2",
+        "--classes", "no,yes", "--json",
+    ).json  # fmt: skip
+    assert (answer["clients"], answer["rows"], answer["test_rows"]) == (40, 800, 200)
+    levels = answer["guarantee"]["levels"]
+    assert [level["epsilon0"] for level in levels] == [1.0, 4.0]
+    assert sum(level["count"] for level in levels) == 40
+    assert not any("read off" in note for note in answer["notes"])
+    worst = max(level["epsilon"]["upper"] for level in levels)
+    assert answer["guarantee"]["epsilon"]["upper"] == worst
+
+
+def test_learns_at_a_generous_budget_and_stops_at_max_epsilon(run, people):
+    """Of 200 held-out rows, a line separates all; 85 % leaves room for noise that is 1/80 of the clip."""
+    generous = (*PEOPLE, "--unit", "example", "--seen", "users", "--clients", "4", "--epsilon0", "100")
+    answer = run(*generous, "--rounds", "60", "--step", "2", "--simulation-seed", "3", "--json").json
+    assert answer["accuracy"] > 0.85
+    stopped = run(*generous, "--rounds", "60", "--max-epsilon", "300", "--simulation-seed", "3", "--json").json
+    assert 0 < stopped["guarantee"]["rounds"] < 60
+    assert stopped["guarantee"]["epsilon"]["upper"] <= 300
+    assert "would exceed" in stopped["stopped"]
+
+
+def test_what_people_read(run, people):
+    shown = run(*BY_ROW, "--rounds", "1", "--holdout", "0").out
+    for words in ("Accuracy was not measured", "Central epsilon at most", "What it rests on", "softmax regression"):
+        assert words in shown
+    assert "NOT PRIVATE" in run(*BY_ROW, "--rounds", "1", "--simulation-seed", "1").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "gone.csv", *BY_ROW[2:]), "table gone.csv does not exist"),
+        ((*BY_ROW, "--label", "bys"), "no column 'bys' in people.csv; did you mean 'buys'"),
+        ((*BY_ROW, "--label", "same"), "the labels are all 'x': there is nothing to learn; check --label"),
+        ((*BY_ROW, "--features", "gap"), "gap in row 7 is missing"),
+        ((*BY_ROW, "--features", "person"), "person in row 1 is 'p00', not a number"),
+        ((*BY_ROW, "--features", "age:9:1"), "NAME:LOW:HIGH with LOW below HIGH; got 'age:9:1'"),
+        ((*BY_ROW, "--features", "age:0"), "NAME:LOW:HIGH .* got 'age:0'"),
+        ((*BY_ROW, "--features", "age,age"), "names a column twice"),
+        ((*BY_ROW, "--classes", "no,maybe"), "buys holds 'yes', which is not among --classes"),
+        ((*BY_ROW, "--holdout", "1"), "--holdout must be from 0 to below 1; got 1"),
+        ((*BY_ROW, "--holdout", "1e-9"), "leaves nothing to train or to test"),
+        ((*BY_ROW, "--groups", "person", "--clients", "3"), "--groups and --clients exclude each other"),
+        ((*BY_ROW, "--unit", "example"), "--unit example needs clients that hold several rows"),
+        ((*BY_ROW, "--unit", "row"), "unit must be one of client, example; got 'row'"),
+        ((*BY_ROW, "--seen", "all"), "seen must be one of"),
+        ((*BY_ROW, "--groups", "person", "--epsilon0", "rowwise"), "client p00 has two budgets"),
+        ((*BY_ROW, "--epsilon0", "0"), "every client has the budget epsilon0 = 0"),
+        ((*BY_ROW, "--epsilon0", "-1"), "epsilon0 must be from 0 to 700"),
+        ((*BY_ROW, "--delta", "0"), "delta must"),
+        ((*BY_ROW, "--rounds", "0"), "rounds must be a whole number of at least 1"),
+        ((*BY_ROW, "--min-messages", "10000"), "no round was released"),
+        ((*BY_ROW, "--clip", "0"), "clip"),
+        ((*BY_ROW, "--hidden", "128,x"), "--hidden must be widths of layers"),
+        ((*BY_ROW, "--mechanism", "cauchy"), "mechanism must be one of gaussian, laplace"),
+        ((*BY_ROW, "--report", "gone/r.html"), "--report gone/r.html cannot be written"),
+        ((*BY_ROW, "--model-out", "m.npy"), "--model-out must end in .npz"),
+        ((*DIGITS, "--features", "faces"), "--features must be one of edges, cosine, pixels for pictures"),
+        ((*DIGITS, "--label", "x"), "--label belongs to tables"),
+        ((*DIGITS, "--epsilon0", "budget"), "--epsilon0 must be a number for pictures"),
+        (("train", "empty", *DIGITS[2:]), "empty has no train-images-idx3-ubyte"),
+    ],
+)
+def test_bad_input_leaves_no_model(run, people, tmp_path, arguments, message):
+    (tmp_path / "empty").mkdir()
+    written = () if "--model-out" in arguments else ("--model-out", "model.npz")
+    assert re.search(message, run(*arguments, *written).error)
+    assert not list(tmp_path.glob("*model*"))
+    assert not list(tmp_path.glob(".*.part"))
