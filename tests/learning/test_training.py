@@ -253,7 +253,7 @@ def test_components_are_fitted_to_public_data_only():
         ({"epsilon0": dict.fromkeys(range(7), 1.0)}, {}, "client 7 has no epsilon0"),
         ({"epsilon0": "much"}, {}, "epsilon0 must be a number"),
         ({"delta0": 0.0}, {}, "Gaussian noise is never pure"),
-        ({"delta0": 1e-6, "mechanism": "laplace"}, {}, "Laplace noise is pure"),
+        ({"delta0": 1e-6, "mechanism": "laplace"}, {}, "mechanism = 'laplace' is pure"),
         ({"hidden": (0,)}, {}, "layer widths"),
         ({"classes": 2}, {}, r"labels must lie in 0\.\.1"),
         ({}, {"y": LABELS - 1}, r"labels must lie in 0\.\.2; row \d+ has -1"),
