@@ -216,7 +216,7 @@ def test_it_is_shaped_like_a_scikit_learn_estimator():
     assert other.get_params() == one.get_params()
     assert one.set_params(rounds=9, clip=2.0) is one
     assert (one.rounds, one.clip) == (9, 2.0)
-    with pytest.raises(InvalidInput, match="there is no parameter 'epochs'"):
+    with pytest.raises(InvalidInput, match="has no parameter 'epochs'"):
         one.set_params(epochs=3)
     assert "unit='example'" in repr(one)
     with pytest.raises(InvalidInput, match="not trained yet"):

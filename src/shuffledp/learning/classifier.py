@@ -19,9 +19,10 @@ from shuffledp.learning.settings import Settings, prepared
 from shuffledp.learning.training import Run, in_chunks
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.params import Parameters
 
 
-class ShuffledSGDClassifier:
+class ShuffledSGDClassifier(Parameters):
     """Private classifier trained on locally clipped and noised messages of clients.
 
     A ReLU network with softmax and cross-entropy. In every round each client sends one message: the average of its
@@ -161,25 +162,6 @@ class ShuffledSGDClassifier:
         self.progress = progress
         self.random = random
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments by name; ``deep`` makes no difference."""
-        del deep
-        return {name: getattr(self, name) for name in _PARAMETERS}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments; returns the estimator.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such argument.
-        """
-        for name, value in params.items():
-            if name not in _PARAMETERS:
-                raise InvalidInput(f"there is no parameter {name!r}; the parameters are {', '.join(_PARAMETERS)}")
-            setattr(self, name, value)
-        return self
-
     def fit(
         self,
         X: ArrayLike,
@@ -243,41 +225,8 @@ class ShuffledSGDClassifier:
         labels, _ = checked_labels(y, found.size, self.network_.widths[-1])
         return float(np.mean(found == labels))
 
-    def __repr__(self) -> str:
-        shown = ("unit", "seen", "epsilon0", "delta", "clip", "rounds", "hidden", "mechanism")
-        return f"ShuffledSGDClassifier({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
-
     def _parts(self, X: ArrayLike) -> list[FloatArray]:
         if not hasattr(self, "weights_"):
             raise InvalidInput("this classifier is not trained yet; call fit first")
         rows = checked_features(X, inputs=self.n_features_in_)
         return in_chunks(prepared(rows, self.features, self.projection_))
-
-
-_PARAMETERS = (
-    "unit",
-    "seen",
-    "epsilon0",
-    "delta",
-    "clip",
-    "rounds",
-    "hidden",
-    "mechanism",
-    "delta0",
-    "clipped",
-    "step",
-    "momentum",
-    "decay",
-    "averaging",
-    "weighting",
-    "min_messages",
-    "classes",
-    "features",
-    "pca",
-    "pca_data",
-    "public_features",
-    "max_epsilon",
-    "checkpoint",
-    "progress",
-    "random",
-)
