@@ -15,7 +15,7 @@ from shuffledp.protocol import estimate_mean, shuffle_reports
 from shuffledp.protocol.means import LongTailedEstimate, MeanTally, mean
 from shuffledp.protocol.numbers import NUMBER_MECHANISMS, number_randomizer
 from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.protocol.variances import estimate_variance, variance
+from shuffledp.protocol.variances import VarianceTally, estimate_variance, variance
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.hybrid import Hybrid
@@ -352,3 +352,20 @@ def test_hybrid_is_the_most_precise():
     }
     assert spread["hybrid"] < min(spread["one-bit"], spread["laplace"])
     assert Hybrid(0, 1).name == "hybrid:4096"
+
+
+@pytest.mark.parametrize("seen", ["reports", "levels"])
+def test_tallies_of_a_variance_merge(seen):
+    randomizer, random = TwoMoments(0, 10), simulation_random(8)
+    budgets = np.tile([0.5, 1.0, 3.0], 400)
+    reports = randomizer.randomize(np.linspace(0, 10, 1200), budgets, random)
+    whole, first, second = (VarianceTally(randomizer, seen=seen) for _ in range(3))
+    whole.add(reports, budgets)
+    first.add(reports[:500], budgets[:500])
+    second.add(reports[500:], budgets[500:])
+    first.merge(second)
+    assert first.n == whole.n
+    assert first.estimate().value == pytest.approx(whole.estimate().value, rel=1e-12)
+    assert first.estimate().standard_error == pytest.approx(whole.estimate().standard_error, rel=1e-12)
+    with pytest.raises(InvalidInput, match=r"^tallies of different tasks cannot be merged"):
+        first.merge(VarianceTally(TwoMoments(0, 11), seen=seen))

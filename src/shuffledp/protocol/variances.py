@@ -118,6 +118,28 @@ class VarianceTally:
         self._uninformative += int(np.count_nonzero(keep == 0.0))
         self.n += drawn.size
 
+    def merge(self, other: VarianceTally) -> None:
+        """Add what another tally of the same task has counted.
+
+        Raises
+        ------
+        InvalidInput
+            If it is of another randomizer, another `seen` or other weights.
+        """
+        if (self.randomizer, self.weights) != (other.randomizer, other.weights):
+            raise InvalidInput(
+                f"tallies of different tasks cannot be merged: {self.randomizer}, weights {self.weights}, and "
+                f"{other.randomizer}, weights {other.weights}"
+            )
+        self._reports += other._reports
+        self._largest = np.maximum(self._largest, other._largest)
+        self._kept += other._kept
+        self._centred += other._centred
+        self._squares += other._squares
+        self._all_kept += other._all_kept
+        self._uninformative += other._uninformative
+        self.n += other.n
+
     def estimate(self) -> Estimate:
         """Estimate the variance from what was counted; see `variance`.
 
