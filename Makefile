@@ -41,7 +41,7 @@ demo: $(STAMP)  ## the main job on bundled real data; writes shuffledp-demo.html
 	$(BIN)/shuffledp demo --report shuffledp-demo.html
 
 test: $(STAMP)  ## the tests, slow ones left out
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --hypothesis-profile=repeatable
 
 test-all: $(STAMP) docs  ## all tests, and the documentation
 	$(BIN)/python -m pytest -n $(WORKERS)

@@ -37,6 +37,7 @@ from shuffledp.learning.inputs import assign_clients
 from shuffledp.learning.pca import cosine_projection, public_projection
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import secure_random, simulation_random
+from shuffledp.report.wording import up
 
 CLIENTS, ROUNDS, DELTA = 100, 50, 1e-5
 TEXTBOOK = float(np.sqrt(2.0 * np.log(1.25 / DELTA)))
@@ -74,7 +75,7 @@ SCALE, CLIP, STEP = 2.0, 0.2, 0.7
 
 def accuracy(asked: argparse.Namespace, case: str, train: Digits, test: Digits) -> None:
     """Print one line: accuracy over seeds, and the guarantee."""
-    kind, seeds, found = asked.model, asked.seeds, list[float]()
+    kind, seeds, found, worst = asked.model, asked.seeds, list[float](), 0.0
     start = time.perf_counter()
     for seed in range(seeds):
         epsilon0 = budgets(case, seed)
@@ -85,11 +86,12 @@ def accuracy(asked: argparse.Namespace, case: str, train: Digits, test: Digits) 
         fitted.fit(train.images, train.labels, groups=assign_clients(60000, CLIENTS, simulation_random(seed)))
         found.append(100.0 * fitted.score(test.images, test.labels))
         spent = fitted.guarantee_
+        worst = max(worst, spent.epsilon.upper)
     seconds = (time.perf_counter() - start) / seeds
     each = ", ".join(f"{value:.2f}" for value in found)
     print(
         f"{kind:8s} {case:15s} {np.mean(found):6.2f} +- {np.std(found, ddof=min(1, seeds - 1)):.2f} ({each})  worst "
-        f"(epsilon, delta) = ({spent.epsilon.upper:.2f}, {DELTA:g}) by {spent.method}, {seconds:.0f} s a run",
+        f"(epsilon, delta) = ({up(worst)}, {DELTA:g}) by {spent.method}, {seconds:.0f} s a run",
         flush=True,
     )
 
@@ -109,7 +111,7 @@ def one_example_per_user(rounds: int, seeds: int, train: Digits, test: Digits) -
     local = spent.levels[0]
     print(
         f"edges    users-{rounds:<9d} {np.mean(found):6.2f} +- {np.std(found, ddof=min(1, seeds - 1)):.2f} ({each})  "
-        f"central ({spent.epsilon.upper:.3f}, 1e-06) by {spent.method}; a message is ({local.epsilon0:.2f}, 1e-10)-LDP",
+        f"central ({up(spent.epsilon.upper)}, 1e-06) by {spent.method}; a message is ({up(local.epsilon0)}, 1e-10)-LDP",
         flush=True,
     )
 
@@ -129,7 +131,7 @@ def one_bit_per_user(epsilon0: float, rounds: int, seeds: int, train: Digits, te
     each = ", ".join(f"{value:.2f}" for value in found)
     print(
         f"edges    bits-{epsilon0:g}-{rounds:<8d} {np.mean(found):6.2f} +- {np.std(found, ddof=min(1, seeds - 1)):.2f} "
-        f"({each})  central ({spent.epsilon.upper:.3f}, 1e-06) by {spent.method}, "
+        f"({each})  central ({up(spent.epsilon.upper)}, 1e-06) by {spent.method}, "
         f"{(time.perf_counter() - start) / seeds:.0f} s a run",
         flush=True,
     )

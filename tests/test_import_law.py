@@ -21,8 +21,8 @@ LAYERS = (
     ("accounting",),
     ("randomizers", "protocol", "tables"),
     ("planning", "learning", "audit", "flower"),
-    ("reproduce",),
     ("report",),
+    ("reproduce",),
     ("cli",),
 )
 """From left to right: a module may import from its own group and from those before it."""

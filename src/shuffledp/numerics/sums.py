@@ -101,7 +101,8 @@ class IndependentSum:
     def log_mgf_above(self, theta: FloatArray) -> FloatArray:
         """Upper bounds of every group's part of log E exp(theta S) for real theta >= 0, shape (thetas, groups).
 
-        Their sum, too, is an upper bound. inf or NaN where it overflows.
+        Their sum, too, is an upper bound. inf or NaN where it overflows. Sharp where the mgf is well above EPS, as
+        it is for a law that may take values of 0 or more.
         """
         arg = theta[:, None, None] * self.values
         grown, off = np.expm1(arg), self.doubt

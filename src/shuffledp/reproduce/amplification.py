@@ -11,6 +11,7 @@ from shuffledp.accounting.published_closed import ErlingssonProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers.categorical import RandomizedResponse
+from shuffledp.report.wording import down
 from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.populations import NAMES, budgets
 from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
@@ -151,7 +152,7 @@ def _liu(at: dict[tuple[Cell, ...], float], n: int) -> str:
     lower = [NAMES[name].split(":")[0] for name in POPULATIONS if at[name, n, "liu23"] < at[name, n, "gspa"]]
     refuted = [
         f"{NAMES[str(name)].split(':')[0]} at n = {size:,}: {number(at[name, size, 'liu23'])} claimed, "
-        f"{number(value)} attained"
+        f"{down(value)} attained"
         for (name, size, key), value in at.items()
         if key == "attained" and at[name, size, "liu23"] < value
     ]

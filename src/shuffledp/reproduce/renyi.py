@@ -12,6 +12,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
+from shuffledp.report.wording import down, up
 from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
 from shuffledp.setting import Setting
@@ -112,9 +113,9 @@ def _caption(table: Table, what: str, axis: str, place: int) -> list[str]:
         "pair (Proposition 1, which is Feldman 2022's), evaluated exactly; Corollary 2; and, added, the certified "
         "bracket: the clone pair that dominates any randomizer, and what binary randomized response attains.",
         "**The paper shows** Girgis' upper bound far above its own values, and Girgis' lower bound below them.",
-        f"**Agrees.** At {axis} {middle:g}: Girgis' upper bound {number(at[middle, 'girgis21'])}, the paper's pair "
-        f"{number(at[middle, 'clones-2022'])}, Corollary 2 {number(at[middle, 'rdp-renyi'])}, Girgis' lower bound "
-        f"{number(at[middle, 'girgis21-lower'])}.",
+        f"**Agrees.** At {axis} {middle:g}: Girgis' upper bound {up(at[middle, 'girgis21'])}, the paper's pair "
+        f"{up(at[middle, 'clones-2022'])}, Corollary 2 {number(at[middle, 'rdp-renyi'])}, Girgis' lower bound "
+        f"{down(at[middle, 'girgis21-lower'])}.",
         f"**Does not.** The proved value for any randomizer is lower still: the paper's pair is {_span(gain)} times "
         f"it, Corollary 2 {_span(ratio)} times. Corollary 2 is asymptotic, no bound. {told}",
         "Girgis' bounds are stated for whole orders of at least 2.",

@@ -11,6 +11,7 @@ from shuffledp.accounting import privacy_profile
 from shuffledp.accounting.published import gspa_mu
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.report.wording import up
 from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
 from shuffledp.reproduce.style import GREEN, GREY, PURPLE, bracket
 from shuffledp.setting import Setting
@@ -123,7 +124,7 @@ def caption(table: Table) -> list[str]:
     gap = float(there[worst] - high[worst])
     verdict = (
         f"at type I error {number(alpha[worst], 2)} Theorem 2 leaves the attacker an error of "
-        f"{number(float(there[worst]))} where a real attack needs {number(high[worst])}: at this n the Gaussian is no "
+        f"{number(float(there[worst]))} where a real attack needs {up(high[worst])}: at this n the Gaussian is no "
         "lower bound."
         if gap > 1e-9
         else "to the eye Theorem 2 lies on or below the attained curve; where it fails, in the tails that a small "
