@@ -17,6 +17,7 @@ from shuffledp.numerics.discrete_noise import discrete_gaussian, discrete_laplac
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.wide_gaussian import SMALLEST_WIDE, wide_gaussian
 from shuffledp.randomizers.noise import Gaussian, Laplace
 
 Name = Literal["gaussian", "laplace"]
@@ -47,8 +48,8 @@ class Mechanism(Protocol):
         """Scale that may be counted on in accounting, in grid steps: at most ``drawn``."""
         ...
 
-    def draw(self, scale: ArrayLike, n: int, random: Randomness) -> NDArray[np.int64]:
-        """Independent draws, shape (n,); one scale, or one each."""
+    def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
+        """Independent draws of at least this scale, shape (n,)."""
         ...
 
 
@@ -81,9 +82,9 @@ class GaussianMechanism:
         """sqrt(drawn^2 - 9): see `UNEVENNESS`."""
         return round_down(np.sqrt((drawn - _SMOOTHING) * (drawn + _SMOOTHING)), 8)
 
-    def draw(self, scale: ArrayLike, n: int, random: Randomness) -> NDArray[np.int64]:
-        """Draw from exp(-k^2/(2 scale^2)) on the whole numbers."""
-        return discrete_gaussian(scale, n, random)
+    def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
+        """Draw from exp(-k^2/(2 s^2)) on the whole numbers, s the scale; if that is wide, s is up to 1e-3 larger."""
+        return (wide_gaussian if scale >= SMALLEST_WIDE else discrete_gaussian)(scale, n, random)
 
 
 _SMOOTHING = 3.0
@@ -96,9 +97,9 @@ weights is sqrt(18 pi) (1 + r(z)), |r| <= 2.1 exp(-18 pi^2) < 1.5e-77. So K has 
 exp(-(k - m)^2/(2 (t^2 + 9))) up to one constant, which are those of the discrete normal law of scale^2 = t^2 + 9
 centred at m: both are within 1e-76 of each other, relatively. Each number of each message is one such K. Sums: the
 convolution of discrete normal laws of scales a and b has probabilities exp(-k^2/(2 (a^2 + b^2))) times a sum over a
-shifted lattice of scale ab/sqrt(a^2 + b^2), again constant up to 1e-76 if that scale is at least 3. With fewer than
-1e20 numbers in all rounds together, every probability is within 1e-55 of what is accounted, far inside the rounding
-that the Gaussian profile counts.
+shifted lattice of scale ab/sqrt(a^2 + b^2), again constant up to 1e-76 if that scale is at least 3. Wide noise is such
+a sum, of up to eight terms (`wide_gaussian`). With fewer than 1e20 numbers in all rounds together, every probability is
+within 1e-54 of what is accounted, far inside the rounding that the Gaussian profile counts.
 """
 SMALLEST_DRAWN = 5.0
 """Scales of a discrete normal law below this are refused: two of them make a lattice of scale 3."""
@@ -130,7 +131,7 @@ class LaplaceMechanism:
         """The same: the law on the whole numbers is exactly as private as the one on the line."""
         return drawn
 
-    def draw(self, scale: ArrayLike, n: int, random: Randomness) -> NDArray[np.int64]:
+    def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
         """Draw from exp(-|k|/scale) on the whole numbers."""
         return discrete_laplace(scale, n, random)
 

@@ -201,8 +201,11 @@ class Sender(Clientele):
     def messages(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
         """What several clients send, shape (clients, size)."""
         whole = self.rounded(clients, weights)
-        scales = np.repeat(self.plan.scales[clients], self.network.size)
-        whole += self.mechanism.draw(scales, whole.size, self.random).reshape(whole.shape)
+        scales, of_client = np.unique(self.plan.scales[clients], return_inverse=True)
+        for which, scale in enumerate(scales.tolist()):
+            rows = np.flatnonzero(of_client == which)
+            noise = self.mechanism.draw(scale, rows.size * whole.shape[1], self.random)
+            whole[rows] += noise.reshape(rows.size, -1)
         return whole
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
