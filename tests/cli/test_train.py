@@ -12,7 +12,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from shuffledp.learning import OrientedGradients, read_digits, sample_folder
+from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, read_digits, sample_folder
+from shuffledp.numerics.randomness import simulation_random
 
 DIGITS = (
     "train", "mnist-sample", "--unit", "example", "--seen", "users", "--clients", "20", "--epsilon0", "8",
@@ -72,6 +73,26 @@ def test_digits_from_model_file_alone(run, tmp_path):
     assert float(np.mean(found.astype(int) == test.labels)) == answer["accuracy"]
     assert about["guarantee"] == answer["guarantee"]
     assert not list(tmp_path.glob(".*"))
+
+
+def test_one_bit_a_user_as_in_python(run, tmp_path):
+    """The command of docs/learning.md on the bundled digits: the same model as the class trains."""
+    options = {"epsilon0": 6.0, "clip": 0.6, "rounds": 8, "step": 30.0, "momentum": 0.9, "averaging": 0.5}
+    typed = [word for name, value in options.items() for word in (f"--{name}", f"{value:g}")]
+    answer = run(
+        "train", "mnist-sample", "--unit", "client", "--seen", "reports", "--mechanism", "sketch", "--delta", "1e-4",
+        "--features", "coarse-edges", *typed, "--simulation-seed", "1", "--model-out", "bits.npz", "--json",
+    ).json  # fmt: skip
+    train = read_digits(sample_folder(), "train")
+    model = ShuffledSGDClassifier(
+        unit="client", seen="reports", mechanism="sketch", delta=1e-4, hidden=(), classes=10,
+        features=OrientedGradients(28, cell=7, length=1.0), random=simulation_random(1), **options,
+    ).fit(train.images, train.labels)  # fmt: skip
+    matrix, bias, _, about = layers(tmp_path / "bits.npz")
+    assert np.array_equal(np.concatenate((matrix.ravel(), bias)), model.weights_)
+    assert answer["guarantee"]["epsilon"]["upper"] == model.guarantee_.epsilon.upper
+    assert about["settings"]["averaging"] == 0.5
+    assert about["features_of_a_row"] == {"kind": "coarse-edges", "side": 28}
 
 
 def test_the_guarantee_is_that_of_what_was_run(run):
@@ -163,7 +184,10 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--mechanism", "cauchy"), "mechanism must be one of gaussian, laplace"),
         ((*BY_ROW, "--report", "gone/r.html"), "--report gone/r.html cannot be written"),
         ((*BY_ROW, "--model-out", "m.npy"), "--model-out must end in .npz"),
-        ((*DIGITS, "--features", "faces"), "--features must be one of edges, cosine, pixels for pictures"),
+        (
+            (*DIGITS, "--features", "faces"),
+            "--features must be one of edges, coarse-edges, cosine, pixels for pictures",
+        ),
         ((*DIGITS, "--label", "x"), "--label belongs to tables"),
         ((*DIGITS, "--epsilon0", "budget"), "--epsilon0 must be a number for pictures"),
         (("train", "empty", *DIGITS[2:]), "empty has no train-images-idx3-ubyte"),

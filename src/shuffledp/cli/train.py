@@ -40,6 +40,7 @@ class Way:
     hidden: str | None
     step: float | None
     momentum: float
+    averaging: float
     min_messages: int
     max_epsilon: float | None
 
@@ -94,8 +95,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
             clip=(EDGES_CLIP if edges else PLAIN_CLIP) if way.clip is None else way.clip, rounds=way.rounds,
             hidden=way.layers(), mechanism=way.mechanism,
             step=(EDGES_STEP if edges else PLAIN_STEP) if way.step is None else way.step, momentum=way.momentum,
-            min_messages=way.min_messages, classes=len(records.classes), features=records.features,
-            max_epsilon=way.max_epsilon, progress=print_progress if bar else None, random=random,
+            averaging=way.averaging, min_messages=way.min_messages, classes=len(records.classes),
+            features=records.features, max_epsilon=way.max_epsilon, progress=print_progress if bar else None, random=random,
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
             model.fit(records.rows, records.labels, groups=records.groups, validation=records.test)
@@ -127,6 +128,7 @@ def _told(source: str, records: Records, model: ShuffledSGDClassifier) -> Traini
             "clip": float(model.clip),
             "step": float(model.step),
             "momentum": float(model.momentum),
+            "averaging": float(model.averaging),
             "rounds": int(model.rounds),
         },
         guarantee=model.guarantee_,

@@ -55,7 +55,8 @@ def train(
             "--features",
             metavar="LIST",
             help="Table: columns of numbers, as NAME or NAME:LOW:HIGH, which is clipped to the range and brought to "
-            "0 to 1. Pictures: edges (default), cosine or pixels.",
+            "0 to 1. Pictures: edges (default), coarse-edges (a quarter of the side to a cell, length 1), cosine or "
+            "pixels.",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -99,7 +100,13 @@ def train(
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option("--mechanism", metavar="NAME", help="Noise: gaussian or laplace.", rich_help_panel=MODEL),
+        typer.Option(
+            "--mechanism",
+            metavar="NAME",
+            help="What a message is: its gradient with gaussian or laplace noise, or sketch, one randomized bit of it "
+            "(unit client, seen reports or levels).",
+            rich_help_panel=MODEL,
+        ),
     ] = "gaussian",
     delta0: Annotated[
         float | None,
@@ -149,6 +156,16 @@ def train(
             parser=o.number,
             metavar="SHARE",
             help="Share of the last direction that is kept.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 0.0,
+    averaging: Annotated[
+        float,
+        typer.Option(
+            "--averaging",
+            parser=o.number,
+            metavar="SHARE",
+            help="The model is the average of those of this last share of the rounds; 0 for the last one.",
             rich_help_panel=MODEL,
         ),
     ] = 0.0,
@@ -205,6 +222,7 @@ def train(
 
     asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
     way = Way(
-        unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, min_messages, max_epsilon
+        unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
+        max_epsilon,
     )  # fmt: skip
     run_train(asked, way, Files(model_out, report, json, simulation_seed))

@@ -19,7 +19,7 @@ from shuffledp.tables import read_columns
 
 SAMPLE = "mnist-sample"
 """The bundled digits, where no file or folder has this name."""
-PICTURES = ("edges", "cosine", "pixels")
+PICTURES = ("edges", "coarse-edges", "cosine", "pixels")
 COSINES = 60
 HOLDOUT = 0.2
 
@@ -187,6 +187,7 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
     makers: dict[str, Callable[[], Map]] = {
         "edges": lambda: OrientedGradients(side),
+        "coarse-edges": lambda: OrientedGradients(side, cell=max(side // 4, 1), length=1.0),
         "cosine": lambda: cosine_projection(side, min(COSINES, side * side), scale=1.0 / 255.0),
         "pixels": Pixels,
     }
