@@ -96,7 +96,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
             hidden=way.layers(), mechanism=way.mechanism,
             step=(EDGES_STEP if edges else PLAIN_STEP) if way.step is None else way.step, momentum=way.momentum,
             averaging=way.averaging, min_messages=way.min_messages, classes=len(records.classes),
-            features=records.features, max_epsilon=way.max_epsilon, progress=print_progress if bar else None, random=random,
+            features=records.features, max_epsilon=way.max_epsilon, progress=print_progress if bar else None,
+            random=random,
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
             model.fit(records.rows, records.labels, groups=records.groups, validation=records.test)
