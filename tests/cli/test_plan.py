@@ -70,7 +70,8 @@ def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
     assert used[PLANNED].to_list() == [level["epsilon0"] for level in planned["population"]["levels"]]
     assert used["len"].to_list() == [level["count"] for level in planned["population"]["levels"]]
     (step,) = planned["next"]
-    words = shlex.split(step.replace("COLUMN", "vote").replace("A,B,C", "a,b,c"))
+    assert " --categories a,b,c " in step
+    words = shlex.split(step.replace("COLUMN", "vote"))
     answer = run(*words[1:], "--report", "answer.html", "--simulation-seed", "1", "--json").json
     assert answer["guarantee"]["epsilon"]["upper"] <= 0.2
     assert answer["guarantee"]["epsilon"]["upper"] == pytest.approx(planned["guarantee"]["epsilon"]["upper"], rel=1e-9)

@@ -6,6 +6,9 @@ exactly one line on stderr, ``error: what, which value, what to do``.
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import json
 import os
 import shlex
 import signal
@@ -42,29 +45,62 @@ def _run(arguments: list[str]) -> int:
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     from shuffledp.cli.app import app
-    from shuffledp.cli.output import COMMAND_LINE
+    from shuffledp.cli.messages import in_options
+    from shuffledp.cli.output import COMMAND_LINE, WRITTEN
 
     if threading.current_thread() is threading.main_thread():  # a polite kill leaves nothing half-written either
         signal.signal(signal.SIGTERM, _leave)
     COMMAND_LINE.set(shlex.join(["shuffledp", *arguments]))
+    WRITTEN.set(())
+    with contextlib.suppress(AttributeError):  # a terminal that lacks a letter shows its number instead of failing
+        codecs.register_error("json", _escaped)
+        sys.stdout.reconfigure(errors="json")  # pyright: ignore[reportAttributeAccessIssue]
     try:
         status = app(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
+        sys.stdout.flush()
         # The parser turns Ctrl-C into this status without a word.
         return _fail("interrupted; nothing was written", INTERRUPTED) if status == INTERRUPTED else status
     except (InvalidInput, OutOfRegime) as error:
-        return _fail(str(error), REFUSED)
+        return _fail(in_options(str(error), arguments), REFUSED)
     except TyperException as error:
         return _fail(_usage(error.format_message(), arguments), REFUSED)
     except ShuffleDPError as error:
-        return _fail(f"{error}; nothing was released", INTERNAL)
+        return _fail(f"{error}; {_released()}", INTERNAL)
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         return INTERNAL
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
+        if isinstance(error, OSError) and error.filename is None:  # files of ours say their names
+            _silence_stdout()
+            return _fail(
+                f"standard output cannot be written ({error.strerror or error}); {_released(shown=True)}", REFUSED
+            )
         what = f"{type(error).__name__}: {error}"
-        return _fail(f"internal failure ({what}); nothing was released; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
+        return _fail(f"internal failure ({what}); {_released()}; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Write letters that an output cannot show as JSON does, so that JSON stays JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(json.dumps(letter)[1:-1] for letter in error.object[error.start : error.end]), error.end
+
+
+def _released(*, shown: bool = False) -> str:
+    """Say what of a failed command is out in the world all the same."""
+    from shuffledp.cli.output import WRITTEN
+
+    files = ", ".join(str(path) for path in WRITTEN.get())
+    if files:
+        return f"the answer was computed before that, and stands in {files}"
+    return "part of the answer may have been shown; direct it to a place with room" if shown else "nothing was released"
+
+
+def _silence_stdout() -> None:
+    """Let nothing else go to stdout, or leaving would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(message: str, arguments: list[str]) -> str:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 COMMAND_LINE: ContextVar[str] = ContextVar("COMMAND_LINE", default="shuffledp")
 """The command as typed, for the page that tells how to repeat it."""
 
+WRITTEN: ContextVar[tuple[Path, ...]] = ContextVar("WRITTEN", default=())
+"""Files that this command has written: what they hold is released, whatever happens afterwards."""
+
 PATIENCE = 1.0
 """Seconds after which a job shows that it is still running."""
 
@@ -67,6 +70,7 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
             yield stream
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
+        WRITTEN.set((*WRITTEN.get(), target))
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

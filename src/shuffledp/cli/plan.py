@@ -235,7 +235,7 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
             made = plan(budgets, question, **asdict(wanted))
-            steps = next_steps(made, population, files)
+            steps = next_steps(made, population, files, asked.categories)
             _write(streams, made, population, steps)
     if files.json:
         from shuffledp.report.plan import plan_to_json
@@ -289,12 +289,12 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
     stream.write(table.filter(pl.Series(stays)).with_columns(rounded).write_csv())
 
 
-def next_steps(made: Plan, population: Population, files: Files) -> list[str]:
+def next_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
     """Give the command that carries the plan out; capital letters stand for the reader's own names."""
     rule, question = made.bucketing, made.question
     table, budget = "TABLE", "BUDGETS"
     if rule.budgets.levels == 1:
-        budget = repr(float(rule.budgets.epsilons[0]))
+        budget = _typed(rule.budgets.epsilons[0])
     elif population.file is not None:
         if not rule.rounds_budgets and not rule.dropped:
             table, budget = str(population.file), population.column or budget
@@ -302,7 +302,7 @@ def next_steps(made: Plan, population: Population, files: Files) -> list[str]:
             table, budget = str(files.rounded_out), PLANNED
         else:
             table, budget = "ROUNDED.csv", PLANNED
-    what = ["frequency", table, "--value", "COLUMN", "--categories", "A,B,C"]
+    what = ["frequency", table, "--value", "COLUMN", "--categories", categories or "A,B,C"]
     if question.kind == "mean":
         low, high = getattr(question, "low", math.nan), getattr(question, "high", math.nan)
         what = ["mean", table, "--value", "COLUMN", "--low", f"{low:g}", "--high", f"{high:g}"]
@@ -310,5 +310,10 @@ def next_steps(made: Plan, population: Population, files: Files) -> list[str]:
     if made.chosen.weights == "precision":
         rest += ["--weights", "precision"]
     if not rule.budgets.is_pure:
-        rest += ["--delta0", repr(float(rule.budgets.deltas[0]))]
-    return [shlex.join(["shuffledp", *what, *rest, "--delta", repr(made.delta)])]
+        rest += ["--delta0", _typed(rule.budgets.deltas[0])]
+    return [shlex.join(["shuffledp", *what, *rest, "--delta", _typed(made.delta)])]
+
+
+def _typed(number: float) -> str:
+    """Write a number as people type it, with all of its digits."""
+    return repr(float(number)).removesuffix(".0").replace("e-0", "e-")

@@ -31,7 +31,8 @@ UNIT_MEANING: dict[str, str] = {
     "client": "all examples of one client are replaced",
     "example": "one example of one client is replaced; how many it has is public",
 }
-_CHUNK = 1024  # examples in one pass: bounds the memory of large clients
+_NUMBERS = 1 << 16  # of one layer in one pass: bounds the memory of large clients, and stays in cache
+_EXAMPLES = 64, 1024  # in one pass, at least and at most
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,9 @@ class Clipping:
         """
         m = labels.size
         total: FloatArray | None = None
-        for start in range(0, m, _CHUNK):
-            passed = network.backward(weights, features[start : start + _CHUNK], labels[start : start + _CHUNK])
+        at_once = min(max(_NUMBERS // max(network.widths), _EXAMPLES[0]), _EXAMPLES[1])
+        for start in range(0, m, at_once):
+            passed = network.backward(weights, features[start : start + at_once], labels[start : start + at_once])
             factors = None
             if self.clipped == "examples":
                 factors = shrink(network.gradient_norms(passed, self.order), self.bound)

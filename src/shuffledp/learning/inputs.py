@@ -84,7 +84,9 @@ def assign_clients(examples: int, clients: int, random: Randomness | None = None
     [5, 5]
     """
     if not 1 <= clients <= examples:
-        raise InvalidInput(f"{examples} examples cannot be spread over {clients} clients; each needs at least one")
+        raise InvalidInput(
+            f"clients must be at least 1 and at most the number of examples, {examples}; got {clients}"
+        )
     return (random or secure_random()).permutation(examples) % clients
 
 

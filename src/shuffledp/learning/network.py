@@ -158,10 +158,12 @@ class Network:
             One per example; default 1.
         """
         total = np.empty(self.size)
-        for (matrix, bias), x, slope in zip(self.layers(total), passed.inputs, passed.slopes, strict=True):
-            d = slope if weights is None else slope * weights[:, None]
+        of_each = np.ones(passed.losses.size) if weights is None else weights
+        for (matrix, bias), x, d in zip(self.layers(total), passed.inputs, passed.slopes, strict=True):
+            np.matmul(of_each, d, out=bias)
+            if weights is not None:  # whichever is narrower
+                x, d = (x, d * weights[:, None]) if d.shape[1] < x.shape[1] else (x * weights[:, None], d)
             np.matmul(x.T, d, out=matrix)
-            np.sum(d, axis=0, out=bias)
         return total
 
     def each_gradient(self, passed: BackwardPass, weights: FloatArray) -> FloatArray:

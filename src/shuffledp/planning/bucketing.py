@@ -102,11 +102,8 @@ def bucket_budgets(
     """
     _check(goal, target, levels, weights, seen, drop_below)
     check_mechanism(mechanism, question.mechanisms)
-    kept = budgets.epsilons >= drop_below
-    if not kept.any():
-        raise InvalidInput(f"every budget is below drop_below = {drop_below:g}; nobody would take part")
+    staying = who_stays(budgets, drop_below)
     common_delta(budgets)
-    staying = Budgets(budgets.epsilons[kept], budgets.counts[kept], budgets.deltas[kept])
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
     shown = weights if seen == "levels" else None
     wish = Wish(math.inf, check_delta(delta), rounds)
@@ -306,7 +303,23 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
             raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {value!r}")
     if not target > 0.0 or (goal == "guarantee" and target == math.inf):
         raise InvalidInput(f"target must be a positive number; got {target!r}")
+    check_rounding(levels, drop_below)
+
+
+def check_rounding(levels: int | None, drop_below: float) -> None:
+    """Refuse a number of levels, or a smallest budget, outside its range."""
     if levels is not None and not 1 <= levels <= MOST_LEVELS:
         raise InvalidInput(f"levels must be from 1 to {MOST_LEVELS}; got {levels!r}")
     if not 0.0 <= drop_below <= MAX_EPSILON0:
         raise InvalidInput(f"drop_below must be a budget from 0 to 700; got {drop_below!r}")
+
+
+def who_stays(budgets: Budgets, drop_below: float) -> Budgets:
+    """Return those who take part, or raise InvalidInput if nobody does."""
+    kept = budgets.epsilons >= drop_below
+    if not kept.any():
+        raise InvalidInput(
+            f"drop_below must be at most the largest budget, {budgets.epsilons[-1]:g}, or nobody would take part; "
+            f"got {drop_below:g}"
+        )
+    return Budgets(budgets.epsilons[kept], budgets.counts[kept], budgets.deltas[kept])

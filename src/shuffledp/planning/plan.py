@@ -44,7 +44,7 @@ class Alternative:
     needs_independence : bool
         Whether the estimate is right only if budgets do not depend on the records.
     given : Prediction or None
-        Error if everybody uses all of her budget.
+        Error if everybody uses the whole of their budget.
     given_epsilon : float or None
         Certified central epsilon then.
     bucketing : Bucketing or None
@@ -180,6 +180,8 @@ def plan(
     (True, True)
     """
     wish = _check(target_epsilon, delta, target_error, rounds, seen)
+    check_rounding(levels, drop_below)
+    who_stays(budgets, drop_below)
     ask = Ask(question, wish, levels, drop_below)
     named = question.mechanisms if mechanisms is None else tuple(mechanisms)
     ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
@@ -243,7 +245,7 @@ def _as_given(budgets: Budgets, ask: Ask, mechanism: str, seen: Seen, weights: W
 
 def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
     """Round the most promising ways first; those that rounding could only make worse than the best are left."""
-    order = sorted(rows, key=lambda row: math.inf if row.given is None else row.given.standard_error)
+    order = sorted(rows, key=_error_as_given)
     found: list[Alternative] = []
     best = math.inf
     for row in order:
@@ -260,7 +262,11 @@ def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Altern
             best = min(best, bucketing.prediction.standard_error)
         except (InvalidInput, OutOfRegime, NotConverged) as refusal:
             found.append(_with(row, None, str(refusal)))
-    return sorted(found, key=lambda row: (row.error, row.needs_independence))
+    return sorted(found, key=lambda row: (row.error, _error_as_given(row), row.needs_independence))
+
+
+def _error_as_given(row: Alternative) -> float:
+    return math.inf if row.given is None else row.given.standard_error
 
 
 def _with(row: Alternative, bucketing: Bucketing | None, refused: str | None) -> Alternative:

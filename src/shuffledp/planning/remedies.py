@@ -62,10 +62,7 @@ class Ask:
 
     def staying(self, budgets: Budgets) -> Budgets:
         """Return those who take part."""
-        kept = budgets.epsilons >= self.drop_below
-        if not kept.any():
-            raise InvalidInput(f"every budget is below drop_below = {self.drop_below:g}; nobody would take part")
-        return Budgets(budgets.epsilons[kept], budgets.counts[kept], budgets.deltas[kept])
+        return who_stays(budgets, self.drop_below)
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,8 @@ def print_plan(console: Console, plan: Plan) -> None:
     for sentence in headline(plan):
         console.print(sentence, highlight=False)
     console.print(_alternatives_table(plan))
+    for names, reason in reasons(plan):
+        console.print(f"{names}: {reason}", style="dim", highlight=False)
     console.print(_levels_table(plan))
     for sentence in advice(plan):
         console.print(sentence, highlight=False)
@@ -128,7 +130,7 @@ def rounding_sentences(plan: Plan) -> list[str]:
     if rule.cap < math.inf:
         said.append(f"Lower every budget above {down(rule.cap, 6)} to that.")
     if not said:
-        said.append("Everybody uses all of her budget.")
+        said.append("Everybody uses the whole of their budget.")
     if rule.dropped:
         said.append(f"{count(rule.dropped)} users with budgets below {near(rule.drop_below)} take no part.")
     return said
@@ -173,12 +175,22 @@ def advice(plan: Plan) -> list[str]:
 def _alternatives_table(plan: Plan) -> Table:
     table = Table(title="Ways to ask, the smallest error within the target first", title_justify="left")
     for heading in ("mechanism", "levels", "weights"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)  # words to type again
     for heading in ("error, all budgets", "its epsilon", "error in target", "its epsilon"):
         table.add_column(heading, justify="right")
     for row in plan.alternatives:
         table.add_row(row.mechanism, WAY[row.seen].removeprefix("levels "), row.weights or "", *way_numbers(row))
     return table
+
+
+def reasons(plan: Plan) -> list[tuple[str, str]]:
+    """Say why some ways were not planned: their mechanisms, with the levels shown or withheld, and the reason."""
+    ways: dict[str, dict[str, None]] = {}
+    for row in plan.alternatives:
+        if row.refused is not None:
+            name = row.mechanism + (f" {WAY[row.seen]}{how_weighted(row)}" if plan.budgets.levels > 1 else "")
+            ways.setdefault(row.refused, {})[name] = None
+    return [("; ".join(names), reason) for reason, names in ways.items()]
 
 
 def way_numbers(row: Alternative) -> tuple[str, str, str, str]:
