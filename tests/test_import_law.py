@@ -19,7 +19,7 @@ LAYERS = (
     ("setting",),
     ("guarantee",),
     ("accounting",),
-    ("randomizers", "protocol", "tables"),
+    ("randomizers", "protocol", "csv_rows", "tables"),
     ("planning", "learning", "audit", "flower"),
     ("report",),
     ("reproduce",),

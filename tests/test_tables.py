@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import zlib
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from shuffledp.errors import InvalidInput
 from shuffledp.tables import Table, read_columns
@@ -75,7 +81,8 @@ def test_a_late_word_in_a_long_column_is_not_lost(tmp_path):
         ("x,x\n1,2\n", r"^column 'x' stands twice in the header of .*t\.csv; rename one$"),
         (
             "x,y\n1,2\n1,2,3\n",
-            r"^cannot read .*t\.csv as a table \(.+\); it may be cut short or no table at all$",
+            r"^row 2 of .*t\.csv has 3 fields, the header has 2; put quotes around an entry that holds a comma, "
+            r"or remove what is too much$",
         ),
         (b"x,y\n\xff\xfe\x00\x01,2\n", r"^(cannot read .*t\.csv as a table|x in row 1 is )"),
     ],
@@ -202,3 +209,141 @@ def test_any_dataframe_is_a_table(wrap):
 def test_what_is_no_table_is_refused():
     with pytest.raises(InvalidInput, match=r"^a table is a file, or a dataframe .*; got dict$"):
         Table.of({"x": [1]})
+
+
+VOTES = "vote,budget,consent,hours\nyes,0.5,strict,40\n"
+SHORT = r"^row {} of {} has {}, the header has {}; the file may be cut short: complete the row or remove it$"
+
+
+def refused(path: Path, texts: list[str]) -> str:
+    """The one line on a table, which must be the same read whole and in batches."""
+    lines = set()
+    for rows in (None, 1000):
+        with pytest.raises(InvalidInput) as raised:
+            list(Table.of(path).batches(texts=texts, rows=rows))
+        lines.add(str(raised.value).replace(f"{path.parent}/", ""))
+    (line,) = lines
+    assert "\n" not in line
+    return line
+
+
+@pytest.mark.parametrize("texts", [["vote"], ["vote", "hours"], ["hours"], []])
+@pytest.mark.parametrize("end", ["no,1", "no,1\n", "no,1\r\n"])
+def test_a_file_cut_short_in_a_row_is_refused(tmp_path, texts, end):
+    line = refused(written(tmp_path, "cut2.csv", VOTES + end), texts)
+    assert line == (
+        "row 2 of cut2.csv has 2 fields, the header has 4; the file may be cut short: complete the row or remove it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "fields", "width"),
+    [
+        (VOTES + "no,1\nyes,2,strict,30\n", 2, 2, 4),  # short in the middle
+        (VOTES + "no,1,normal,\n" * 5 + "no,1\n" + "no,1,normal,\n" * 5, 7, 2, 4),  # among rows with a blank end
+        (VOTES + 'no,1,"a,b"\n', 2, 3, 4),  # quoted separators do not count
+        (VOTES + 'no,1,"a\nb,\n",3\nno,1\n', 3, 2, 4),  # nor do quoted newlines
+        (VOTES + 'no,1,"say ""a"", b",3\nno,1,"""\n"""\n', 3, 3, 4),
+        (VOTES + 'no,5" x,1" y\n', 2, 3, 4),  # a quote inside a field is a character, and hides no separator
+        (VOTES + 'no,5" x', 2, 2, 4),
+        ("a,b\n1\n2,2\n3,3,", 1, 1, 2),  # the sum of separators alone would look right
+        ('"a\n,","b"\n1,2\n3\n', 2, 1, 2),
+        ('\ufeff"a",b\n1,2\n3\n', 2, 1, 2),
+        ("\n\r\na,b\n1,2\n3\n", 2, 1, 2),  # blank lines before the header are no rows
+        ("a,b\r\n1,2\r\n3\r\n", 2, 1, 2),
+        ("a,b\nx\ry,\nx\ry\n", 2, 1, 2),  # a lone carriage return ends no line
+    ],
+)
+def test_short_rows_are_named(tmp_path, content, row, fields, width):
+    path = written(tmp_path, "t.csv", content)
+    counted = "1 field" if fields == 1 else f"{fields} fields"
+    name = pl.read_csv(path, infer_schema=False, n_rows=1).columns[0]
+    with pytest.raises(InvalidInput, match=SHORT.format(row, r".*t\.csv", counted, width)):
+        list(Table.of(path).batches(texts=[name]))
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("1\t2\t3\n4\t5\n", "row 2 of t.tsv has 2 fields, the header has 3; the file may be cut short: "),
+        ("1\t2,x\t3\n4,5\t,\t7\t8\n", "row 2 of t.tsv has 4 fields, the header has 3; put quotes around an entry "),
+        ('1\t"2\t"\t3\n"4\t"\t5\n', "row 2 of t.tsv has 2 fields, the header has 3; the file may be cut short: "),
+    ],
+)
+def test_tab_separated_rows_of_another_length_are_named(tmp_path, content, line):
+    assert refused(written(tmp_path, "t.tsv", "a\tb\tc\n" + content), ["a"]).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (
+            "a\n1\n1,000\n",
+            "row 2 of t.csv has 2 fields, the header has 1; put quotes around an entry that holds a comma",
+        ),
+        ('a,b\n1,2\n"3,4",5,6\n', "row 2 of t.csv has 3 fields, the header has 2; put quotes around an entry"),
+        ("a,b\n1\n2,3,4\n", "row 1 of t.csv has 1 field, the header has 2; "),  # the sum alone would look right
+        ("a,b\n1,2\n\n3,4\n", "row 2 of t.csv is a blank line, the header has 2 fields; the file may be cut short: "),
+        ("a,b\n1,2\n\r\n", "row 2 of t.csv is a blank line, the header has 2 fields; "),
+        ("a\n1\n\n2\n", "a in row 2 is missing; drop the row"),  # one column: a blank line is a blank entry
+    ],
+)
+def test_long_rows_and_blank_lines_are_named(tmp_path, content, line):
+    assert refused(written(tmp_path, "t.csv", content), ["a"]).startswith(line)
+
+
+@pytest.mark.parametrize("texts", [["a"], ["b", "a"]])
+def test_a_short_row_of_a_late_batch_is_found(tmp_path, texts):
+    path = written(tmp_path, "t.csv", "a,b,c\n" + 'x,"1,1",2\n' * 300_000 + "y,1\n" + "x,1,2\n" * 300_000)
+    assert refused(path, texts).startswith("row 300001 of t.csv has 2 fields, the header has 3; ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "a,b,c\n1,x,\n2,,\n3,y,z\n"),
+        ("t.csv", "a,b,c\r\n1,x,\r\n2,,\r\n3,y,z"),
+        ("t.csv", '\ufeff\n"a",b,"c"\n1,"x,\n",\n2,"""",\n3,,""'),
+        ("t.csv", 'a,b,c\n1,5" x 6",\n2,6" x,7" y\n3,"",'),
+        ("t.csv", 'a,b,c\n1,5" x,6" y\n2,,\n3,,z\n'),
+        ("t.tsv", 'a\tb\tc\n1\tx,y,z\t\n2\t"\t"\t\n3\ty\tz\n'),
+        ("t.csv", gzip.compress(b"a,b,c\n1,,\n2,,\n3,,3\n")),
+        ("t.csv", zlib.compress(b"a,b,c\n1,,1\n2,,2\n3,,3\n")),
+    ],
+)
+def test_a_blank_last_field_is_a_field(tmp_path, name, content):
+    path = written(tmp_path, name, content)
+    assert read_columns(path, numbers=["a"]).numbers["a"].tolist() == [1.0, 2.0, 3.0]
+    (batch,) = Table.of(path).batches(numbers=["a"])
+    assert batch.numbers["a"].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_rows_of_packed_tables(tmp_path):
+    content = b"a,b\n1,2\n3\n"
+    assert refused(written(tmp_path, "t.csv", gzip.compress(content)), ["a"]).startswith("row 2 of t.csv has 1 field, ")
+    line = refused(written(tmp_path, "t.csv", zlib.compress(content)), ["a"])
+    assert line == "t.csv is packed, so its rows cannot be checked one by one; unpack it first"
+
+
+@given(
+    rows=st.lists(st.lists(st.text('ab,"\n\t ', max_size=4), min_size=3, max_size=3), min_size=1, max_size=8),
+    fields=st.integers(1, 4),
+    at=st.integers(0, 7),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    separator=st.sampled_from([",", "\t"]),
+)
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_row_of_another_length_is_the_one_named(tmp_path, rows, fields, at, quoting, end, separator):
+    """The csv module writes the table, one row of it with another number of fields."""
+    assume(at < len(rows))
+    whole = [["k", *row[1:]] for row in rows]
+    whole[at] = [*whole[at], "more"][:fields]
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=separator, quoting=quoting, lineterminator=end).writerows([["k", "l", "m"], *whole])
+    path = written(tmp_path, {",": "t.csv", "\t": "t.tsv"}[separator], stream.getvalue())
+    if fields == 3:
+        assert read_columns(path, texts=["k"]).texts["k"].to_list() == ["k"] * len(rows)
+        return
+    with pytest.raises(InvalidInput, match=rf"^row {at + 1} of .* has {fields} fields?, the header has 3; "):
+        read_columns(path, texts=["k"])

@@ -175,11 +175,15 @@ def _as_floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
 
 
 def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
+    shown = _short(values).strip("[]")
+    too_many = InvalidInput(f"at most 2^53 (about 9e15) users can be counted exactly; got {shown}; state fewer")
     try:
         raw = np.atleast_1d(np.asarray(values))
         counts = raw.astype(np.int64)
         exact = raw.dtype.kind in "iuf" and bool(np.all(counts == raw))
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise too_many from None
+    except (TypeError, ValueError):
         exact, counts, raw = False, np.zeros(0, dtype=np.int64), np.zeros(0)
     if not exact:
         raise InvalidInput(f"level counts must be whole numbers; got {_short(values)}")
@@ -187,7 +191,7 @@ def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
     if bad.size:
         raise InvalidInput(f"a level needs at least one user; got count {raw[bad[0]]}; leave the level out instead")
     if float(raw.astype(np.float64).sum()) > 2.0**53:
-        raise InvalidInput("more than 2^53 users cannot be counted exactly")
+        raise too_many
     return counts.ravel()
 
 

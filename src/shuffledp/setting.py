@@ -16,7 +16,7 @@ Seen = Literal["reports", "users", "levels", "sum"]
 SEEN: tuple[Seen, ...] = ("reports", "users", "levels", "sum")
 SEEN_MEANING: dict[str, str] = {
     "reports": "the analyzer sees the shuffled reports, without their senders' budgets",
-    "users": "the analyzer sees the reports in order, but the users were permuted first; budgets belong to positions",
+    "users": "the analyzer sees the reports in order, but the users were permuted first, and budgets go with positions",
     "levels": "the analyzer sees the shuffled reports, each with its sender's budget",
     "sum": "the analyzer sees only the sum of the reports",
 }
@@ -100,7 +100,10 @@ class Setting:
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {self.missing!r}")
         if self.budgets.n * self.reports_per_user > 2**53:
-            raise InvalidInput("more than 2^53 reports cannot be counted exactly")
+            raise InvalidInput(
+                "at most 2^53 (about 9e15) reports can be counted exactly; "
+                f"got {self.budgets.n} users with {self.reports_per_user} each; state fewer"
+            )
 
     @property
     def randomizer_name(self) -> str:

@@ -1,7 +1,8 @@
 """Columns out of a table file, or one sentence on why not: CSV, TSV and Parquet through polars.
 
 Text files are read as text and each asked-for column is converted over its full length, so that a
-stray word in the last row is an error that names the row, never a silent null or a guessed type.
+stray word in the last row is an error that names the row, never a silent null or a guessed type; and
+so is a row with fewer or more fields than the header.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.csv_rows import TextRows
 from shuffledp.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
 BATCH = 1 << 19
 """Rows read at a time: a few MB a column."""
+TOO_LONG = "found more fields than defined"
+"""What polars says of a row with more fields than the header; one with fewer it fills with nulls, silently."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,14 @@ class Table:
         The rows.
     name : str
         What error messages call it.
+    lines : TextRows, optional
+        The rows of a CSV or TSV file as they stand there; None for every other table, whose rows cannot differ
+        in length.
     """
 
     frame: pl.LazyFrame
     name: str
+    lines: TextRows | None = None
 
     @classmethod
     def of(cls, source: Any) -> Table:
@@ -79,7 +87,9 @@ class Table:
         import polars as pl
 
         if isinstance(source, str | Path):
-            return cls(_scan(Path(source)), str(source))
+            file = Path(source)
+            separator = SEPARATORS.get(file.suffix.lower())
+            return cls(_scan(file), str(source), TextRows(file, separator) if separator else None)
         if isinstance(source, pl.LazyFrame):
             return cls(source, "the table")
         if hasattr(source, "__arrow_c_stream__"):
@@ -114,11 +124,16 @@ class Table:
         import polars as pl
 
         wanted = list(dict.fromkeys([*numbers, *texts]))
+        names: list[str] = []
         read = 0
         try:
             names = self.frame.collect_schema().names()
             _check_names(self.name, names, wanted)
+            unchecked = self.lines
             for batch in self._frames(wanted, rows):
+                if unchecked is not None and _may_be_short(batch, names, wanted):
+                    unchecked.refuse_short(len(names))
+                    unchecked = None  # all rows were looked at, not only those of this batch
                 yield Columns(
                     numbers={name: _numbers(batch[name], read) for name in numbers},
                     texts={name: _texts(batch[name], read) for name in texts},
@@ -126,7 +141,8 @@ class Table:
                 )
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise _unreadable(self.name, error) from None
+            ragged = self.lines.ragged(len(names)) if self.lines is not None and TOO_LONG in str(error) else None
+            raise ragged or _unreadable(self.name, error) from None
         if read == 0:
             raise InvalidInput(f"table {self.name} has no rows; give one row per user")
 
@@ -158,7 +174,8 @@ def read_columns(path: str | Path, *, numbers: Sequence[str] = (), texts: Sequen
     Raises
     ------
     InvalidInput
-        If the file is missing, not a table, truncated or empty; if a column is missing (the nearest name is
+        If the file is missing, not a table, truncated or empty; if a row of a text file has fewer or more fields
+        than the header (first such row named); if a column is missing (the nearest name is
         suggested) or named twice in the header; if an entry is missing or not a number (first such row
         named, counting from 1 after the header).
 
@@ -210,6 +227,17 @@ def _check_names(file: str, names: list[str], wanted: list[str]) -> None:
             raise InvalidInput(f"no column {name!r} in {file}; {hint}its columns are {listed}")
         if f"{name}_duplicated_0" in names:  # how polars renames a header's second use of a name
             raise InvalidInput(f"column {name!r} stands twice in the header of {file}; rename one")
+
+
+def _may_be_short(batch: pl.DataFrame, names: list[str], wanted: list[str]) -> bool:
+    """Whether a batch has gaps in the header's last column, where a row with too few fields always has one.
+
+    A column that was not asked for is here as a number per row, or as their sum (`Table._frames`).
+    """
+    if len(names) < 2:
+        return False  # every line has at least the one field, be it empty
+    last = batch[names[-1]]
+    return last.null_count() > 0 if names[-1] in wanted else last.sum() > 0
 
 
 def _numbers(column: pl.Series, before: int) -> NDArray[np.float64]:

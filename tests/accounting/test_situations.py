@@ -390,6 +390,6 @@ BAD = {
 
 @pytest.mark.parametrize(("field", "bad"), [(f, b) for f, values in BAD.items() for b in values], ids=str)
 def test_impossible_situations_are_refused(field, bad):
-    named = "reports cannot be counted" if bad == 2**53 else f"{field} must be .*; got {re.escape(repr(bad))}"
+    named = "reports can be counted exactly" if bad == 2**53 else f"{field} must be .*; got {re.escape(repr(bad))}"
     with pytest.raises(InvalidInput, match=named):
         Setting(Budgets([1.0], [10]), "any", seen="reports", neighboring="replace-one", **{field: bad})

@@ -138,10 +138,10 @@ ALL = (*ONE, "--pipeline")
             (*ALL, "--delta", "1e-6", "--n", "10", "--counts", "--records", "0,1"),
             "leave records and score out, or counts",
         ),
-        ((*ALL, "--delta", "1e-6", "--n", "10", "--seen", "users"), "an audit attacks what is seen as reports or as"),
+        ((*ALL, "--delta", "1e-6", "--n", "10", "--seen", "users"), "--seen must be one of reports, levels; got 'us"),
         (
             ("--randomizer", "rr", "--pipeline", "--delta", "1e-6", "--level", "1:5", "--level", "2:5"),
-            "--seen is needed, because there are 2 budget levels: reports or levels",
+            r"--seen is needed, because there are 2 budget levels; choose one of reports \(.*\) or levels \(",
         ),
     ],
 )

@@ -48,7 +48,8 @@ def people(run, tmp_path):
 
 def test_amplify_prints_the_object_of_the_contract(run):
     answer = run("amplify", *TWO_LEVELS, "--json").json
-    assert set(answer) == GUARANTEE_KEYS
+    assert set(answer) == GUARANTEE_KEYS | {"notes"}
+    assert answer["notes"] == []
     assert answer["setting"] == {
         "n": 1000,
         "levels": [

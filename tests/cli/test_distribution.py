@@ -235,7 +235,7 @@ def test_tables_that_are_none(run, people, question):
     for name, content, message in (
         ("people.csv", b"", "table people.csv is empty"),
         ("people.csv", b"hours\n", "table people.csv has no rows; give one row per user"),
-        ("people.csv", b"hours,vote\n1,a\n1,2,3\n", "cannot read people.csv as a table"),
+        ("people.csv", b"hours,vote\n1,a\n1,2,3\n", "row 2 of people.csv has 3 fields, the header has 2"),
         ("people.csv", b"hours\n1\n\xff\xfe", "cannot read|not a number"),
     ):
         (people / name).write_bytes(content)

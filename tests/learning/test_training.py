@@ -313,7 +313,7 @@ def test_prediction_checks_what_it_is_given():
 def test_clients_are_spread_evenly():
     groups = assign_clients(10, 3, simulation_random(0))
     assert sorted(np.bincount(groups).tolist()) == [3, 3, 4]
-    with pytest.raises(InvalidInput, match="cannot be spread"):
+    with pytest.raises(InvalidInput, match="clients must be at least 1 and at most the number of examples, "):
         assign_clients(2, 3)
 
 

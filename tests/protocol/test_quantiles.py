@@ -269,7 +269,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         ({"probabilities": [0.5, 1.0]}, r"numbers in \(0, 1\)"),
         ({"probabilities": []}, r"numbers in \(0, 1\)"),
         ({"probabilities": "half"}, r"numbers in \(0, 1\); got 'half'"),
-        ({"bins": 1}, "bins must be a whole number from 2"),
+        ({"bins": 1}, "bins must be a whole number, such as 20, from 2"),
         ({"bins": 2**22 + 1}, "whole number of bins from 2 to 4194304"),
         ({"branching": 1}, "whole branching from 2"),
         ({"values": [1.0, 11.0]}, "row 2 is 11.0, outside"),

@@ -115,7 +115,7 @@ def test_files_of_both_kinds(people, tmp_path):
         (
             RowBudgets("consent", {"strict": 1.0}),
             "reports",
-            r"^consent: the record in row \d+ is .open., .* for$",
+            r"^consent in row \d+ is 'open', which consent does not explain; add 'open' to consent, or drop the row$",
         ),
         (0.0, None, r"^every epsilon0 is 0, so no report carries information"),
         (-1.0, None, r"^epsilon0 must be a finite number of nats from 0 to 700; got -1"),
@@ -143,3 +143,9 @@ def test_consent_needs_words_and_a_column():
         RowBudgets(1.0, {"strict": 1.0})
     with pytest.raises(InvalidInput, match=r"^consent names no word"):
         RowBudgets("consent", {})
+
+
+def test_budgets_of_a_list_are_refused():
+    """It was a TypeError of float()."""
+    with pytest.raises(InvalidInput, match="got list: put the budgets into a column"):
+        RowBudgets([1.0, 2.0])

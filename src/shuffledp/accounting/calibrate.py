@@ -263,7 +263,7 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
         one = search.certified(1)
         raise InvalidInput(
             f"one round already has epsilon = {one:g} at delta = {target.delta:g}, more than {target.epsilon:g}; "
-            "scale the budgets down (calibrate_scale), take a larger batch (calibrate_batch), or raise epsilon"
+            "scale the budgets down, take a larger batch, or raise epsilon"
         )
     return _answer(search, found)
 

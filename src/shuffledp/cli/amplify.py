@@ -14,7 +14,7 @@ from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json
-from shuffledp.report.wording import some_levels
+from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 1000
@@ -60,11 +60,13 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
             for option, file in files.items():
                 file.writelines(_contents(option, guarantee, whole))
     if outputs.json:
-        print(dumps(guarantee_to_json(guarantee)))
+        print(dumps(guarantee_to_json(guarantee) | {"notes": guarantee_notes(guarantee)}))
         return
     from shuffledp.report.terminal import print_guarantee
 
     print_guarantee(console(), guarantee)
+    for note in guarantee_notes(guarantee):
+        console().print(note)
     tell_written(outputs)
 
 

@@ -164,7 +164,7 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name from --list, or all.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced and exit.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points and repeats: all in under 5 minutes.")] = False,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path("reproduced"),
+    out: o.Out = Path("reproduced"),
     json: o.Json = False,
 ) -> None:
     """Compute the papers' tables and figures again: data as CSV, picture as PNG and SVG, and what agrees.

@@ -16,13 +16,14 @@ from shuffledp.audit.loading import COMMAND
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import console, working
 from shuffledp.cli.population import Population, parse_seen
-from shuffledp.cli.randomizer import parse_randomizer
+from shuffledp.cli.randomizer import FAMILIES, parse_randomizer
 from shuffledp.errors import InvalidInput
 from shuffledp.report.audit import print_audit
 from shuffledp.report.to_json import audit_to_json, dumps
 
 VIOLATED = 3
 """Exit status of an attack that succeeded."""
+AVAILABLE = f"{FAMILIES}, the name of a .csv file with a channel matrix, FILE.py:FUNCTION, or command:PROGRAM"
 _UNIT_RANGE = {"piecewise": "Piecewise", "hybrid": "Hybrid"}
 
 
@@ -108,9 +109,7 @@ def _pipeline(
     if not levels and (epsilon0 is None or n is None):
         raise InvalidInput("give the population: --epsilon0 E --n N, or --level E:COUNT (repeated)")
     budgets = Population(epsilon0, n, levels).budgets()
-    if collection.seen is None and budgets.levels > 1:
-        raise InvalidInput(f"--seen is needed, because there are {budgets.levels} budget levels: reports or levels")
-    seen = parse_seen(collection.seen, budgets.levels)
+    seen = parse_seen(collection.seen, budgets.levels, ("reports", "levels"))
     return audit_pipeline(
         target,
         budgets,
@@ -142,7 +141,7 @@ def parse_target(text: str) -> Any:
     if text == "any":
         raise InvalidInput("--randomizer any is no randomizer that could be run; name one, or FILE.py:FUNCTION")
     family = getattr(randomizers, _UNIT_RANGE.get(text, ""), None)
-    return parse_randomizer(text) if family is None else family(0.0, 1.0)
+    return parse_randomizer(text, AVAILABLE) if family is None else family(0.0, 1.0)
 
 
 def parse_records(text: str) -> list[int] | list[float] | list[str]:

@@ -15,10 +15,10 @@ Randomizer = Annotated[
     str,
     typer.Option(
         "--randomizer",
-        metavar="NAME|FILE.py:FUNCTION|command:...",
+        metavar="WHAT",
         help="What to attack: rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, "
-        "piecewise, hybrid; a Python function f(records, random=...) -> reports; or a program that reads one record "
-        "per line and prints one report per line.",
+        "piecewise, hybrid and the others of amplify; FILE.py:FUNCTION, a Python function f(records, random=...) -> "
+        "reports; or command:PROGRAM, which reads one record per line and prints one report per line.",
     ),
 ]
 Epsilon0 = Annotated[

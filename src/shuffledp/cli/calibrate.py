@@ -19,7 +19,7 @@ from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, Question
 from shuffledp.errors import InvalidInput
 from shuffledp.report.to_json import budgets_to_json, dumps
-from shuffledp.report.wording import count, covers, down, enumerated, near, probability, situation, up
+from shuffledp.report.wording import count, counted, covers, down, enumerated, near, probability, situation, up
 
 Find = Literal["epsilon0", "n", "rounds", "scale"]
 NEEDS: dict[Find, str] = {
@@ -144,7 +144,7 @@ def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
 
 def _show(find: Find, found: Calibration, target: float) -> None:
     setting, out = found.setting, console()
-    budgets, users = setting.budgets, f"{count(found.n)} users"
+    budgets, users = setting.budgets, counted(found.n, "user")
     several = budgets.levels > 1
     mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
     words = {

@@ -6,9 +6,11 @@ from shuffledp.cli.estimate import Run, check_mechanism, parse_range, release_wi
 from shuffledp.cli.output import console
 from shuffledp.errors import InvalidInput
 from shuffledp.protocol import RangeRelease, Release
-from shuffledp.protocol.histogram import Bins
+from shuffledp.protocol.histogram import HISTOGRAM_SEEN, Bins
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
+from shuffledp.protocol.quantiles import QUANTILE_SEEN
 from shuffledp.protocol.tabular_ranges import histogram_of_table, quantiles_of_table, variance_of_table
+from shuffledp.protocol.variances import VARIANCE_SEEN
 from shuffledp.randomizers.checks import real_range
 from shuffledp.report.to_json import histogram_to_json, quantiles_to_json, variance_to_json
 
@@ -21,7 +23,7 @@ def run_histogram(run: Run, low: float | None, high: float | None, bins: int, *,
     def estimate() -> Release:
         return histogram_of_table(
             run.table, run.value, grid.low, grid.high, grid.count, run.budgets(), mechanism=run.mechanism,
-            seen=run.view(), delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
+            seen=run.view(HISTOGRAM_SEEN), delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
         )  # fmt: skip
 
     def show(release: Release) -> None:
@@ -43,7 +45,7 @@ def run_quantiles(
     def estimate() -> RangeRelease:
         return quantiles_of_table(
             run.table, run.value, grid.low, grid.high, wanted, run.budgets(), bins=grid.count, branching=branching,
-            seen=run.view(), delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
+            seen=run.view(QUANTILE_SEEN), delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
         )  # fmt: skip
 
     def show(release: RangeRelease) -> None:
@@ -61,8 +63,8 @@ def run_variance(run: Run, low: float | None, high: float | None, *, clip: bool)
 
     def estimate() -> Release:
         return variance_of_table(
-            run.table, run.value, first, last, run.budgets(), seen=run.view(), delta=run.delta, clip=clip,
-            weights=run.weights, random=run.random(),
+            run.table, run.value, first, last, run.budgets(), seen=run.view(VARIANCE_SEEN), delta=run.delta,
+            clip=clip, weights=run.weights, random=run.random(),
         )  # fmt: skip
 
     def show(release: Release) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,8 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 from shuffledp.protocol import RangeRelease, Release
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
-from shuffledp.protocol.numbers import NUMBER_MECHANISMS
+from shuffledp.protocol.numbers import ADDED_NOISE, NUMBER_MECHANISMS, NUMBER_SEEN
+from shuffledp.protocol.pipeline import FREQUENCY_SEEN
 from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
@@ -54,6 +55,13 @@ class Run:
     delta0: float = 0.0
     weights: Weights = "population"
 
+    def __post_init__(self) -> None:
+        if self.weights == "precision" and self.seen != "levels":
+            got = "--seen was left out" if self.seen is None else f"got --seen {self.seen}"
+            raise InvalidInput(
+                f"--weights precision weighs the reports of each budget level, so it needs --seen levels; {got}"
+            )
+
     def random(self) -> Randomness:
         """Open the source of noise: secure, unless a simulation was asked for."""
         return choose_random(self.simulation_seed)
@@ -62,17 +70,32 @@ class Run:
         """Read where the budgets come from: one number, a column of numbers, or a column of words."""
         words = parse_consent(self.consent)
         where: float | str = self.epsilon0
-        if words is None:
-            with contextlib.suppress(ValueError):
-                where = float(self.epsilon0)
+        with contextlib.suppress(ValueError):
+            where = float(self.epsilon0)
+        if words is not None and isinstance(where, float):
+            raise InvalidInput(
+                "--consent says what the words of a column stand for, so --epsilon0 must name that column; "
+                f"got {self.epsilon0}; name the column, or leave --consent out"
+            )
         return RowBudgets(where, words, self.delta0)
 
-    def view(self) -> Seen:
-        """Read --seen, which may be left out where there is one budget."""
+    def view(self, known: tuple[Seen, ...]) -> Seen:
+        """Read --seen, one of those known, which may be left out where there is one budget."""
         budgets = self.budgets()
         if self.seen is not None or not budgets.columns:
-            return parse_seen(self.seen, 1)
-        return parse_seen(None, budgets.population(Table.of(self.table)).levels)
+            return parse_seen(self.seen, 1, known)
+        return parse_seen(None, budgets.population(Table.of(self.table)).levels, known)
+
+    @contextlib.contextmanager
+    def explaining(self) -> Generator[None]:
+        """Tell of --consent where the column of budgets holds words."""
+        try:
+            yield
+        except InvalidInput as error:
+            words = str(error).startswith(f"{self.epsilon0} in row ") and "not a number; " in str(error)
+            if not words or self.consent:
+                raise
+            raise InvalidInput(f"{error}; if words stand for budgets, add --consent WORD=E for each") from None
 
 
 def choose_random(simulation_seed: int | None) -> Randomness:
@@ -110,11 +133,13 @@ def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> 
     """Estimate a mean and show it."""
     check_mechanism(run.mechanism, tuple(NUMBER_MECHANISMS))
     ends = parse_range(low, high)
+    # Of sums of added noise the library says why they are refused.
+    seen = FREQUENCY_SEEN if run.mechanism in ADDED_NOISE and run.seen != "sum" else NUMBER_SEEN
 
     def estimate() -> Release:
         return mean_of_table(
-            run.table, run.value, *ends, run.budgets(), mechanism=run.mechanism, seen=run.view(), delta=run.delta,
-            clip=clip, weights=run.weights, random=run.random(),
+            run.table, run.value, *ends, run.budgets(), mechanism=run.mechanism, seen=run.view(seen),
+            delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
         )  # fmt: skip
 
     def show(release: Release) -> None:
@@ -135,8 +160,8 @@ def run_frequency(run: Run, categories: str | None, *, simplex: bool) -> None:
 
     def estimate() -> Release:
         return frequency_of_table(
-            run.table, run.value, names, run.budgets(), mechanism=run.mechanism, seen=run.view(), delta=run.delta,
-            weights=run.weights, random=run.random(),
+            run.table, run.value, names, run.budgets(), mechanism=run.mechanism,
+            seen=run.view(FREQUENCY_SEEN), delta=run.delta, weights=run.weights, random=run.random(),
         )  # fmt: skip
 
     def show(release: Release) -> None:
@@ -177,7 +202,10 @@ def parse_categories(text: str | None) -> list[str]:
         raise InvalidInput(
             f"--categories {text!r} is neither a list of two or more (A,B,C) nor a file with one per line"
         ) from None
-    return [line.strip() for line in lines if line.strip()]
+    names = [line.strip() for line in lines if line.strip()]
+    if len(names) < 2:
+        raise InvalidInput(f"--categories {text} holds {len(names)} of the categories; write two or more, one per line")
+    return names
 
 
 def check_mechanism(name: str, available: tuple[str, ...]) -> None:
@@ -201,7 +229,7 @@ def release_with_page(run: Run, estimate: Callable[[], R], question: str, **abou
         What else the page's `Answer` needs.
     """
     with reserved(run.report, "--report") as page:
-        with working(f"Reading {run.table.name}, randomizing, counting"):
+        with working(f"Reading {run.table.name}, randomizing, counting"), run.explaining():
             release = estimate()
         if page is not None:
             from shuffledp.report.page import Answer, render

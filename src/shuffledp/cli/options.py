@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -22,13 +23,19 @@ def number(text: str) -> float:
 
 def whole_number(text: str) -> int:
     """Read a whole-number option; 1e6 and 1_000_000 are accepted for a million."""
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        value = number(text) if text.strip().lower() not in ("inf", "-inf", "nan") else 0.5
-    if not value.is_integer():
-        raise typer.BadParameter(f"{text!r} is not a whole number; write it like 10000 or 1e4")
-    return int(value)
+    with contextlib.suppress(ValueError):
+        if (value := float(text)).is_integer():
+            return int(value)
+    raise typer.BadParameter(f"{text!r} is not a whole number; write it like 10000 or 1e4")
+
+
+def file_path(text: str) -> Path:
+    """Read the name of a file or folder."""
+    if not str(text).strip():
+        raise typer.BadParameter("the name is empty; name a file or folder")
+    return Path(text)
 
 
 Epsilon0 = Annotated[
@@ -64,6 +71,7 @@ BudgetsFile = Annotated[
     Path | None,
     typer.Option(
         "--budgets",
+        parser=file_path,
         metavar="FILE",
         help="Table (CSV, TSV, Parquet) with one local budget per user.",
         rich_help_panel=POPULATION,
@@ -105,7 +113,8 @@ Randomizer = Annotated[
         "--randomizer",
         metavar="NAME|FILE.csv",
         help="What randomizes a record: any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K (K categories), "
-        "one-bit, laplace, gaussian, or a channel matrix (one row per record, one column per report).",
+        "one-bit, laplace, gaussian, piecewise, hybrid, tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, "
+        "or a channel matrix (one row per record, one column per report).",
     ),
 ]
 Rounds = Annotated[
@@ -195,7 +204,9 @@ Bounds = Annotated[
         help="certified: proofs, witnesses, the formulas of the GSPA and RDP papers; all: every published bound too.",
     ),
 ]
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV or Parquet file, one row per user.")]
+Table = Annotated[
+    Path, typer.Argument(parser=file_path, metavar="TABLE", help="CSV, TSV or Parquet file, one row per user.")
+]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
 OwnEpsilon0 = Annotated[
     str,
@@ -278,14 +289,18 @@ Categories = Annotated[
 ]
 Clip = Annotated[bool, typer.Option("--clip", help="Move values outside the range to its nearer end.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)]
+Out = Annotated[Path, typer.Option("--out", parser=file_path, metavar="DIR", help="Where the files go.")]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT),
+    typer.Option(
+        "--report", parser=file_path, metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
+    ),
 ]
 LevelsOut = Annotated[
     Path | None,
     typer.Option(
         "--levels-out",
+        parser=file_path,
         metavar="FILE.csv",
         help="Write every level's guarantee (the tables list at most 1,000).",
         rich_help_panel=RESULT,
@@ -295,6 +310,7 @@ Curve = Annotated[
     Path | None,
     typer.Option(
         "--curve",
+        parser=file_path,
         metavar="FILE.csv",
         help="Write the worst level's certified privacy profile: epsilon, delta_upper, delta_lower.",
         rich_help_panel=RESULT,
@@ -304,6 +320,7 @@ Renyi = Annotated[
     Path | None,
     typer.Option(
         "--renyi",
+        parser=file_path,
         metavar="FILE.csv",
         help="Write the worst level's Renyi curve: order, lower, upper.",
         rich_help_panel=RESULT,

@@ -189,7 +189,11 @@ def plan_command(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "--figure", metavar="FILE.svg", help="Draw error against central epsilon.", rich_help_panel=o.RESULT
+            "--figure",
+            parser=o.file_path,
+            metavar="FILE.svg",
+            help="Draw error against central epsilon.",
+            rich_help_panel=o.RESULT,
         ),
     ] = None,
     report: o.Report = None,
@@ -197,6 +201,7 @@ def plan_command(
         Path | None,
         typer.Option(
             "--rounded-out",
+            parser=o.file_path,
             metavar="FILE.csv",
             help=f"Write the table of --budgets with the rounded budgets in a column {PLANNED}.",
             rich_help_panel=o.RESULT,

@@ -133,16 +133,28 @@ class Question:
         return Setting(budgets, neighboring="replace-one", **self.situation(budgets.levels))
 
 
-def parse_seen(seen: str | None, levels: int) -> Seen:
-    """Read --seen; it may be left out only where nothing depends on it."""
+def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) -> Seen:
+    """Read --seen; it may be left out only where nothing depends on it.
+
+    Parameters
+    ----------
+    seen : str or None
+        The text after --seen.
+    levels : int
+        How many different budgets there are.
+    known : tuple of str
+        What the command takes.
+    """
     if seen is None:
         if levels > 1:
-            ways = "; ".join(f"{name}: {SEEN_MEANING[name]}" for name in SEEN)
-            raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {ways}")
+            ways = [f"{name} ({SEEN_MEANING[name]})" for name in known]
+            listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
+            raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {listed}")
         return "reports"
-    if seen not in SEEN:
-        raise InvalidInput(f"--seen must be one of {', '.join(SEEN)}; got {seen!r}")
-    return seen
+    for name in known:
+        if seen == name:
+            return name
+    raise InvalidInput(f"--seen must be one of {', '.join(known)}; got {seen!r}")
 
 
 def parse_bounds(which: str) -> bool:

@@ -11,10 +11,11 @@ from typing import Any, Literal
 from shuffledp.errors import InvalidInput
 from shuffledp.randomizers.base import AnyLaw
 
-AVAILABLE = (
-    "any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
-    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, or the name of a .csv file with a channel matrix"
+FAMILIES = (
+    "rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
+    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D"
 )
+AVAILABLE = f"any, {FAMILIES}, or the name of a .csv file with a channel matrix"
 MATRIX = ".csv"
 
 
@@ -38,13 +39,15 @@ class Named:
     example: str
 
 
-def parse_randomizer(text: str) -> AnyLaw | Literal["any"]:
+def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal["any"]:
     """Turn the text after --randomizer into a family of randomizers.
 
     Parameters
     ----------
     text : str
         A name of `AVAILABLE`, with its whole numbers where it has any, or a path ending in ``.csv``.
+    available : str
+        What an error lists.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def parse_randomizer(text: str) -> AnyLaw | Literal["any"]:
     name, *sizes = text.split(":")
     family = families().get(name)
     if family is None:
-        raise InvalidInput(f"--randomizer {text!r} is unknown; choose {AVAILABLE}")
+        raise InvalidInput(f"--randomizer {text!r} is unknown; choose {available}")
     if family.most == 0 and sizes:
         raise InvalidInput(f"--randomizer {name} has no number of categories; got {text!r}; write {name}")
     whole = all(size.isascii() and size.isdecimal() for size in sizes)

@@ -202,6 +202,7 @@ def train(
         Path | None,
         typer.Option(
             "--model-out",
+            parser=o.file_path,
             metavar="FILE.npz",
             help="Write the model: layers, labels, features and guarantee.",
             rich_help_panel=o.RESULT,

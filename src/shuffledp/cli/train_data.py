@@ -15,7 +15,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning import OrientedGradients, assign_clients, cosine_projection, read_digits, sample_folder
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.tables import read_columns
+from shuffledp.tables import Table, read_columns
 
 SAMPLE = "mnist-sample"
 """The bundled digits, where no file or folder has this name."""
@@ -155,6 +155,12 @@ def load(asked: Asked, random: Randomness) -> Records:
     InvalidInput
         If the data are bad, or an option is missing or does not belong to this kind of data.
     """
+    source = Path(asked.source)
+    pictures = source.is_dir() or (asked.source == SAMPLE and not source.exists())
+    if not pictures:
+        next(Table.of(source).batches(rows=1))  # a file that is missing or empty is told of before anything else
+    if asked.clients is not None and asked.clients < 1:
+        raise InvalidInput(f"--clients must be at least 1; got {asked.clients}")
     if asked.groups is not None and asked.clients is not None:
         raise InvalidInput("--groups and --clients exclude each other: either clients are known, or rows are spread")
     if asked.unit == "example" and asked.groups is None and asked.clients is None:
@@ -162,8 +168,7 @@ def load(asked: Asked, random: Randomness) -> Records:
             "--unit example needs clients that hold several rows: name their column with --groups COL, or spread the "
             "rows over K clients at random with --clients K"
         )
-    source = Path(asked.source)
-    if source.is_dir() or (asked.source == SAMPLE and not source.exists()):
+    if pictures:
         return _pictures(asked, source if source.is_dir() else sample_folder(), random)
     return _table(asked, source, random)
 

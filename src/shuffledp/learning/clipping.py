@@ -31,7 +31,7 @@ UNIT_MEANING: dict[str, str] = {
     "client": "all examples of one client are replaced",
     "example": "one example of one client is replaced; how many it has is public",
 }
-_NUMBERS = 1 << 16  # of one layer in one pass: bounds the memory of large clients, and stays in cache
+_NUMBERS = 1 << 18  # of one layer in one pass: bounds the memory of large clients, and stays in cache
 _EXAMPLES = 64, 1024  # in one pass, at least and at most
 
 

@@ -84,9 +84,7 @@ def assign_clients(examples: int, clients: int, random: Randomness | None = None
     [5, 5]
     """
     if not 1 <= clients <= examples:
-        raise InvalidInput(
-            f"clients must be at least 1 and at most the number of examples, {examples}; got {clients}"
-        )
+        raise InvalidInput(f"clients must be at least 1 and at most the number of examples, {examples}; got {clients}")
     return (random or secure_random()).permutation(examples) % clients
 
 

@@ -174,7 +174,7 @@ def layers(scale: float) -> tuple[int, ...]:
     Examples
     --------
     >>> layers(1e6)
-    (1, 85, 3905)
+    (1, 46, 3906)
     """
     if not SMALLEST_WIDE <= scale <= LARGEST_SCALE:
         raise InvalidInput(f"the scale of wide noise must lie in [{SMALLEST_WIDE:g}, {LARGEST_SCALE:g}]; got {scale!r}")

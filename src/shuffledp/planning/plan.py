@@ -13,6 +13,7 @@ from shuffledp.accounting.profile import check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Guarantee
+from shuffledp.planning.bucketing import check_rounding, who_stays
 from shuffledp.planning.curve import Point, error_curve
 from shuffledp.planning.error import Prediction, predict
 from shuffledp.planning.question import Question, check_mechanism

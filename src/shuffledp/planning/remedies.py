@@ -9,7 +9,7 @@ import numpy as np
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
-from shuffledp.planning.bucketing import bucket_budgets
+from shuffledp.planning.bucketing import bucket_budgets, who_stays
 from shuffledp.planning.cells import rounded_down, some_values
 from shuffledp.planning.error import predict
 from shuffledp.planning.question import Question

@@ -207,7 +207,7 @@ class FrequencyTally:
             If no report carries information.
         """
         if self._uninformative == self.n:
-            why = "every epsilon0 is 0" if self.n else "there are none"
+            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
             raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
         unit = _UNIT if self.weights is None else 1
         totals = {name: total / unit for name, total in zip(_SCALARS, self._totals, strict=True)}

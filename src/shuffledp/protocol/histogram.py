@@ -54,7 +54,9 @@ class Bins:
         low, high = real_range(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        object.__setattr__(self, "count", whole_number(self.count, "bins must be a whole number", 2, MAX_COUNTED))
+        object.__setattr__(
+            self, "count", whole_number(self.count, "bins must be a whole number, such as 20,", 2, MAX_COUNTED)
+        )
         if not (np.diff(self.edges) > 0.0).all():
             raise InvalidInput(
                 f"{self.count} bins over [{low}, {high}] are too narrow for double precision; take fewer"

@@ -204,7 +204,7 @@ class MeanTally:
         """
         sums, n = self._sums, self.n
         if sums.uninformative == n:
-            why = "every epsilon0 is 0" if n else "there are none"
+            why = "every epsilon0 is 0 or too small; give some users a larger one" if n else "there are none"
             raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
         scale = sums.scale
         fraction = float(sums.reading - sums.offset) * scale

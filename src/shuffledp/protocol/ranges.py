@@ -288,7 +288,7 @@ class TreeTally:
             If no report carries information.
         """
         if self._uninformative == self.n:
-            why = "every epsilon0 is 0" if self.n else "there are none"
+            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
             raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
         kept = self._reports * (self._kept[0] / self.n) if self.weights is None else self._kept
         nodes: list[FloatArray] = []

@@ -64,6 +64,11 @@ class RowBudgets:
     delta0: float = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.epsilon0, str | int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                "epsilon0 must be one number, or the name of the column with each row's budget; got "
+                f"{type(self.epsilon0).__name__}: put the budgets into a column of the table"
+            )
         if self.consent is None:
             return
         if not isinstance(self.epsilon0, str):
@@ -84,12 +89,15 @@ class RowBudgets:
             return np.asarray(self.epsilon0, dtype=np.float64)
         if self.consent is None:
             return self._checked(batch.numbers[self.epsilon0], before)
-        words = tuple(self.consent)
-        try:
-            codes = category_codes(batch.texts[self.epsilon0], words, before)
-        except InvalidInput as error:
-            raise InvalidInput(f"{self.epsilon0}: {error}; say what the word stands for") from None
-        return np.array([float(self.consent[word]) for word in words])[codes]
+        words, column = tuple(self.consent), batch.texts[self.epsilon0]
+        unknown = ~column.is_in(words)
+        if unknown.any():
+            row = int(unknown.arg_max() or 0)
+            raise InvalidInput(
+                f"{self.epsilon0} in row {before + row + 1} is {column[row]!r}, which consent does not explain; "
+                f"add {column[row]!r} to consent, or drop the row"
+            )
+        return np.array([float(self.consent[word]) for word in words])[category_codes(column, words, before)]
 
     def _checked(self, budgets: FloatArray, before: int) -> FloatArray:
         bad = ~((budgets >= 0.0) & (budgets <= MAX_EPSILON0))

@@ -178,7 +178,9 @@ class VarianceTally:
             total = m * (self._all_kept / max(self.n, 1))
         if not total > 0.0:
             which = ("first", "second")[half]
-            raise InvalidInput(f"no report on the {which} moment carries information; a variance needs more users")
+            raise InvalidInput(
+                f"no report on the {which} moment carries information; a variance needs more users, or larger budgets"
+            )
         off = float(self._centred[half]) / total
         centred = min(max(off, -0.5), 0.5) * m / (m + _SMOOTHING)
         noise = float(self._squares[half]) / (4.0 * total**2) - centred**2 / m

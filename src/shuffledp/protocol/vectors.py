@@ -156,7 +156,7 @@ class VectorTally:
             If no report carries information.
         """
         if self._uninformative == self.n:
-            why = "every epsilon0 is 0" if self.n else "there are none"
+            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
             raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
         family, n, bound = self.randomizer, self.n, self.randomizer.bound
         scale = bound / self._slope

@@ -141,7 +141,7 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     if raw.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
     if raw.size and raw.dtype.kind not in "iu":
-        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {raw.dtype} entries")
+        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {raw[0].item()!r}")
     bad = (raw < 0) | (raw >= k)
     if bad.any():
         row = int(np.argmax(bad))

@@ -28,7 +28,12 @@ def unit_fractions(records: ArrayLike, low: float, high: float) -> FloatArray:
     InvalidInput
         If a value is outside the range or NaN; the first such row is named, counting from 1.
     """
-    values = np.asarray(records, dtype=np.float64)
+    try:
+        values = np.asarray(records, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"records must be numbers from {low} to {high}; got {np.ravel(records)[0].item()!r}"
+        ) from None
     if values.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {values.shape}")
     inside = (values >= low) & (values <= high)

@@ -16,12 +16,12 @@ def print_audit(console: Console, result: AuditResult) -> None:
     """Print the verdict, the event that supports it, how often it happened, and what the verdict is worth."""
     claim = f"epsilon = {result.claimed:g}" + (f", delta = {probability(result.delta)}" if result.delta else "")
     sure = f"at confidence {result.confidence:.10g}"
+    least = f"at least [bold]{down(result.epsilon_lower_bound)}[/] {sure}"
     if result.violated:
-        console.print(f"[bold red]VIOLATED[/]: {claim} was claimed, but epsilon is at least ", end="", highlight=False)
-        console.print(f"[bold]{down(result.epsilon_lower_bound)}[/] {sure}.", highlight=False)
+        console.print(f"[bold red]VIOLATED[/]: {claim} was claimed, but epsilon is {least}.", highlight=False)
     else:
-        console.print(f"[bold green]Not violated[/]: {claim} is claimed; the attack shows epsilon to be ", end="")
-        console.print(f"at least {down(result.epsilon_lower_bound)} {sure}.", highlight=False)
+        shown = f"{claim} is claimed; the attack shows epsilon to be {least}."
+        console.print(f"[bold green]Not violated[/]: {shown}", highlight=False)
     console.print(Text(f"Attacked: {result.subject}, records {result.records[0]} and {result.records[1]}."))
     console.print(Text(f"What was looked at: {result.attack}."))
     console.print(Text(f"The event: {result.event}."))

@@ -18,7 +18,7 @@ from shuffledp.report.rows import (
     quantile_rows,
 )
 from shuffledp.report.terminal import print_its_guarantee
-from shuffledp.report.wording import PROJECTED, count, near, notes, range_notes, share, with_error
+from shuffledp.report.wording import PROJECTED, count, counted, near, notes, range_notes, share, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.quantiles import RangeRelease
@@ -33,7 +33,7 @@ def print_histogram(console: Console, release: Release, *, simplex: bool = False
     """Print an estimated histogram with its intervals and its guarantee."""
     rows = bin_rows(release, simplex=simplex)
     shown = some_bins(rows, MOST_BINS)
-    title = f"Histogram of {count(release.n)} users ({release.mechanism})"
+    title = f"Histogram of {counted(release.n, 'user')} ({release.mechanism})"
     if len(shown) < len(rows):
         title += f", {len(shown)} of {count(len(rows))} bins; --json lists all"
     table = Table(title=title, title_justify="left")
@@ -65,7 +65,7 @@ def some_bins(rows: Sequence[BinRow], most: int) -> list[BinRow]:
 def print_quantiles(console: Console, release: RangeRelease) -> None:
     """Print estimated quantiles with their intervals and their guarantee."""
     width = float(release.edges[1] - release.edges[0])
-    table = Table(title=f"Quantiles of {count(release.n)} users ({release.mechanism})", title_justify="left")
+    table = Table(title=f"Quantiles of {counted(release.n, 'user')} ({release.mechanism})", title_justify="left")
     for heading in ("share below", "value", f"{CONFIDENCE:.0%} confidence interval"):
         table.add_column(heading, justify="right")
     for row in quantile_rows(release):
@@ -84,7 +84,7 @@ def print_variance(console: Console, release: Release) -> None:
     value, error = float(release.estimate), float(release.standard_error)
     console.print(
         f"[bold]Variance {with_error(value, error)}[/], standard error {near(error, 2)}, {CONFIDENCE:.0%} confidence "
-        f"interval {with_error(low, error)} to {with_error(high, error)} ({count(release.n)} users, "
+        f"interval {with_error(low, error)} to {with_error(high, error)} ({counted(release.n, 'user')}, "
         f"{release.mechanism})"
     )
     console.print(deviation_words(value, low, high), highlight=False)

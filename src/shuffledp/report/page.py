@@ -92,6 +92,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "promise": wording.promise(worst, guarantee.delta, guarantee.setting),
+        "notes": [] if answer.release is not None else wording.guarantee_notes(guarantee),
         "worst": worst,
         "levels": [
             {

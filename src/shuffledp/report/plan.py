@@ -10,7 +10,7 @@ from rich.table import Table
 
 from shuffledp.planning import Alternative, Plan
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
-from shuffledp.report.wording import count, down, near, probability, situation, up
+from shuffledp.report.wording import count, counted, down, near, probability, situation, up
 
 MOST_LEVELS = 1000
 """Levels listed in JSON."""
@@ -105,7 +105,7 @@ def headline(plan: Plan) -> list[str]:
     return [
         f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}.",
         f"Central epsilon at most {up(plan.guarantee.epsilon.upper)} at delta = {probability(plan.delta)}, wanted "
-        f"{near(plan.target_epsilon)}; a batch may be released from {count(plan.batch.n)} users on"
+        f"{near(plan.target_epsilon)}; a batch may be released from {counted(plan.batch.n, 'user')} on"
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
 

@@ -15,6 +15,7 @@ from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import (
     PROJECTED,
     count,
+    counted,
     down,
     local_budget,
     near,
@@ -73,14 +74,14 @@ def print_mean(console: Console, release: Release) -> None:
     console.print(
         f"[bold]Mean {with_error(value, error)}[/], standard error {near(error, 2)}, "
         f"{CONFIDENCE:.0%} confidence interval {with_error(float(low), error)} to "
-        f"{with_error(float(high), error)} ({count(release.n)} users, {release.mechanism})"
+        f"{with_error(float(high), error)} ({counted(release.n, 'user')}, {release.mechanism})"
     )
     print_its_guarantee(console, release, notes(release))
 
 
 def print_frequency(console: Console, release: Release, *, simplex: bool = False) -> None:
     """Print estimated frequencies with their intervals and their guarantee; with `simplex` the projected ones too."""
-    table = Table(title=f"Frequencies of {count(release.n)} users ({release.mechanism})", title_justify="left")
+    table = Table(title=f"Frequencies of {counted(release.n, 'user')} ({release.mechanism})", title_justify="left")
     interval = f"{CONFIDENCE:.0%} confidence interval"
     for heading in ("category", "frequency", "standard error", interval, *(["projected"] if simplex else [])):
         table.add_column(heading, justify="left" if heading == "category" else "right")

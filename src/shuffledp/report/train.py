@@ -94,7 +94,7 @@ class Training:
         """The network in words."""
         hidden = self.widths[1:-1]
         kind = f"network with hidden layers of {', '.join(map(str, hidden))}" if hidden else "softmax regression"
-        return f"{kind}, {self.widths[0]} features, {self.widths[-1]} classes"
+        return f"{kind}, {wording.counted(self.widths[0], 'feature')}, {self.widths[-1]} classes"
 
 
 def training_to_json(training: Training) -> dict[str, Any]:
@@ -153,10 +153,12 @@ def print_training(console: Console, training: Training) -> None:
     if training.accuracy is None:
         console.print("[bold]Accuracy was not measured[/]: no row was held out.")
     else:
-        console.print(f"[bold]Accuracy {100 * training.accuracy:.1f} %[/] on ", end="", highlight=False)
-        console.print(Text(f"{training.tested_on}."))
-    counted = f"{wording.count(training.rows)} rows of {wording.count(training.clients)} clients"
-    console.print(Text(f"Trained on {counted}, {guarantee.rounds} rounds ({training.stopped})."), style="dim")
+        measured = Text(f"Accuracy {100 * training.accuracy:.1f} %", style="bold")
+        console.print(Text.assemble(measured, f" on {training.tested_on}."))
+    counted = f"{wording.counted(training.rows, 'row')} of {wording.counted(training.clients, 'client')}"
+    console.print(
+        Text(f"Trained on {counted}, {wording.counted(guarantee.rounds, 'round')} ({training.stopped})."), style="dim"
+    )
     console.print(Text(f"Model: {training.model}. Features: {training.features}."), style="dim")
     settings = ", ".join(f"{name} {value}" for name, value in training.settings.items())
     console.print(Text(f"Settings: {settings}."), style="dim")

@@ -65,14 +65,34 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(value: int, noun: str) -> str:
+    """Show how many there are of something.
+
+    Examples
+    --------
+    >>> counted(1, "user"), counted(12000, "user")
+    ('1 user', '12,000 users')
+    """
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def share(value: float) -> str:
     """Show a share of the users to a hundredth of a percent."""
     return f"{value:.2%}"
 
 
 def odds_factor(epsilon: float) -> str:
-    """Show e^epsilon rounded up: the factor by which the chance of any conclusion may move, up to delta."""
-    return up(math.nextafter(math.exp(epsilon), math.inf)) if epsilon < 700 else "∞"
+    """Show e^epsilon rounded up: the factor by which the chance of any conclusion may move, up to delta.
+
+    Examples
+    --------
+    >>> odds_factor(0.0), odds_factor(0.0005), odds_factor(0.1)
+    ('1', '1.00051', '1.106')
+    """
+    if epsilon <= 0.0:
+        return "1"
+    digits = DIGITS if epsilon >= 1e-3 else min(2 - math.floor(math.log10(epsilon)), 8)
+    return up(math.nextafter(math.exp(epsilon), math.inf), digits) if epsilon < 700 else "∞"
 
 
 def percent(fraction: float) -> str:
@@ -143,9 +163,9 @@ def situation(setting: Setting) -> str:
     '1,000 users, randomizer any, 1 round, 10% missing'
     """
     usual = [
-        f"{count(setting.budgets.n)} user{'s' if setting.budgets.n > 1 else ''}",
+        counted(setting.budgets.n, "user"),
         f"randomizer {setting.randomizer_name}",
-        f"{count(setting.rounds)} round{'s' if setting.rounds > 1 else ''}",
+        counted(setting.rounds, "round"),
     ]
     unusual = {
         "linked": setting.rounds > 1 and setting.linked,
@@ -170,12 +190,25 @@ def weighted_by(release: Release | RangeRelease) -> str:
 
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
-    return [*_weighting(release), *_moved_out(release), *_without_information(release), *_alone(release)]
+    said = [*_weighting(release), *_moved_out(release), *_without_information(release), *_alone(release)]
+    return [*said, *guarantee_notes(release.guarantee)]
 
 
 def range_notes(release: RangeRelease) -> list[str]:
     """Say how quantiles were made, where a reader could take them for something else."""
-    return [*_weighting(release), *_without_information(release), *_alone(release)]
+    said = [*_weighting(release), *_without_information(release), *_alone(release)]
+    return [*said, *guarantee_notes(release.guarantee)]
+
+
+def guarantee_notes(guarantee: Guarantee) -> list[str]:
+    """Say what a guarantee is not worth, where a reader could take it for more."""
+    n = guarantee.setting.budgets.n
+    if guarantee.delta * n <= 1.0:
+        return []
+    return [
+        f"delta = {probability(guarantee.delta)} is above 1/n: such a guarantee allows one person's record to be "
+        "published; choose a delta well below 1/n."
+    ]
 
 
 def _weighting(release: Release | RangeRelease) -> list[str]:
