@@ -320,7 +320,9 @@ def test_a_blank_last_field_is_a_field(tmp_path, name, content):
 
 def test_rows_of_packed_tables(tmp_path):
     content = b"a,b\n1,2\n3\n"
-    assert refused(written(tmp_path, "t.csv", gzip.compress(content, mtime=0)), ["a"]).startswith("row 2 of t.csv has 1 field, ")
+    assert refused(written(tmp_path, "t.csv", gzip.compress(content, mtime=0)), ["a"]).startswith(
+        "row 2 of t.csv has 1 field, "
+    )
     line = refused(written(tmp_path, "t.csv", zlib.compress(content)), ["a"])
     assert line == "t.csv is packed, so its rows cannot be checked one by one; unpack it first"
 
