@@ -89,7 +89,7 @@ class GaussianMechanism:
 
 _SMOOTHING = 3.0
 UNEVENNESS = 1e-76
-"""Relative error of every probability of a discrete normal law, as seen below.
+"""Relative error of every probability of one discrete normal law, or of one sum of two, as seen below.
 
 Let Z be normal with mean m, a whole number, and variance t^2, and K given Z = z have probabilities proportional to
 exp(-(k - z)^2/18) on the whole numbers: post-processing of m + t N(0, 1). By Poisson summation the sum over k of the

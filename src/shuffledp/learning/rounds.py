@@ -234,7 +234,8 @@ class Sender(Clientele):
         The sum of discrete normal noises is discrete normal noise (`noise.UNEVENNESS`). Whoever only adds messages up
         need not draw each.
         """
-        scale = math.sqrt(float(np.square(self.plan.scales[clients]).sum()))
+        # summed without a rounding that grows with the clients: `counted_scale` leaves room for a few, not for many
+        scale = math.sqrt(math.fsum(np.square(self.plan.scales[clients])))
         even = np.ptp(self.plan.weights[clients]) == 0.0
         if self.mechanism.name != "gaussian" or not even or scale > 2.0**44:
             return None
