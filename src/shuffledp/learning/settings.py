@@ -81,7 +81,7 @@ class Settings:
         if self.mechanism == "sketch" and (self.unit != "client" or self.seen not in ("reports", "levels")):
             raise InvalidInput(
                 "mechanism = 'sketch' sends one bit a client, all at one model: it needs unit = 'client' and "
-                f"seen = 'reports' or 'levels'; got unit = '{self.unit}', seen = '{self.seen}'"
+                f"seen = 'reports' or seen = 'levels'; got unit = '{self.unit}', seen = '{self.seen}'"
             )
         return self
 
