@@ -162,7 +162,7 @@ def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]
             out[row] = float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             what = "is missing" if value is None or value == "" else f"is {value!r}, not a number"
-            raise InvalidInput(f"{name} in row {row + 1} {what}; give every user a number, or drop the row") from None
+            raise InvalidInput(f"{name} in row {row + 1} {what}; give every user a number") from None
     return out
 
 

@@ -11,13 +11,48 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
+LONGEST_ENTRY = 80
+"""Characters of an entry that a message shows."""
+
+
+def shown(value: object) -> str:
+    """Return an entry as a message shows it: as Python writes it, cut to 80 characters.
+
+    Parameters
+    ----------
+    value : object
+        An entry as it was given; of a NumPy number the plain number is shown.
+
+    Examples
+    --------
+    >>> shown("yes"), len(shown("y" * 1000))
+    ("'yes'", 80)
+    """
+    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value  # type: ignore[union-attr]
+    text = repr(plain[: 2 * LONGEST_ENTRY] if isinstance(plain, str | bytes) else plain)
+    return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
+
 
 class ShuffleDPError(Exception):
     """Base of every error raised on purpose by shuffledp."""
 
 
 class InvalidInput(ShuffleDPError, ValueError):
-    """A value given by the caller breaks a stated rule; the message names value, rule and way out."""
+    """A value given by the caller breaks a stated rule; the message names value, rule and way out.
+
+    A parameter's name stands in backticks in the message, as `delta`, so that the command line can name its option.
+
+    Parameters
+    ----------
+    message : str
+        One line.
+    parameter : str, optional
+        The parameter, or the column, whose value it is.
+    """
+
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class OutOfRegime(ShuffleDPError):

@@ -103,7 +103,12 @@ class Table:
         )
 
     def batches(
-        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), rows: int | None = BATCH
+        self,
+        *,
+        numbers: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        gaps: Sequence[str] = (),
+        rows: int | None = BATCH,
     ) -> Iterator[Columns]:
         """Read the named columns batch by batch, each row checked.
 
@@ -113,6 +118,8 @@ class Table:
             Columns that must hold a number in every row.
         texts : sequence of str
             Columns read as text, whatever their type.
+        gaps : sequence of str
+            Those of them that may have missing entries: NaN among numbers, null among texts.
         rows : int, optional
             About how many rows a batch has, at least 1; None for the whole table at once.
 
@@ -135,8 +142,8 @@ class Table:
                     unchecked.refuse_short(len(names))
                     unchecked = None  # all rows were looked at, not only those of this batch
                 yield Columns(
-                    numbers={name: _numbers(batch[name], read) for name in numbers},
-                    texts={name: _texts(batch[name], read) for name in texts},
+                    numbers={name: _numbers(batch[name], read, gaps=name in gaps) for name in numbers},
+                    texts={name: _texts(batch[name], read, gaps=name in gaps) for name in texts},
                     rows=batch.height,
                 )
                 read += batch.height
@@ -145,6 +152,16 @@ class Table:
             raise ragged or _unreadable(self.name, error) from None
         if read == 0:
             raise InvalidInput(f"table {self.name} has no rows; give one row per user")
+
+    def count(self) -> int:
+        """Return the number of rows; nothing of them is kept.
+
+        Raises
+        ------
+        InvalidInput
+            As `read_columns`.
+        """
+        return sum(batch.rows for batch in self.batches())
 
     def _frames(self, wanted: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
         import polars as pl
@@ -240,7 +257,7 @@ def _may_be_short(batch: pl.DataFrame, names: list[str], wanted: list[str]) -> b
     return last.null_count() > 0 if names[-1] in wanted else last.sum() > 0
 
 
-def _numbers(column: pl.Series, before: int) -> NDArray[np.float64]:
+def _numbers(column: pl.Series, before: int, *, gaps: bool = False) -> NDArray[np.float64]:
     import polars as pl
 
     kept = column
@@ -249,15 +266,22 @@ def _numbers(column: pl.Series, before: int) -> NDArray[np.float64]:
     elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean or column.dtype == pl.Null):
         raise InvalidInput(f"column {column.name!r} holds {column.dtype}, not numbers; name a numeric one")
     values = kept.cast(pl.Float64, strict=False)
-    _refuse_first(values.is_null() | values.is_nan(), kept, "give every row a number, or drop the row", before)
+    bad = values.is_null() | values.is_nan()
+    if gaps:
+        missing = kept.is_null() | ((kept == "") if kept.dtype == pl.String else values.is_nan())
+        bad &= ~missing.fill_null(True)
+        values = values.fill_null(float("nan"))
+    _refuse_first(bad, kept, "give every row a number, or say what a missing one counts as", before)
     return values.to_numpy()
 
 
-def _texts(column: pl.Series, before: int) -> pl.Series:
+def _texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     import polars as pl
 
     text = column.cast(pl.String).str.strip_chars()
-    _refuse_first(text.is_null() | (text == ""), text, "drop the row, or write a word for 'missing' there", before)
+    if gaps:
+        return text.set(text == "", None)
+    _refuse_first(text.is_null() | (text == ""), text, "say what a missing entry counts as", before)
     return text
 
 
@@ -270,7 +294,7 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str, before: int)
     entry = entries[row]
     what = "missing" if entry is None or entry == "" else f"{str(entry)!r}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
-    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {way_out}{others}")
+    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {way_out}{others}", entries.name)
 
 
 def _similar_file(file: Path) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import estimates_app as e
 from shuffledp.cli import options as o
+from shuffledp.cli.estimates_app import QUESTIONS, command
 from shuffledp.cli.plan import plan_command
 from shuffledp.cli.train_app import train
 from shuffledp.errors import InvalidInput
@@ -19,11 +19,7 @@ COMMANDS = (
     "amplify",
     "calibrate",
     "plan",
-    "mean",
-    "frequency",
-    "histogram",
-    "quantiles",
-    "variance",
+    *QUESTIONS,
     "train",
     "audit",
     "reproduce",
@@ -124,8 +120,9 @@ def calibrate(
 
 
 app.command("plan")(plan_command)
-for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance, train):
-    app.command()(command)
+for question in QUESTIONS:
+    app.command(question)(command(question))
+app.command()(train)
 
 
 @app.command()

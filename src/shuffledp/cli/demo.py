@@ -17,9 +17,10 @@ from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol import Release, estimate_frequency, estimate_mean
-from shuffledp.report.rows import CONFIDENCE, frequency_rows
+from shuffledp.report.release_json import release_to_json
+from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.terminal import NOT_PRIVATE
-from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
+from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
 from shuffledp.tables import read_columns
 
@@ -117,7 +118,7 @@ def total_epsilon(asked: list[Asked]) -> float:
 
 
 def _json(asked: Asked) -> dict[str, Any]:
-    known = mean_to_json(asked.release) if asked.bounds is not None else frequency_to_json(asked.release)
+    known = release_to_json(asked.release)
     truth = asked.truth[0] if asked.bounds is not None else list(asked.truth)
     return known | {
         "asked": asked.question,
@@ -132,7 +133,7 @@ def _page(asked: list[Asked]) -> str:
     total_delta = len(asked) * asked[0].release.guarantee.delta
     return render(
         "Three private estimates of 48,842 people",
-        [Answer(a.question, a.release.guarantee, a.release, a.bounds, a.truth) for a in asked],
+        [Answer(a.question, a.release.guarantee, a.release, a.truth) for a in asked],
         command=COMMAND_LINE.get(),
         version=version("shuffledp"),
         remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
@@ -172,7 +173,7 @@ def _answers_table(asked: list[Asked]) -> Table:
             table.add_row(a.question, "", "", "")
         for row, truth in rows if len(rows) > 2 else rows[1:]:  # of two shares the second tells both
             label = f"  {row.category}" if len(rows) > 2 else a.question
-            table.add_row(label, share(row.frequency), f"{share(row.low)} to {share(row.high)}", share(truth))
+            table.add_row(label, share(row.frequency), interval_words(row), share(truth))
     return table
 
 

@@ -1,106 +1,146 @@
-"""`mean` and `frequency`: from a table to a private estimate with its guarantee; and what all estimates share."""
+"""From the options of a question to its release: parse, one library call, one renderer."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import Any
 
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
-from shuffledp.cli.population import parse_seen
+from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
-from shuffledp.protocol import RangeRelease, Release
-from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
-from shuffledp.protocol.numbers import ADDED_NOISE, NUMBER_MECHANISMS, NUMBER_SEEN
-from shuffledp.protocol.pipeline import FREQUENCY_SEEN
-from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
-from shuffledp.protocol.weights import WEIGHTS, Weights
-from shuffledp.report.to_json import dumps, frequency_to_json, mean_to_json
-from shuffledp.setting import Seen
-from shuffledp.tables import Table
+from shuffledp.protocol import (
+    Frequency,
+    Histogram,
+    Mean,
+    Quantiles,
+    Question,
+    Release,
+    RowBudgets,
+    Variance,
+    VectorMean,
+)
+from shuffledp.protocol.release import release
+from shuffledp.report.page import Answer, render
+from shuffledp.report.release_json import release_to_json
+from shuffledp.report.release_terminal import Shown, print_release
+from shuffledp.report.to_json import dumps
 
-if TYPE_CHECKING:
-    from shuffledp.report.answer import Kind
+Typed = Mapping[str, Any]
+"""The options as typed, by their names in Python."""
 
-R = TypeVar("R", Release, RangeRelease)
+BUILD: Mapping[str, Callable[[Typed], Question]] = {
+    "mean": lambda t: Mean(*parse_range(t)),
+    "frequency": lambda t: Frequency(parse_categories(t["categories"])),
+    "histogram": lambda t: Histogram(*parse_range(t), bins=t["bins"]),
+    "quantiles": lambda t: Quantiles(*parse_range(t), at=parse_at(t["at"]), bins=t["bins"], branching=t["branching"]),
+    "variance": lambda t: Variance(*parse_range(t)),
+    "vector-mean": lambda t: VectorMean(len(parse_values(t["values"])), t["norm"], t["norm_kind"]),
+}
+"""How each command's question is made from its options."""
 
 
-class About(TypedDict, total=False):
-    """What a page must know besides question and release, see `shuffledp.report.answer.Answer`."""
+def run(name: str, typed: Typed) -> None:
+    """Ask a question and show the answer.
 
-    bounds: tuple[float, float]
-    kind: Kind
-    simplex: bool
-
-
-@dataclass(frozen=True)
-class Run:
-    """The options all estimates share, as typed; `mechanism` is empty where there is no choice."""
-
-    table: Path
-    value: str
-    epsilon0: str
-    delta: float
-    seen: str | None
-    mechanism: str
-    simulation_seed: int | None
-    json: bool
-    report: Path | None
-    consent: tuple[str, ...] = ()
-    delta0: float = 0.0
-    weights: Weights = "population"
-
-    def __post_init__(self) -> None:
-        if self.weights == "precision" and self.seen != "levels":
-            got = "--seen was left out" if self.seen is None else f"got --seen {self.seen}"
-            raise InvalidInput(
-                f"--weights precision weighs the reports of each budget level, so it needs --seen levels; {got}"
+    Parameters
+    ----------
+    name : str
+        The command.
+    typed : mapping
+        Its options.
+    """
+    check_weights(typed)
+    question = BUILD[name](typed)
+    value = parse_values(typed["values"]) if "values" in typed else typed["value"]
+    shown = Shown(
+        simplex=typed.get("simplex", False),
+        simultaneous=typed.get("simultaneous", False),
+        bounds=typed["verbose"] or typed["bounds"] is not None,
+        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+    )
+    with reserved(typed["report"], "--report") as page, reserved(typed["csv"], "--csv") as table:
+        with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
+            found = release(
+                question,
+                typed["table"],
+                value=value,
+                budgets=parse_budgets(typed),
+                seen=typed["seen"],
+                delta=typed["delta"],
+                mechanism=typed.get("mechanism"),
+                person=typed["person"],
+                rows_per_person=typed["rows_per_person"],
+                missing_as=typed["missing_as"],
+                other=typed.get("other"),
+                any_delta=typed["any_delta"],
+                clip=typed.get("clip", False),
+                weights=typed["weights"],
+                random=choose_random(typed["simulation_seed"]),
+                progress=progress,
             )
+        found = shown.complete(found)
+        if page is not None:
+            page.write(_page(typed, found, shown))
+        if table is not None:
+            table.write(found.to_frame(simultaneous=shown.simultaneous).write_csv())
+    show(typed, found, shown)
 
-    def random(self) -> Randomness:
-        """Open the source of noise: secure, unless a simulation was asked for."""
-        return choose_random(self.simulation_seed)
 
-    def budgets(self) -> RowBudgets:
-        """Read where the budgets come from: one number, a column of numbers, or a column of words."""
-        words = parse_consent(self.consent)
-        where: float | str = self.epsilon0
-        with contextlib.suppress(ValueError):
-            where = float(self.epsilon0)
-        if words is not None and isinstance(where, float):
-            raise InvalidInput(
-                "--consent says what the words of a column stand for, so --epsilon0 must name that column; "
-                f"got {self.epsilon0}; name the column, or leave --consent out"
-            )
-        return RowBudgets(where, words, self.delta0)
+def show(typed: Typed, found: Release, shown: Shown) -> None:
+    """Print the release for a program, or for a person."""
+    if typed["json"]:
+        print(dumps(release_to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)))
+        return
+    print_release(console(), found, shown)
+    for path in (typed["report"], typed["csv"]):
+        if path is not None:
+            console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
-    def view(self, known: tuple[Seen, ...]) -> Seen:
-        """Read --seen, one of those known, which may be left out where there is one budget."""
-        budgets = self.budgets()
-        if self.seen is not None or not budgets.columns:
-            return parse_seen(self.seen, 1, known)
-        return parse_seen(None, budgets.population(Table.of(self.table)).levels, known)
 
-    @contextlib.contextmanager
-    def explaining(self) -> Generator[None]:
-        """Tell of --consent where the column of budgets holds words."""
-        try:
-            yield
-        except InvalidInput as error:
-            words = str(error).startswith(f"{self.epsilon0} in row ") and "not a number; " in str(error)
-            if not words or self.consent:
-                raise
-            raise InvalidInput(f"{error}; if words stand for budgets, add --consent WORD=E for each") from None
+def _page(typed: Typed, found: Release, shown: Shown) -> str:
+    from importlib.metadata import version
+
+    asked = title_of(found, typed.get("value") or typed["values"])
+    answer = Answer(asked, found.guarantee, found, simplex=shown.simplex, simultaneous=shown.simultaneous)
+    heading = typed["title"] or "A private estimate"
+    return render(heading, [answer], command=COMMAND_LINE.get(), version=version("shuffledp"))
+
+
+def title_of(found: Release, value: str) -> str:
+    """Say the question in words, for the page."""
+    moved = " of the values moved into the range" if found.clipped else ""
+    return {
+        "mean": f"What is the mean of {value}{moved}?",
+        "frequency": f"How often does each {value} occur?",
+        "histogram": f"How is {value} distributed?",
+        "quantiles": f"What are the quantiles of {value}?",
+        "variance": f"What is the variance of {value}{moved}?",
+        "vector-mean": f"What is the mean of {value}?",
+    }[found.question.name]
 
 
 def choose_random(simulation_seed: int | None) -> Randomness:
     """Choose secure randomness, unless a simulation was asked for."""
     return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
+
+
+def parse_budgets(typed: Typed) -> RowBudgets:
+    """Read where the budgets come from: one number, a column of numbers, or a column of words."""
+    words = parse_consent(tuple(typed["consent"] or ()))
+    where: float | str = typed["epsilon0"]
+    try:
+        where = float(typed["epsilon0"])
+    except ValueError:
+        return RowBudgets(where, words, typed.get("delta0", 0.0), typed["missing_budget"])
+    if words is not None:
+        raise InvalidInput(
+            "--consent says what the words of a column stand for, so --epsilon0 must name that column; "
+            f"got {typed['epsilon0']}; name the column, or leave --consent out"
+        )
+    return RowBudgets(where, None, typed.get("delta0", 0.0), typed["missing_budget"])
 
 
 def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
@@ -121,61 +161,18 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
     return words or None
 
 
-def parse_weights(text: str) -> Weights:
-    """Read --weights."""
-    for known in WEIGHTS:
-        if text == known:
-            return known
-    raise InvalidInput(f"--weights must be one of {', '.join(WEIGHTS)}; got {text!r}")
+def check_weights(typed: Typed) -> None:
+    """Refuse weights by precision where levels are not seen: there is nothing to weigh."""
+    if typed["weights"] == "precision" and typed["seen"] != "levels":
+        got = "--seen was left out" if typed["seen"] is None else f"got --seen {typed['seen']}"
+        raise InvalidInput(
+            f"--weights precision weighs the reports of each budget level, so it needs --seen levels; {got}"
+        )
 
 
-def run_mean(run: Run, low: float | None, high: float | None, *, clip: bool) -> None:
-    """Estimate a mean and show it."""
-    check_mechanism(run.mechanism, tuple(NUMBER_MECHANISMS))
-    ends = parse_range(low, high)
-    # Of sums of added noise the library says why they are refused.
-    seen = FREQUENCY_SEEN if run.mechanism in ADDED_NOISE and run.seen != "sum" else NUMBER_SEEN
-
-    def estimate() -> Release:
-        return mean_of_table(
-            run.table, run.value, *ends, run.budgets(), mechanism=run.mechanism, seen=run.view(seen),
-            delta=run.delta, clip=clip, weights=run.weights, random=run.random(),
-        )  # fmt: skip
-
-    def show(release: Release) -> None:
-        from shuffledp.report.terminal import print_mean
-
-        print_mean(console(), release)
-
-    release = release_with_page(run, estimate, f"What is the mean of {run.value}?", bounds=ends, kind="mean")
-    show_release(run, mean_to_json(release), lambda: show(release))
-
-
-def run_frequency(run: Run, categories: str | None, *, simplex: bool) -> None:
-    """Estimate frequencies and show them."""
-    check_mechanism(run.mechanism, tuple(FREQUENCY_MECHANISMS))
-    names = parse_categories(categories)
-    if run.delta0:
-        raise InvalidInput(f"--delta0 {run.delta0:g} is of no use here: no mechanism for categories needs it")
-
-    def estimate() -> Release:
-        return frequency_of_table(
-            run.table, run.value, names, run.budgets(), mechanism=run.mechanism,
-            seen=run.view(FREQUENCY_SEEN), delta=run.delta, weights=run.weights, random=run.random(),
-        )  # fmt: skip
-
-    def show(release: Release) -> None:
-        from shuffledp.report.terminal import print_frequency
-
-        print_frequency(console(), release, simplex=simplex)
-
-    question = f"How often does each {run.value} occur?"
-    release = release_with_page(run, estimate, question, kind="frequency", simplex=simplex)
-    show_release(run, frequency_to_json(release, simplex=simplex), lambda: show(release))
-
-
-def parse_range(low: float | None, high: float | None) -> tuple[float, float]:
+def parse_range(typed: Typed) -> tuple[float, float]:
     """Read --low and --high, both needed; what they may be is the library's to say."""
+    low, high = typed["low"], typed["high"]
     if low is None or high is None:
         missing = "--low" if low is None else "--high"
         raise InvalidInput(
@@ -208,42 +205,28 @@ def parse_categories(text: str | None) -> list[str]:
     return names
 
 
-def check_mechanism(name: str, available: tuple[str, ...]) -> None:
-    """Refuse a mechanism that is unknown."""
-    if name not in available:
-        raise InvalidInput(f"--mechanism {name} is unknown here; choose one of {', '.join(available)}")
+def parse_values(text: str) -> tuple[str, ...]:
+    """Read --values: the names of columns, a comma between them (quotes as in CSV)."""
+    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    if not names or not all(names):
+        raise InvalidInput(f"--values needs the names of columns with a comma between them; got {text!r}")
+    return names
 
 
-def release_with_page(run: Run, estimate: Callable[[], R], question: str, **about: Unpack[About]) -> R:
-    """Estimate, and write the page; its path is reserved before any record is read.
-
-    Parameters
-    ----------
-    run : Run
-        The options.
-    estimate : callable
-        Makes the release.
-    question : str
-        In words, for the page.
-    **about
-        What else the page's `Answer` needs.
-    """
-    with reserved(run.report, "--report") as page:
-        with working(f"Reading {run.table.name}, randomizing, counting"), run.explaining():
-            release = estimate()
-        if page is not None:
-            from shuffledp.report.page import Answer, render
-
-            answer = Answer(question, release.guarantee, release, **about)
-            page.write(render("A private estimate", [answer], command=COMMAND_LINE.get(), version=version("shuffledp")))
-    return release
-
-
-def show_release(run: Run, as_json: Mapping[str, Any], show: Callable[[], None]) -> None:
-    """Print the release for a program, or for a person."""
-    if run.json:
-        print(dumps(as_json))
-        return
-    show()
-    if run.report is not None:
-        console().print(f"Written: {run.report.resolve()}", soft_wrap=True, highlight=False)
+def parse_at(text: str) -> tuple[float, ...]:
+    """Read --at: numbers strictly between 0 and 1, a comma between them."""
+    wanted: list[float] = []
+    for word in text.split(","):
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0.0 < value < 1.0:
+            raise InvalidInput(
+                f"--at needs numbers strictly between 0 and 1 with a comma between them, such as 0.25,0.5,0.75; "
+                f"got {text!r}"
+            )
+        if value in wanted:
+            raise InvalidInput(f"--at names {word.strip()} twice; name each quantile once")
+        wanted.append(value)
+    return tuple(wanted)

@@ -1,167 +1,144 @@
-"""The commands that read a table of records, and their options; bodies as in `shuffledp.cli.app`."""
+"""The commands that ask a question of a table: one table of questions, from which the commands are made.
+
+Every command takes the options in `SHARED`; each question adds its own. Bodies import late, so that --help is fast.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shuffledp.cli import estimate_options as e
 from shuffledp.cli import options as o
 
+NEEDED = inspect.Parameter.empty
 
-def mean(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    low: o.Low = None,
-    high: o.High = None,
-    seen: o.SeenRecords = None,
-    mechanism: o.NumberMechanism = "one-bit",
-    clip: o.Clip = False,
-    consent: o.Consent = None,
-    delta0: o.OwnDelta0 = 0.0,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate a mean from a table, privately.
+SHARED: Mapping[str, tuple[Any, Any]] = {
+    "epsilon0": (o.OwnEpsilon0, NEEDED),
+    "delta": (o.Delta, NEEDED),
+    "seen": (o.SeenRecords, None),
+    "person": (e.Person, None),
+    "rows_per_person": (e.RowsPerPerson, "refuse"),
+    "missing_as": (e.MissingAs, None),
+    "missing_budget": (e.MissingBudget, None),
+    "consent": (o.Consent, None),
+    "weights": (o.Weights, "population"),
+    "any_delta": (e.AnyDelta, False),
+    "bounds": (e.BoundsShown, None),
+    "verbose": (e.Verbose, False),
+    "simulation_seed": (o.SimulationSeed, None),
+    "json": (o.Json, False),
+    "csv": (e.Csv, None),
+    "report": (o.Report, None),
+    "title": (e.Title, None),
+}
+"""Options of every question: annotation and default."""
 
-    Example (on the table that comes with the package):
+RANGE: Mapping[str, tuple[Any, Any]] = {"low": (o.Low, None), "high": (o.High, None), "clip": (o.Clip, False)}
+SHARES: Mapping[str, tuple[Any, Any]] = {"simplex": (o.Simplex, False), "simultaneous": (e.Simultaneous, False)}
 
-    shuffledp mean "$(shuffledp demo --where)" --value hours_per_week \
-    --low 1 --high 99 --epsilon0 0.5 --delta 1e-6
+
+@dataclass(frozen=True)
+class Command:
+    """A command that asks a question.
+
+    Parameters
+    ----------
+    summary : str
+        What it estimates.
+    example : str
+        Its options on the bundled table.
+    options : mapping of str to (annotation, default)
+        The question's own options.
+    first : mapping of str to (annotation, default)
+        Options that come before the shared ones: the column with the records.
     """
-    from shuffledp.cli.estimate import Run, parse_weights, run_mean
 
-    way = parse_weights(weights)
-    run = Run(
-        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), delta0, way
+    summary: str
+    example: str
+    options: Mapping[str, tuple[Any, Any]]
+    first: Mapping[str, tuple[Any, Any]] = field(default_factory=lambda: {"value": (o.Value, NEEDED)})
+
+
+QUESTIONS: Mapping[str, Command] = {
+    "mean": Command(
+        "Estimate a mean from a table, privately.",
+        "--value hours_per_week --low 1 --high 99 --epsilon0 0.5",
+        {**RANGE, "mechanism": (o.NumberMechanism, "one-bit"), "delta0": (o.OwnDelta0, 0.0)},
+    ),
+    "frequency": Command(
+        "Estimate how often each category occurs in a table, privately.",
+        '--value income --categories "<=50K,>50K" --epsilon0 0.5',
+        {
+            "categories": (o.Categories, None),
+            "other": (e.Other, None),
+            "mechanism": (o.FrequencyMechanism, "krr"),
+            **SHARES,
+        },
+    ),
+    "histogram": Command(
+        "Estimate the histogram of a number in a table, privately.",
+        "--value hours_per_week --low 0 --high 100 --bins 10 --epsilon0 1",
+        {"bins": (o.Bins, NEEDED), **RANGE, "mechanism": (o.FrequencyMechanism, "subset"), **SHARES},
+    ),
+    "quantiles": Command(
+        "Estimate quantiles and the distribution function of a number in a table, privately.",
+        "--value hours_per_week --low 0 --high 100 --at 0.1,0.5,0.9 --bins 100 --epsilon0 1",
+        {
+            **RANGE,
+            "at": (o.At, "0.25,0.5,0.75"),
+            "bins": (o.QuantileBins, 256),
+            "branching": (o.Branching, 4),
+            "simultaneous": (e.Simultaneous, False),
+        },
+    ),
+    "variance": Command(
+        "Estimate the variance and the standard deviation of a number in a table, privately.",
+        "--value hours_per_week --low 1 --high 99 --epsilon0 1",
+        RANGE,
+    ),
+    "vector-mean": Command(
+        "Estimate the mean of several numbers at once, as a vector of bounded norm, privately.",
+        "--values age,hours_per_week --norm 150 --clip --epsilon0 1",
+        {
+            "norm": (e.Norm, NEEDED),
+            "norm_kind": (e.NormKind, "l2"),
+            "clip": (o.Clip, False),
+            "simultaneous": (e.Simultaneous, False),
+        },
+        {"values": (e.Values, NEEDED)},
+    ),
+}
+
+
+def command(name: str) -> Callable[..., None]:
+    """Return the function that typer makes the command from.
+
+    Parameters
+    ----------
+    name : str
+        A key of `QUESTIONS`.
+    """
+    spec = QUESTIONS[name]
+    options = {"table": (o.Table, NEEDED), **spec.first, **SHARED, **spec.options}
+    ordered = sorted(options, key=lambda option: options[option][1] is not NEEDED)
+
+    def ask(**typed: Any) -> None:
+        from shuffledp.cli.estimate import run
+
+        run(name, typed)
+
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(option, keyword, default=options[option][1], annotation=options[option][0])
+         for option in ordered]
+    )  # fmt: skip
+    ask.__annotations__ = {option: options[option][0] for option in ordered}
+    ask.__name__ = name
+    ask.__doc__ = (
+        f"{spec.summary}\n\nExample (on the table that comes with the package):\n\n"
+        f'shuffledp {name} "$(shuffledp demo --where)" {spec.example} --delta 1e-6'
     )
-    run_mean(run, low, high, clip=clip)
-
-
-def frequency(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    categories: o.Categories = None,
-    seen: o.SeenRecords = None,
-    mechanism: o.FrequencyMechanism = "krr",
-    simplex: o.Simplex = False,
-    consent: o.Consent = None,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate how often each category occurs in a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp frequency "$(shuffledp demo --where)" --value income \
-    --categories "<=50K,>50K" --epsilon0 0.5 --delta 1e-6
-    """
-    from shuffledp.cli.estimate import Run, parse_weights, run_frequency
-
-    way = parse_weights(weights)
-    run = Run(
-        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), weights=way
-    )
-    run_frequency(run, categories, simplex=simplex)
-
-
-def histogram(
-    table: o.Table,
-    value: o.Value,
-    bins: o.Bins,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    low: o.Low = None,
-    high: o.High = None,
-    seen: o.SeenRecords = None,
-    mechanism: o.FrequencyMechanism = "subset",
-    clip: o.Clip = False,
-    simplex: o.Simplex = False,
-    consent: o.Consent = None,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate the histogram of a number in a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp histogram "$(shuffledp demo --where)" --value hours_per_week \
-    --low 0 --high 100 --bins 10 --epsilon0 1 --delta 1e-6
-    """
-    from shuffledp.cli.distribution import run_histogram
-    from shuffledp.cli.estimate import Run, parse_weights
-
-    way = parse_weights(weights)
-    run = Run(
-        table, value, epsilon0, delta, seen, mechanism, simulation_seed, json, report, tuple(consent or ()), weights=way
-    )
-    run_histogram(run, low, high, bins, clip=clip, simplex=simplex)
-
-
-def quantiles(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    low: o.Low = None,
-    high: o.High = None,
-    at: o.At = "0.25,0.5,0.75",
-    bins: o.QuantileBins = 256,
-    branching: o.Branching = 4,
-    seen: o.SeenRecords = None,
-    clip: o.Clip = False,
-    consent: o.Consent = None,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate quantiles and the distribution function of a number in a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp quantiles "$(shuffledp demo --where)" --value hours_per_week \
-    --low 0 --high 100 --at 0.1,0.5,0.9 --bins 100 --epsilon0 1 --delta 1e-6
-    """
-    from shuffledp.cli.distribution import run_quantiles
-    from shuffledp.cli.estimate import Run, parse_weights
-
-    way = parse_weights(weights)
-    run = Run(table, value, epsilon0, delta, seen, "", simulation_seed, json, report, tuple(consent or ()), weights=way)
-    run_quantiles(run, low, high, at, bins, branching, clip=clip)
-
-
-def variance(
-    table: o.Table,
-    value: o.Value,
-    epsilon0: o.OwnEpsilon0,
-    delta: o.Delta,
-    low: o.Low = None,
-    high: o.High = None,
-    seen: o.SeenRecords = None,
-    clip: o.Clip = False,
-    consent: o.Consent = None,
-    weights: o.Weights = "population",
-    simulation_seed: o.SimulationSeed = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    r"""Estimate the variance and the standard deviation of a number in a table, privately.
-
-    Example (on the table that comes with the package):
-
-    shuffledp variance "$(shuffledp demo --where)" --value hours_per_week \
-    --low 1 --high 99 --epsilon0 1 --delta 1e-6
-    """
-    from shuffledp.cli.distribution import run_variance
-    from shuffledp.cli.estimate import Run, parse_weights
-
-    way = parse_weights(weights)
-    run = Run(table, value, epsilon0, delta, seen, "", simulation_seed, json, report, tuple(consent or ()), weights=way)
-    run_variance(run, low, high, clip=clip)
+    return ask

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 _CHOICE = re.compile(r"\b(seen|mechanism|unit) = '([\w-]+)'")
-_CONSENT = re.compile(r"; add '(.*)' to consent, or ")
+_NAMED = re.compile(r"`(\w+)(?: = '?([\w.-]+)'?)?`")
 _UNDERSCORED = re.compile(
     r"(?<![\w'\"-])(group_size|reports_per_user|target_epsilon|drop_below|min_messages|max_epsilon)(?![\w'\"])"
 )
@@ -34,6 +33,8 @@ def in_options(message: str, arguments: Sequence[str]) -> str:
     '--group-size must be at least 1; got 0'
     >>> in_options("say seen = 'reports'", ["mean"])
     'say --seen reports'
+    >>> in_options("choose a smaller `delta`, or say `rows_per_person = 'one'`", ["mean"])
+    'choose a smaller --delta, or say --rows-per-person one'
     """
     typed = {word.partition("=")[0] for word in arguments}
     name, must, rest = message.partition(" must ")
@@ -41,7 +42,7 @@ def in_options(message: str, arguments: Sequence[str]) -> str:
     if option in typed:
         message = f"{option}{must}{rest}"
     message = _CHOICE.sub(r"--\1 \2", message)
-    message = _CONSENT.sub(lambda found: f"; add --consent {shlex.quote(found[1])}=E, or ", message)
+    message = _NAMED.sub(lambda found: f"{_as_option(found[1])} {found[2] or ''}".rstrip(), message)
     return _UNDERSCORED.sub(lambda found: found[0] if found[0] in arguments else _as_option(found[0]), message)
 
 

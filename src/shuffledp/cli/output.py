@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -83,26 +83,41 @@ def _times_named(target: Path) -> int:
 
 
 @contextlib.contextmanager
-def working(message: str) -> Generator[None]:
-    """Show on a terminal's stderr that a job is running, once it has taken a second."""
+def working(message: str) -> Generator[Callable[[float], None]]:
+    """Show on a terminal's stderr that a job is running, once it has taken a second.
+
+    Yields
+    ------
+    callable
+        Takes the share that is done, from 0 to 1; the bar then shows it, and the time left.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda share: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    progress.add_task(message, total=None)
+    bar = progress.add_task(message, total=None)
     timer = threading.Timer(PATIENCE, progress.start)
     timer.start()
     try:
-        yield
+        yield lambda share: progress.update(bar, total=1.0, completed=share)
     finally:
         timer.cancel()
         timer.join()

@@ -57,6 +57,13 @@ class Randomness(ABC):
             A fresh, writable array.
         """
 
+    def another(self) -> Randomness:
+        """Return a source for another thread: independent of this one if it is private, else this one itself.
+
+        A seeded source has one order of words, so whoever shares it draws in turn.
+        """
+        return self
+
     def bernoulli(self, thresholds: Words | int, n: int) -> NDArray[np.bool_]:
         """Independent draws, True with probability exactly ``thresholds / 2^64``.
 
@@ -195,6 +202,10 @@ class _SecureRandom(Randomness):
                 zeros = _ZEROS[: size - start]
                 self._stream.update_into(zeros, view[start : start + len(zeros) + _SLACK])
         return out[:size].view(np.uint64)
+
+    def another(self) -> Randomness:
+        """See `Randomness.another`: under a key of its own."""
+        return _SecureRandom()
 
     def __reduce__(self) -> NoReturn:
         raise InvalidInput(

@@ -1,36 +1,66 @@
-"""From records to a release: randomize, shuffle, analyze."""
+"""From records to a release: a question is asked, reports are randomized and counted, and an estimate is released."""
 
 from __future__ import annotations
 
-from shuffledp.protocol.distribution_estimators import HistogramEstimator, QuantileEstimator
 from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.estimators import FrequencyEstimator, MeanEstimator
+from shuffledp.protocol.estimators import (
+    FrequencyEstimator,
+    HistogramEstimator,
+    MeanEstimator,
+    QuantileEstimator,
+    VarianceEstimator,
+    VectorMeanEstimator,
+)
 from shuffledp.protocol.frequencies import FrequencyTally, frequency
-from shuffledp.protocol.histogram import estimate_histogram
 from shuffledp.protocol.means import MeanTally, mean
-from shuffledp.protocol.pipeline import estimate_frequency, estimate_mean
-from shuffledp.protocol.quantiles import RangeRelease, estimate_quantiles
-from shuffledp.protocol.release import Release
+from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.questions import Frequency, Question, VectorMean
+from shuffledp.protocol.release import release
+from shuffledp.protocol.released import RangeRelease, Release
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
-from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
-from shuffledp.protocol.tabular_ranges import histogram_of_table, quantiles_of_table, variance_of_table
-from shuffledp.protocol.variances import VarianceTally, estimate_variance
-from shuffledp.protocol.vectors import VectorTally, estimate_vector_mean
+from shuffledp.protocol.tally import Tally, Task, tally_for
+from shuffledp.protocol.variances import VarianceTally
+from shuffledp.protocol.vectors import VectorTally
+from shuffledp.protocol.wrappers import (
+    estimate_frequency,
+    estimate_histogram,
+    estimate_mean,
+    estimate_quantiles,
+    estimate_variance,
+    estimate_vector_mean,
+    frequency_of_table,
+    histogram_of_table,
+    mean_of_table,
+    quantiles_of_table,
+    variance_of_table,
+)
 
 __all__ = [
     "Estimate",
+    "Frequency",
     "FrequencyEstimator",
     "FrequencyTally",
+    "Histogram",
     "HistogramEstimator",
+    "Mean",
     "MeanEstimator",
     "MeanTally",
     "QuantileEstimator",
+    "Quantiles",
+    "Question",
     "RangeRelease",
     "Release",
     "RowBudgets",
     "ShuffledReports",
+    "Tally",
+    "Task",
+    "Variance",
+    "VarianceEstimator",
     "VarianceTally",
+    "VectorMean",
+    "VectorMeanEstimator",
     "VectorTally",
     "estimate_frequency",
     "estimate_histogram",
@@ -45,6 +75,8 @@ __all__ = [
     "mean_of_table",
     "project_to_simplex",
     "quantiles_of_table",
+    "release",
     "shuffle_reports",
+    "tally_for",
     "variance_of_table",
 ]

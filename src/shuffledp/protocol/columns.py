@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.budgets import column_to_floats
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.randomizers.balls import norms
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,18 +20,30 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 18  # rows at a time, so that temporaries stay small
 
 
-class Range(Protocol):
-    """Whatever has a lowest and a highest value."""
+@dataclass(frozen=True)
+class Recode:
+    """How a record outside the question's domain is mapped, before it is randomized.
 
-    @property
-    def low(self) -> float:
-        """Lowest value."""
-        ...
+    The mapping is public and the same for everybody, and it touches one record at a time. The mapped record is a
+    record like any other, so the certified guarantee holds unchanged. Leaving such a person out would not do: then who
+    takes part would depend on the records, which no guarantee of this package covers.
 
-    @property
-    def high(self) -> float:
-        """Highest value."""
-        ...
+    Parameters
+    ----------
+    missing_as : hashable, optional
+        What a missing record counts as; None: a missing record is refused.
+    other : hashable, optional
+        The category that a record outside the categories counts as; None: such a record is refused.
+    clip : bool
+        Whether a number outside the range is moved to the nearer end (a long vector is shortened); else it is refused.
+    """
+
+    missing_as: Hashable | None = None
+    other: Hashable | None = None
+    clip: bool = False
+
+
+NO_RECODE = Recode()
 
 
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
@@ -50,7 +63,9 @@ def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return labels
 
 
-def category_codes(records: Any, labels: tuple[Hashable, ...], before: int = 0) -> NDArray[np.int64]:
+def category_codes(
+    records: Any, labels: tuple[Hashable, ...], before: int = 0, recode: Recode = NO_RECODE
+) -> NDArray[np.int64]:
     """Positions of the records among the labels; the first record that is none of them is named.
 
     Parameters
@@ -61,6 +76,13 @@ def category_codes(records: Any, labels: tuple[Hashable, ...], before: int = 0) 
         The public categories.
     before : int
         Rows that came before these, for the row in the error.
+    recode : Recode
+        Which categories missing and unlisted records count as.
+
+    Raises
+    ------
+    InvalidInput
+        For the first record that is missing or unlisted and not recoded.
     """
     column: Any = records if _texts(records, labels) or isinstance(records, list | tuple) else as_array(records)
     if _texts(column, labels):
@@ -69,14 +91,28 @@ def category_codes(records: Any, labels: tuple[Hashable, ...], before: int = 0) 
         codes = _number_codes(column, labels)
     else:
         codes = _label_codes(column, labels)
-    bad = codes < 0
-    if bad.any():
-        row = int(np.argmax(bad))
-        record = column[row].item() if isinstance(column[row], np.generic) else column[row]
-        what = "is missing" if _missing(record) else f"is {record!r}, which is none of the categories"
-        known = ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
-        raise InvalidInput(f"the record in row {before + row + 1} {what} ({known}); add a category, or drop the row")
+    unknown = np.flatnonzero(codes < 0)
+    if unknown.size == 0:
+        return codes
+    missing = _missing_among(column, unknown)
+    known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+    for gone, label, parameter in ((missing, recode.missing_as, "missing_as"), (~missing, recode.other, "other")):
+        if label is not None:
+            codes[unknown[gone]] = labels.index(label)
+        elif gone.any():
+            row = int(unknown[np.argmax(gone)])
+            what = "is missing" if parameter == "missing_as" else f"is {shown(column[row])}, none of the categories"
+            raise InvalidInput(
+                f"the record in row {before + row + 1} {what} ({known}); name the category that such a record counts "
+                f"as with `{parameter}`, or add one"
+            )
     return codes
+
+
+def _missing_among(column: Any, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the records of these rows are missing: None, NaN, or empty text."""
+    entries = (column[int(row)] for row in rows)
+    return np.fromiter((_missing(entry) or str(entry).strip() == "" for entry in entries), np.bool_, rows.size)
 
 
 def _comparable(column: NDArray[Any], labels: tuple[Hashable, ...]) -> bool:
@@ -127,35 +163,137 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
     return codes
 
 
-def bounded_numbers(values: Any, bounds: Range, *, clip: bool, before: int = 0) -> FloatArray:
-    """Numbers in the public range; the first one outside is named by its row, unless clipped."""
-    column = as_array(values)
-    try:
-        numbers = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = as_floats(column, "value")
+def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RECODE, before: int = 0) -> FloatArray:
+    """Numbers in the public range; the first missing one and the first one outside are named by their rows.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series, length n
+        One number per user.
+    low, high : float
+        The range.
+    recode : Recode
+        `missing_as`: the number that a missing value (None or NaN) counts as. `clip`: whether values are moved into
+        the range.
+    before : int
+        Rows that came before these, for the row in the error.
+
+    Raises
+    ------
+    InvalidInput
+        For the first value that is missing, outside the range or no number, and not recoded.
+    """
+    numbers = _floats(values, "value", before)
     if numbers.ndim != 1:
         raise InvalidInput(f"values must be one-dimensional; got shape {numbers.shape}")
     missing = np.isnan(numbers)
     if missing.any():
-        row = int(np.argmax(missing))
-        raise InvalidInput(f"the value in row {before + row + 1} is missing (NaN); give a number, or drop the row")
-    low, high = bounds.low, bounds.high
-    if clip:
+        numbers = _filled(numbers, missing, recode, "value", before)
+    if recode.clip:
         return np.clip(numbers, low, high)
     outside = (numbers < low) | (numbers > high)
     if outside.any():
         row = int(np.argmax(outside))
         raise InvalidInput(
             f"the value in row {before + row + 1} is {numbers[row]}, outside [{low}, {high}]; "
-            "clip, or widen the range without looking at the values"
+            "say `clip`, or widen the range without looking at the values"
         )
     return numbers
 
 
-def as_floats(column: NDArray[Any], name: str) -> FloatArray:
-    """Numbers as they are; of anything else the first entry that is no number is named by its row."""
-    return column_to_floats(column if column.dtype.kind in "iuf" else column.tolist(), name)
+def bounded_vectors(
+    columns: Sequence[Any], dimension: int, kind: str, norm: float, recode: Recode = NO_RECODE, before: int = 0
+) -> FloatArray:
+    """Vectors within the bound, shape (n, dimension); the first one that is too long is named by its row.
+
+    Parameters
+    ----------
+    columns : sequence of columns
+        One column per coordinate, or a single array of shape (n, dimension).
+    dimension : int
+        Length of a vector.
+    kind : {"l2", "linf", "l1"}
+        Which norm is bounded.
+    norm : float
+        The bound.
+    recode : Recode
+        `missing_as` 0: a missing coordinate counts as 0. `clip`: vectors that are too long are shortened (l1, l2:
+        scaled; linf: coordinate by coordinate).
+    before : int
+        Rows that came before these, for the row in the error.
+
+    Raises
+    ------
+    InvalidInput
+        For the first vector that is too long or not finite, or if the columns are not the vectors'.
+    """
+    table = _floats(columns[0], "vector", before) if len(columns) == 1 else None
+    if table is None or table.ndim == 1:
+        table = np.column_stack([_floats(column, "vector", before) for column in columns])
+    if table.ndim != 2 or table.shape[1] != dimension:
+        got = table.shape[1] if table.ndim == 2 else table.shape
+        raise InvalidInput(f"a mean of vectors of dimension {dimension} needs as many columns; got {got}")
+    missing = np.isnan(table)
+    if missing.any():
+        table = _filled(table, missing, recode, "vector", before)
+    # Lengths in units of the largest entry: the square of 1e200 is no number.
+    largest = np.max(np.abs(table), axis=1, initial=0.0)
+    unit = np.where(np.isfinite(largest) & (largest > 0.0), largest, 1.0)
+    shares = norms(table / unit[:, None], kind)
+    lengths = np.where(np.isfinite(largest), shares * unit, np.inf)
+    if recode.clip:
+        if kind == "linf":
+            return np.clip(table, -norm, norm)
+        if not np.isfinite(largest).all():
+            row = int(np.argmin(np.isfinite(largest)))
+            raise InvalidInput(f"the vector in row {before + row + 1} is infinite and has no direction to shorten")
+        far = (lengths > norm)[:, None]
+        return np.where(far, table / unit[:, None] * (norm / np.where(far[:, 0], shares, 1.0))[:, None], table)
+    outside = ~(lengths <= norm)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InvalidInput(
+            f"the vector in row {before + row + 1} has {kind} norm {lengths[row]:g}, beyond {norm:g}; "
+            "say `clip`, or allow a larger norm without looking at the vectors"
+        )
+    return table
+
+
+def _floats(values: Any, what: str, before: int) -> FloatArray:
+    column = as_array(values)
+    if column.ndim == 1:
+        return as_floats(column, what, before)
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what}s must be numbers; an entry is none") from None
+
+
+def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, what: str, before: int) -> FloatArray:
+    """Put the number for missing ones in, or refuse the first."""
+    if recode.missing_as is None:
+        row = int(np.argmax(missing.any(axis=1) if missing.ndim == 2 else missing))
+        raise InvalidInput(
+            f"the {what} in row {before + row + 1} is missing; say with `missing_as` which number it counts as"
+        )
+    return np.where(missing, float(recode.missing_as), numbers)  # type: ignore[arg-type]
+
+
+def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
+    """Numbers, NaN where an entry is missing (None, NaN or empty text); the first that is no number is named."""
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    out = np.empty(len(column))
+    for row, entry in enumerate(column.tolist()):
+        try:
+            out[row] = np.nan if isinstance(entry, str) and not entry.strip() else float(entry)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"{name} in row {before + row + 1} is {shown(entry)}, not a number; give every row a number", name
+            ) from None
+    return out
 
 
 def as_array(values: Any) -> NDArray[Any]:

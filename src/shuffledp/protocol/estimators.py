@@ -1,13 +1,13 @@
-"""The estimates as classes of the shape scikit-learn has made familiar: parameters, `fit`, trailing underscores.
+"""The questions as classes of the shape scikit-learn has made familiar: parameters, `fit`, trailing underscores.
 
-`fit(X, epsilon0)` takes records in memory; `fit_table(table, column)` a file or dataframe, in batches. What is fitted
-is a private release: it carries its guarantee, and every `fit` costs that guarantee again.
+`fit(X, epsilon0=...)` takes records in memory; `fit_table(table, column, epsilon0=...)` a file or dataframe, in
+batches. What is fitted is a private release: it carries its guarantee, and every `fit` costs that guarantee again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, Generic, Protocol, Self, TypeVar
+import inspect
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,41 +15,149 @@ from numpy.typing import ArrayLike
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.randomness import Randomness
 from shuffledp.params import Parameters
-from shuffledp.protocol.pipeline import estimate_frequency, estimate_mean
-from shuffledp.protocol.release import Release
-from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
-from shuffledp.protocol.weights import Weights
-from shuffledp.setting import Seen
+from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.questions import Frequency, Question, VectorMean
+from shuffledp.protocol.release import release
+from shuffledp.protocol.released import Release
+
+_OPTIONS = {
+    "delta": inspect.Parameter.empty,
+    "seen": None,
+    "mechanism": None,
+    "clip": False,
+    "missing_as": None,
+    "other": None,
+    "weights": "population",
+    "random": None,
+}
+"""What every class takes besides the fields of its question, by keyword; see `release`."""
 
 
-class Fit(Protocol):
-    """What every release has."""
+class QuestionEstimator(Parameters):
+    """Base of the classes; their parameters are the fields of the question, and the options of `release`.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was fitted.
+    estimate_, standard_error_
+        Answer and standard error, see `Release`.
+    guarantee_ : Guarantee
+        What was fitted costs this much privacy.
+    private_ : bool
+        False if the noise came from a simulation.
+    n_users_ : int
+        Number of users whose reports were counted.
+    """
+
+    ask: ClassVar[type[Question]]
+    release_: Release
+
+    def __init_subclass__(cls) -> None:
+        """Give the class the signature of its question."""
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        fields = inspect.signature(cls.ask).parameters.values()
+        options = [inspect.Parameter(name, keyword, default=default) for name, default in _OPTIONS.items()]
+        cls.__signature__ = inspect.Signature([*fields, *options])  # type: ignore[attr-defined]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        given = inspect.signature(type(self)).bind(*args, **options)
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> Self:
+        """Ask the question of records in memory.
+
+        Parameters
+        ----------
+        X : array_like, shape (n,) or (n, 1); of vectors shape (n, d)
+            The records.
+        y : ignored
+            For scikit-learn.
+        epsilon0, delta0 : float or array_like, shape (n,)
+            Local budgets, nats and probability; only Gaussian noise needs a delta0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            As `release`.
+        """
+        del y
+        data = {"record": X if issubclass(self.ask, VectorMean) else one_column(X)}
+        spread = {name: b for name, b in (("epsilon0", epsilon0), ("delta0", delta0)) if np.ndim(b)}
+        who = RowBudgets(
+            "epsilon0" if "epsilon0" in spread else float(epsilon0),  # type: ignore[arg-type]
+            delta0="delta0" if "delta0" in spread else float(delta0),  # type: ignore[arg-type]
+        )
+        return self._fit(data | spread, "record", who)
+
+    def fit_table(self, table: Any, column: str, *, epsilon0: float | str | RowBudgets) -> Self:
+        """Ask the question of a column of a table of any length.
+
+        Parameters
+        ----------
+        table : str, Path or dataframe
+            A file, or any dataframe.
+        column : str
+            The column with the records.
+        epsilon0 : float, str or RowBudgets
+            One budget, a column of budgets, or a column of words with their meaning.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            As `release`.
+        """
+        return self._fit(table, column, epsilon0)
+
+    def _fit(self, data: Any, value: str, budgets: float | str | RowBudgets) -> Self:
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        fields = {name: getattr(self, name) for name in inspect.signature(self.ask).parameters}
+        self.release_ = release(self.ask(**fields), data, value=value, budgets=budgets, any_delta=True, **options)
+        return self
+
+    def fitted(self) -> Release:
+        """Return the release.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none yet.
+        """
+        if "release_" not in self.__dict__:
+            raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
+        return self.release_
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float | FloatArray, float | FloatArray]:
+        """Both ends of a confidence interval, see `Release.confidence_interval`.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+        """
+        return self.fitted().confidence_interval(level)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The certified central guarantee."""
-        ...
+    def estimate_(self) -> float | FloatArray:
+        """The answer, see `Release.estimate`."""
+        return self.fitted().estimate
 
     @property
-    def private(self) -> bool:
-        """False if the noise came from a simulation."""
-        ...
-
-    @property
-    def n(self) -> int:
-        """Number of users."""
-        ...
-
-
-R = TypeVar("R", bound=Fit)
-
-
-class Fitted(Parameters, Generic[R]):
-    """What all of them have after `fit`."""
-
-    release_: R
+    def standard_error_(self) -> float | FloatArray:
+        """Standard error of the answer, in its shape."""
+        return self.fitted().standard_error
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -66,61 +174,9 @@ class Fitted(Parameters, Generic[R]):
         """Number of users whose reports were counted."""
         return self.fitted().n
 
-    def fitted(self) -> R:
-        """Return the release.
 
-        Raises
-        ------
-        InvalidInput
-            If there is none yet.
-        """
-        if "release_" not in self.__dict__:
-            raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
-        return self.release_
-
-
-class FittedRelease(Fitted[Release]):
-    """Those whose fit is a `Release`."""
-
-    def confidence_interval(self, level: float = 0.95) -> tuple[float | FloatArray, float | FloatArray]:
-        """Both ends of a confidence interval, see `Release.confidence_interval`.
-
-        Parameters
-        ----------
-        level : float
-            In (0, 1).
-        """
-        return self.fitted().confidence_interval(level)
-
-
-class FrequencyEstimator(FittedRelease):
-    """Private frequencies of categories.
-
-    Parameters
-    ----------
-    categories : iterable, length k
-        All possible labels, public.
-    seen : {"reports", "levels"} or None
-        Who sees what, as for `estimate_frequency`; None where there is one budget.
-    delta : float
-        Central delta, in (0, 1).
-    mechanism : str
-        As for `estimate_frequency`.
-    weights : {"population", "precision"}
-        How levels are combined when they are seen.
-    random : Randomness, optional
-        Default `secure_random()`.
-
-    Attributes
-    ----------
-    frequencies_ : ndarray, shape (k,)
-        Unbiased estimates, in the order of the categories.
-    standard_error_ : ndarray, shape (k,)
-        Their standard errors.
-    guarantee_ : Guarantee
-        What was fitted costs this much privacy.
-    release_ : Release
-        All of it.
+class FrequencyEstimator(QuestionEstimator):
+    """Private frequencies of categories; parameters of `Frequency` and options of `release`.
 
     Examples
     --------
@@ -129,114 +185,16 @@ class FrequencyEstimator(FittedRelease):
     ((2,), 1000)
     """
 
-    def __init__(
-        self,
-        categories: Iterable[Hashable],
-        *,
-        delta: float,
-        seen: Seen | None = None,
-        mechanism: str = "krr",
-        weights: Weights = "population",
-        random: Randomness | None = None,
-    ) -> None:
-        self.categories = categories
-        self.delta = delta
-        self.seen: Seen | None = seen
-        self.mechanism = mechanism
-        self.weights: Weights = weights
-        self.random = random
+    ask = Frequency
 
     @property
     def frequencies_(self) -> FloatArray:
         """Unbiased estimates, in the order of the categories."""
-        return np.asarray(self.fitted().estimate)
-
-    @property
-    def standard_error_(self) -> FloatArray:
-        """Their standard errors."""
-        return np.asarray(self.fitted().standard_error)
-
-    def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike) -> Self:
-        """Randomize, shuffle and count one label per user.
-
-        Parameters
-        ----------
-        X : array_like, shape (n,) or (n, 1)
-            The labels.
-        y : ignored
-            For scikit-learn.
-        epsilon0 : float or array_like, shape (n,)
-            Local budgets, nats.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInput
-            As `estimate_frequency`.
-        """
-        del y
-        self.release_ = estimate_frequency(
-            one_column(X), self.categories, epsilon0, seen=seen_with(self.seen, epsilon0), delta=self.delta,
-            mechanism=self.mechanism, weights=self.weights, random=self.random,
-        )  # fmt: skip
-        return self
-
-    def fit_table(self, table: Any, column: str, *, epsilon0: float | str | RowBudgets) -> Self:
-        """Count a column of a table of any length, see `frequency_of_table`.
-
-        Parameters
-        ----------
-        table : str, Path or dataframe
-            A file, or any dataframe.
-        column : str
-            The column with the labels.
-        epsilon0 : float, str or RowBudgets
-            One budget, a column of budgets, or a column of words with their meaning.
-
-        Returns
-        -------
-        self
-        """
-        self.release_ = frequency_of_table(
-            table, column, self.categories, epsilon0, seen=self.seen, delta=self.delta,
-            mechanism=self.mechanism, weights=self.weights, random=self.random,
-        )  # fmt: skip
-        return self
+        return np.asarray(self.estimate_)
 
 
-class MeanEstimator(FittedRelease):
-    """Private mean of a number in a known range.
-
-    Parameters
-    ----------
-    low, high : float
-        The range, public.
-    seen : {"reports", "levels", "sum"} or None
-        Who sees what, as for `estimate_mean`; None where there is one budget.
-    delta : float
-        Central delta, in (0, 1).
-    mechanism : str
-        As for `estimate_mean`.
-    clip : bool
-        Move values outside the range to its nearer end; else they are refused.
-    weights : {"population", "precision"}
-        How levels are combined when they are seen.
-    random : Randomness, optional
-        Default `secure_random()`.
-
-    Attributes
-    ----------
-    mean_ : float
-        Unbiased estimate.
-    standard_error_ : float
-        Its standard error.
-    guarantee_ : Guarantee
-        What was fitted costs this much privacy.
-    release_ : Release
-        All of it.
+class MeanEstimator(QuestionEstimator):
+    """Private mean of a number in a known range; parameters of `Mean` and options of `release`.
 
     Examples
     --------
@@ -244,102 +202,96 @@ class MeanEstimator(FittedRelease):
     1000
     """
 
-    def __init__(
-        self,
-        low: float,
-        high: float,
-        *,
-        delta: float,
-        seen: Seen | None = None,
-        mechanism: str = "one-bit",
-        clip: bool = False,
-        weights: Weights = "population",
-        random: Randomness | None = None,
-    ) -> None:
-        self.low = low
-        self.high = high
-        self.delta = delta
-        self.seen: Seen | None = seen
-        self.mechanism = mechanism
-        self.clip = clip
-        self.weights: Weights = weights
-        self.random = random
+    ask = Mean
 
     @property
     def mean_(self) -> float:
         """Unbiased estimate."""
-        return float(self.fitted().estimate)
+        return float(self.estimate_)
+
+
+class VarianceEstimator(QuestionEstimator):
+    """Private variance of a number in a known range; parameters of `Variance` and options of `release`.
+
+    Examples
+    --------
+    >>> VarianceEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0).n_users_
+    1000
+    """
+
+    ask = Variance
 
     @property
-    def standard_error_(self) -> float:
-        """Its standard error."""
-        return float(self.fitted().standard_error)
+    def variance_(self) -> float:
+        """The estimate."""
+        return float(self.estimate_)
 
-    def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> Self:
-        """Randomize, shuffle and average one number per user.
 
-        Parameters
-        ----------
-        X : array_like, shape (n,) or (n, 1)
-            The numbers.
-        y : ignored
-            For scikit-learn.
-        epsilon0, delta0 : float or array_like, shape (n,)
-            Local budgets, nats and probability; only Gaussian noise needs a delta0.
+class HistogramEstimator(QuestionEstimator):
+    """Private histogram of a number in a known range; parameters of `Histogram` and options of `release`.
 
-        Returns
-        -------
-        self
+    Examples
+    --------
+    >>> fitted = HistogramEstimator(0, 100, bins=4, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted.frequencies_.shape, fitted.bin_edges_.tolist()
+    ((4,), [0.0, 25.0, 50.0, 75.0, 100.0])
+    """
 
-        Raises
-        ------
-        InvalidInput
-            As `estimate_mean`.
-        """
-        del y
-        self.release_ = estimate_mean(
-            one_column(X), self.low, self.high, epsilon0, seen=seen_with(self.seen, epsilon0), delta=self.delta,
-            mechanism=self.mechanism, clip=self.clip, weights=self.weights, delta0=delta0, random=self.random,
-        )  # fmt: skip
-        return self
+    ask = Histogram
 
-    def fit_table(self, table: Any, column: str, *, epsilon0: float | str | RowBudgets) -> Self:
-        """Average a column of a table of any length, see `mean_of_table`.
+    @property
+    def frequencies_(self) -> FloatArray:
+        """Unbiased estimates, bin by bin."""
+        return np.asarray(self.estimate_)
 
-        Parameters
-        ----------
-        table : str, Path or dataframe
-            A file, or any dataframe.
-        column : str
-            The column with the numbers.
-        epsilon0 : float, str or RowBudgets
-            One budget, a column of budgets, or a column of words with their meaning.
+    @property
+    def bin_edges_(self) -> FloatArray:
+        """Edges of the bins, shape (bins + 1,)."""
+        question = self.fitted().question
+        assert isinstance(question, Histogram)
+        return question.grid.edges
 
-        Returns
-        -------
-        self
-        """
-        self.release_ = mean_of_table(
-            table, column, self.low, self.high, epsilon0, seen=self.seen, delta=self.delta,
-            mechanism=self.mechanism, clip=self.clip, weights=self.weights, random=self.random,
-        )  # fmt: skip
-        return self
+
+class QuantileEstimator(QuestionEstimator):
+    """Private quantiles of a number in a known range; parameters of `Quantiles` and options of `release`.
+
+    Examples
+    --------
+    >>> fitted = QuantileEstimator(0, 100, [0.5], bins=8, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted.quantiles_.shape
+    (1,)
+    """
+
+    ask = Quantiles
+
+    @property
+    def quantiles_(self) -> FloatArray:
+        """The quantiles, in the order of `at`."""
+        return np.asarray(self.estimate_)
+
+
+class VectorMeanEstimator(QuestionEstimator):
+    """Private mean of vectors of bounded norm; parameters of `VectorMean` and options of `release`.
+
+    Examples
+    --------
+    >>> VectorMeanEstimator(2, 1.0, delta=1e-6).fit([[0.5, 0.5]] * 1000, epsilon0=1.0).mean_.shape
+    (2,)
+    """
+
+    ask = VectorMean
+
+    @property
+    def mean_(self) -> FloatArray:
+        """Unbiased estimate, shape (dimension,)."""
+        return np.asarray(self.estimate_)
 
 
 def one_column(X: Any) -> Any:
-    """One entry per user; a table of one column is that column."""
+    """Return one entry per user; a table of one column is that column."""
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
         return X
     if shape[1] != 1:
         raise InvalidInput(f"X must have one column; got {shape[1]}; fit one estimator per column (each costs privacy)")
     return np.asarray(X)[:, 0]
-
-
-def seen_with(seen: Seen | None, epsilon0: ArrayLike) -> Seen:
-    """Who sees what; without a word only where there is one budget."""
-    if seen is not None:
-        return seen
-    if np.unique(np.asarray(epsilon0)).size > 1:
-        raise InvalidInput("there are different budgets, so say who sees what: seen = 'reports' or seen = 'levels'")
-    return "reports"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
-from shuffledp.report.distribution import deviation_words, some_bins
+from shuffledp.report.release_terminal import deviation_words, some_bins
 from shuffledp.report.rows import (
     CONFIDENCE,
     FrequencyRow,
@@ -18,15 +19,14 @@ from shuffledp.report.rows import (
     edge_rows,
     frequency_rows,
     in_bins,
+    interval_words,
     quantile_rows,
 )
 from shuffledp.report.svg import bars_picture, distribution_picture, histogram_picture, mean_picture
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.quantiles import RangeRelease
-    from shuffledp.protocol.release import Release
+    from shuffledp.protocol.released import RangeRelease, Release
 
-Kind = Literal["mean", "frequency", "histogram", "quantiles", "variance"]
 MOST_ROWS = 400
 """Bins a page lists, and points of a curve it draws."""
 INTERVAL = f"{CONFIDENCE:.0%} interval"
@@ -42,25 +42,22 @@ class Answer:
         The question in words, such as "What is the mean of hours_per_week?".
     guarantee : Guarantee
         The central guarantee.
-    release : Release, RangeRelease or None
+    release : Release or None
         The estimate; None when only a guarantee was asked for.
-    bounds : (low, high) or None
-        The range of a mean or a variance; None for the others.
     truth : sequence of float or None
         The true value or values, where the data are public anyway (the demo).
-    kind : str or None
-        Which question it is; None: a mean if there are bounds, else frequencies.
     simplex : bool
         Show the projected frequencies, too.
+    simultaneous : bool
+        Show intervals that hold together.
     """
 
     question: str
     guarantee: Guarantee
-    release: Release | RangeRelease | None = None
-    bounds: tuple[float, float] | None = None
+    release: Release | None = None
     truth: Sequence[float] | None = None
-    kind: Kind | None = None
     simplex: bool = False
+    simultaneous: bool = False
 
 
 def estimate_parts(answer: Answer) -> dict[str, Any] | None:
@@ -74,10 +71,11 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
     release = answer.release
     if release is None:
         return None
-    kind = answer.kind or ("frequency" if answer.bounds is None else "mean")
+    kind = release.question.name
     common = {
-        "kind": kind,
-        "n": release.n,
+        "kind": kind.replace("-", "_"),
+        "people": wording.people(release),
+        "together": answer.simultaneous,
         "mechanism": release.mechanism,
         "confidence": f"{CONFIDENCE:.0%}",
         "truth": None,
@@ -90,9 +88,10 @@ def _mean(answer: Answer, release: Release) -> dict[str, Any]:
     low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
     truth = None if answer.truth is None else answer.truth[0]
     value, error = float(release.estimate), float(release.standard_error)
-    span = answer.bounds or release.analysis.support
+    span = release.analysis.support
     return {
         "notes": wording.notes(release),
+        "clipped": release.clipped,
         "value": value,
         "shown": [wording.with_error(x, error) for x in (value, low, high)],
         "error": error,
@@ -110,7 +109,7 @@ def _variance(answer: Answer, release: Release) -> dict[str, Any]:
 
 
 def _frequency(answer: Answer, release: Release) -> dict[str, Any]:
-    rows = frequency_rows(release, simplex=answer.simplex)
+    rows = frequency_rows(release, simplex=answer.simplex, simultaneous=answer.simultaneous)
     return {
         "notes": _share_notes(answer, release),
         "truth": answer.truth,
@@ -120,7 +119,7 @@ def _frequency(answer: Answer, release: Release) -> dict[str, Any]:
 
 
 def _histogram(answer: Answer, release: Release) -> dict[str, Any]:
-    rows = bin_rows(release, simplex=answer.simplex)
+    rows = bin_rows(release, simplex=answer.simplex, simultaneous=answer.simultaneous)
     shown = some_bins(rows, MOST_ROWS)
     listed = f"{len(shown)} of {wording.count(len(rows))} bins are listed." if len(shown) < len(rows) else ""
     return {
@@ -140,7 +139,7 @@ def _share_table(first: str, rows: Sequence[FrequencyRow], truth: Sequence[float
     headings = [first, "share", "standard error", INTERVAL]
     cells = [
         [row.category, *map(wording.share, (row.frequency, row.standard_error)),
-         f"{wording.share(row.low)} to {wording.share(row.high)}"]
+         interval_words(row)]
         for row in rows
     ]  # fmt: skip
     if rows[0].projected is not None:
@@ -153,8 +152,7 @@ def _share_table(first: str, rows: Sequence[FrequencyRow], truth: Sequence[float
 
 
 def _quantiles(answer: Answer, release: RangeRelease) -> dict[str, Any]:
-    del answer
-    rows = quantile_rows(release)
+    rows = quantile_rows(release, simultaneous=answer.simultaneous)
     width = float(release.edges[1] - release.edges[0])
     cells = [
         [f"{wording.near(100 * row.probability, 6)}%", in_bins(row.value, width),
@@ -162,10 +160,26 @@ def _quantiles(answer: Answer, release: RangeRelease) -> dict[str, Any]:
         for row in rows
     ]  # fmt: skip
     return {
-        "notes": wording.range_notes(release),
+        "notes": wording.notes(release),
         "bins": release.edges.size - 1,
         "quantiles": {"headings": ["share below", "value", INTERVAL], "rows": cells, "remark": ""},
         "picture": Markup(distribution_picture(edge_rows(release, MOST_ROWS), rows)),
+    }
+
+
+def _vector(answer: Answer, release: Release) -> dict[str, Any]:
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=answer.simultaneous)
+    numbers = np.column_stack((release.estimate, release.standard_error, low, high))[:MOST_ROWS].tolist()
+    rows = [
+        [str(i), wording.with_error(value, error), wording.near(error, 2),
+         f"{wording.with_error(first, error)} to {wording.with_error(last, error)}"]
+        for i, (value, error, first, last) in enumerate(numbers, start=1)
+    ]  # fmt: skip
+    total = np.size(release.estimate)
+    remark = f"The first {MOST_ROWS} of {wording.count(total)} coordinates." if total > MOST_ROWS else ""
+    return {
+        "notes": wording.notes(release),
+        "coordinates": {"headings": ["coordinate", "mean", "standard error", INTERVAL], "rows": rows, "remark": remark},
     }
 
 
@@ -175,4 +189,5 @@ _PARTS: Mapping[str, Callable[[Answer, Any], dict[str, Any]]] = {
     "histogram": _histogram,
     "quantiles": _quantiles,
     "variance": _variance,
+    "vector-mean": _vector,
 }

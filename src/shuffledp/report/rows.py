@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shuffledp.protocol.simplex import project_to_simplex
-from shuffledp.report.wording import near
+from shuffledp.report.wording import near, share
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.quantiles import RangeRelease
-    from shuffledp.protocol.release import Release
+    from shuffledp.protocol.released import RangeRelease, Release
 
 CONFIDENCE = 0.95
 """Level of the confidence intervals that are shown."""
@@ -44,9 +43,19 @@ class FrequencyRow:
     projected: float | None = None
 
 
-def frequency_rows(release: Release, *, simplex: bool = False) -> list[FrequencyRow]:
-    """List a frequency release category by category; with `simplex` the projected frequencies beside."""
-    low, high = release.confidence_interval(CONFIDENCE)
+def frequency_rows(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> list[FrequencyRow]:
+    """List a frequency release category by category; with `simplex` the projected frequencies beside.
+
+    Parameters
+    ----------
+    release : Release
+        Of shares.
+    simplex : bool
+        Whether to add the projected shares.
+    simultaneous : bool
+        Whether the intervals hold together; else each holds by itself.
+    """
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     columns = (release.estimate, release.standard_error, low, high)
     values = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
     names = [str(category) for category in release.categories or ()]
@@ -73,11 +82,28 @@ class BinRow(FrequencyRow):
     right: float = 0.0
 
 
-def bin_rows(release: Release, *, simplex: bool = False) -> list[BinRow]:
-    """List a histogram bin by bin; with `simplex` the projected frequencies beside."""
+def interval_words(row: FrequencyRow) -> str:
+    """Show an interval of a share; where noise has moved the estimate out of 0 to 1, say so.
+
+    Examples
+    --------
+    >>> interval_words(FrequencyRow("a", 0.1, 0.01, 0.08, 0.12))
+    '8.00% to 12.00%'
+    >>> interval_words(FrequencyRow("a", -0.0869, 0.04, 0.0, 0.031))
+    'below 0: noise; at most 3.10%'
+    """
+    if row.frequency < 0.0:
+        return f"below 0: noise; at most {share(row.high)}"
+    if row.frequency > 1.0:
+        return f"above 1: noise; at least {share(row.low)}"
+    return f"{share(row.low)} to {share(row.high)}"
+
+
+def bin_rows(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> list[BinRow]:
+    """List a histogram bin by bin, see `frequency_rows`."""
     edges = np.asarray(release.categories, dtype=np.float64)
     width = float(edges[-1, 1] - edges[0, 0]) / len(edges)
-    rows = frequency_rows(release, simplex=simplex)
+    rows = frequency_rows(release, simplex=simplex, simultaneous=simultaneous)
     return [
         BinRow(
             f"{in_bins(left, width)} to {in_bins(right, width)}", row.frequency, row.standard_error, row.low, row.high,
@@ -119,9 +145,9 @@ class QuantileRow:
     high: float
 
 
-def quantile_rows(release: RangeRelease) -> list[QuantileRow]:
-    """List the quantiles in the order in which they were asked for."""
-    low, high = release.confidence_interval(CONFIDENCE)
+def quantile_rows(release: RangeRelease, *, simultaneous: bool = False) -> list[QuantileRow]:
+    """List the quantiles in the order in which they were asked for; intervals one by one, or together."""
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     values = np.column_stack((release.probabilities, release.estimate, low, high))
     return [QuantileRow(*map(float, row)) for row in values]
 

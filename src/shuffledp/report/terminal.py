@@ -1,4 +1,4 @@
-"""Guarantees and releases as tables for a terminal."""
+"""Guarantees as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -11,29 +11,21 @@ from rich.text import Text
 
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
-from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import (
-    PROJECTED,
     count,
-    counted,
     down,
     local_budget,
-    near,
-    notes,
     odds_factor,
     probability,
     promise,
-    share,
     situation,
     some_levels,
     up,
-    with_error,
 )
 from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.quantiles import RangeRelease
-    from shuffledp.protocol.release import Release
+    pass
 
 MOST_LEVELS = 12
 NOT_PRIVATE = "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
@@ -45,8 +37,18 @@ STANDING_STYLE = {
 }
 
 
-def print_guarantee(console: Console, guarantee: Guarantee) -> None:
-    """Print one guarantee: the number to publish, the levels, what was consulted, the promise in words."""
+def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = True) -> None:
+    """Print one guarantee: the number to publish, the levels, what was consulted, the promise in words.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    guarantee : Guarantee
+        The guarantee.
+    bounds : bool
+        Whether to list the bounds that were consulted.
+    """
     setting = guarantee.setting
     console.print(
         f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)}[/] "
@@ -58,67 +60,11 @@ def print_guarantee(console: Console, guarantee: Guarantee) -> None:
         style="dim",
         highlight=False,
     )
-    console.print(_level_table(guarantee))
-    _print_evidence(console, guarantee)
+    if bounds or guarantee.levels_total > 1:
+        console.print(_level_table(guarantee))
+    if bounds:
+        _print_evidence(console, guarantee)
     console.print(promise(guarantee.worst, guarantee.delta, setting))
-
-
-MOST_ROWS = 60
-"""Categories a table on the terminal lists."""
-
-
-def print_mean(console: Console, release: Release) -> None:
-    """Print an estimated mean with its interval and its guarantee."""
-    low, high = release.confidence_interval(CONFIDENCE)
-    value, error = float(release.estimate), float(release.standard_error)
-    console.print(
-        f"[bold]Mean {with_error(value, error)}[/], standard error {near(error, 2)}, "
-        f"{CONFIDENCE:.0%} confidence interval {with_error(float(low), error)} to "
-        f"{with_error(float(high), error)} ({counted(release.n, 'user')}, {release.mechanism})"
-    )
-    print_its_guarantee(console, release, notes(release))
-
-
-def print_frequency(console: Console, release: Release, *, simplex: bool = False) -> None:
-    """Print estimated frequencies with their intervals and their guarantee; with `simplex` the projected ones too."""
-    table = Table(title=f"Frequencies of {counted(release.n, 'user')} ({release.mechanism})", title_justify="left")
-    interval = f"{CONFIDENCE:.0%} confidence interval"
-    for heading in ("category", "frequency", "standard error", interval, *(["projected"] if simplex else [])):
-        table.add_column(heading, justify="left" if heading == "category" else "right")
-    rows = frequency_rows(release, simplex=simplex)
-    shown = rows if len(rows) <= MOST_ROWS else sorted(rows, key=lambda row: -row.frequency)[:MOST_ROWS]
-    for row in shown:
-        table.add_row(
-            Text(row.category),
-            share(row.frequency),
-            share(row.standard_error),
-            f"{share(row.low)} to {share(row.high)}",
-            *([] if row.projected is None else [share(row.projected)]),
-        )
-    console.print(table)
-    if len(shown) < len(rows):
-        console.print(f"The {MOST_ROWS} largest of {count(len(rows))} estimates; --json gives all.")
-    print_its_guarantee(console, release, [*notes(release), *([PROJECTED] if simplex else [])])
-
-
-def print_its_guarantee(console: Console, release: Release | RangeRelease, said: Sequence[str]) -> None:
-    """Print what a reader must know of an estimate, and its guarantee.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    release : Release or RangeRelease
-        The estimate.
-    said : sequence of str
-        Its notes.
-    """
-    if not release.private:
-        console.print(NOT_PRIVATE, style="bold red")
-    for note in said:
-        console.print(note)
-    console.print()
-    print_guarantee(console, release.guarantee)
 
 
 def _level_table(guarantee: Guarantee) -> Table:

@@ -1,4 +1,4 @@
-"""Guarantees and releases as the JSON objects of the contract: full precision, infinity as "inf"."""
+"""Guarantees as the JSON objects of the contract: full precision, infinity as "inf"."""
 
 from __future__ import annotations
 
@@ -13,27 +13,23 @@ from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.report.evidence import Standing, source, standing, value
-from shuffledp.report.rows import CONFIDENCE, FrequencyRow, bin_rows, edge_rows, frequency_rows, quantile_rows
-from shuffledp.report.wording import notes, range_notes, weighted_by
 
 if TYPE_CHECKING:
     from shuffledp.audit.result import AuditResult
-    from shuffledp.protocol.quantiles import RangeRelease
-    from shuffledp.protocol.release import Release
 
-MOST_EDGES = 1000
-"""Points of a distribution function that are listed."""
+FORMAT = 2
+"""Number of the JSON objects' format; it grows when a key is removed or its meaning changes."""
 
 
 def dumps(value: Mapping[str, Any]) -> str:
-    """One JSON object; infinities become the string "inf", and NaN is refused.
+    """Write one JSON object with its format number; infinities become the string "inf", and NaN is refused.
 
     Examples
     --------
     >>> dumps({"epsilon": float("inf"), "n": 10})
-    '{"epsilon": "inf", "n": 10}'
+    '{"format": 2, "epsilon": "inf", "n": 10}'
     """
-    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
+    return json.dumps(_plain({"format": FORMAT, **value}), allow_nan=False, ensure_ascii=False)
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
@@ -66,101 +62,6 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         "levels": [_level(level) for level in guarantee.levels],
         "levels_total": guarantee.levels_total,
         "bounds": [_evidence(entry) for entry in guarantee.evidence],
-    }
-
-
-def mean_to_json(release: Release) -> dict[str, Any]:
-    """Build the object `shuffledp mean --json` prints."""
-    return _number("mean", release) | _rest(release, notes(release))
-
-
-def variance_to_json(release: Release) -> dict[str, Any]:
-    """Build the object `shuffledp variance --json` prints; the deviation is the root of what is at least 0."""
-    value, low, high = (math.sqrt(max(x, 0.0)) for x in _value_and_ends(release))
-    deviation = {"estimate": value, "confidence_interval": [low, high]}
-    return _number("variance", release) | {"standard_deviation": deviation} | _rest(release, notes(release))
-
-
-def frequency_to_json(release: Release, *, simplex: bool = False) -> dict[str, Any]:
-    """Build the object `shuffledp frequency --json` prints; `simplex` adds "projected" beside each estimate."""
-    rows = frequency_rows(release, simplex=simplex)
-    found = [{"category": row.category} | _share(row) for row in rows]
-    return {"question": "frequency", "n": release.n, "estimates": found} | _rest(release, notes(release))
-
-
-def histogram_to_json(release: Release, *, simplex: bool = False) -> dict[str, Any]:
-    """Build the object `shuffledp histogram --json` prints; `simplex` adds "projected" beside each estimate."""
-    rows = bin_rows(release, simplex=simplex)
-    known = {
-        "question": "histogram",
-        "n": release.n,
-        "low": rows[0].left,
-        "high": rows[-1].right,
-        "bins": len(rows),
-        "estimates": [{"low": row.left, "high": row.right} | _share(row) for row in rows],
-    }
-    return known | _rest(release, notes(release))
-
-
-def quantiles_to_json(release: RangeRelease) -> dict[str, Any]:
-    """Build the object `shuffledp quantiles --json` prints.
-
-    "distribution" is the estimated fraction below edges of bins: all of them, or `MOST_EDGES` spread evenly.
-    """
-    known = {
-        "question": "quantiles",
-        "n": release.n,
-        "low": float(release.edges[0]),
-        "high": float(release.edges[-1]),
-        "bins": release.edges.size - 1,
-        "estimates": [
-            {"probability": row.probability, "quantile": row.value, "confidence_interval": [row.low, row.high]}
-            for row in quantile_rows(release)
-        ],
-        "distribution": [
-            {"value": row.value, "below": row.below, "standard_error": row.standard_error}
-            for row in edge_rows(release, MOST_EDGES)
-        ],
-    }
-    return known | _rest(release, range_notes(release))
-
-
-def _value_and_ends(release: Release) -> tuple[float, float, float]:
-    low, high = release.confidence_interval(CONFIDENCE)
-    return float(release.estimate), float(low), float(high)
-
-
-def _number(question: str, release: Release) -> dict[str, Any]:
-    value, low, high = _value_and_ends(release)
-    return {
-        "question": question,
-        "n": release.n,
-        "estimate": value,
-        "standard_error": release.standard_error,
-        "confidence_interval": [low, high],
-    }
-
-
-def _share(row: FrequencyRow) -> dict[str, Any]:
-    known = {
-        "frequency": row.frequency,
-        "standard_error": row.standard_error,
-        "confidence_interval": [row.low, row.high],
-    }
-    return known if row.projected is None else known | {"projected": row.projected}
-
-
-def _rest(release: Release | RangeRelease, said: Sequence[str]) -> dict[str, Any]:
-    """What every estimate carries: how it was made, whether it is private, and its guarantee."""
-    return {
-        "confidence": CONFIDENCE,
-        "mechanism": release.mechanism,
-        "weights": release.weights,
-        "weighted_by": weighted_by(release),
-        "notes": list(said),
-        "uninformative": release.uninformative,
-        "private": release.private,
-        "guarantee": guarantee_to_json(release.guarantee),
     }
 
 

@@ -14,8 +14,7 @@ from shuffledp.guarantee import Guarantee, LevelGuarantee
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.quantiles import RangeRelease
-    from shuffledp.protocol.release import Release
+    from shuffledp.protocol.released import Release
 
 DIGITS = 4
 PROJECTED = (
@@ -65,15 +64,15 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def counted(value: int, noun: str) -> str:
+def counted(value: int, noun: str, several: str | None = None) -> str:
     """Show how many there are of something.
 
     Examples
     --------
-    >>> counted(1, "user"), counted(12000, "user")
-    ('1 user', '12,000 users')
+    >>> counted(1, "user"), counted(12000, "user"), counted(2, "person", "people")
+    ('1 user', '12,000 users', '2 people')
     """
-    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+    return f"{count(value)} {noun if value == 1 else several or noun + 's'}"
 
 
 def share(value: float) -> str:
@@ -177,7 +176,7 @@ def situation(setting: Setting) -> str:
     return ", ".join(usual + [words for words, applies in unusual.items() if applies])
 
 
-def weighted_by(release: Release | RangeRelease) -> str:
+def weighted_by(release: Release) -> str:
     """Tell in a word what decides how much a person counts in an estimate: "people", "precision" or "budget".
 
     "people": everybody counts the same. "precision" (levels seen, on request) and "budget" (levels withheld): those who
@@ -190,14 +189,37 @@ def weighted_by(release: Release | RangeRelease) -> str:
 
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
-    said = [*_weighting(release), *_moved_out(release), *_without_information(release), *_alone(release)]
-    return [*said, *guarantee_notes(release.guarantee)]
+    said = [*_rows_as_people(release), *_clipped(release), *_weighting(release), *_moved_out(release)]
+    return [*said, *_without_information(release), *_alone(release), *guarantee_notes(release.guarantee)]
 
 
-def range_notes(release: RangeRelease) -> list[str]:
-    """Say how quantiles were made, where a reader could take them for something else."""
-    said = [*_weighting(release), *_without_information(release), *_alone(release)]
-    return [*said, *guarantee_notes(release.guarantee)]
+def people(release: Release) -> str:
+    """Say how many people answered, and whether rows were taken as people."""
+    size = release.guarantee.setting.group_size
+    if release.unit == "rows":
+        return f"{counted(release.n, 'row')}, taken as people"
+    if release.rows > release.n:
+        return f"{counted(release.n, 'person', 'people')} with {count(release.rows)} rows, at most {size} each"
+    return counted(release.n, "person", "people")
+
+
+def _rows_as_people(release: Release) -> list[str]:
+    if release.unit == "people":
+        return []
+    return [
+        "Each row was taken as a person. If somebody owns several rows, the guarantee for them is weaker than stated; "
+        "name the column that tells whose row it is (--person)."
+    ]
+
+
+def _clipped(release: Release) -> list[str]:
+    """Say what clipping did to the target."""
+    if not release.clipped:
+        return []
+    return [
+        "Values outside the stated range were moved to its nearer end before they were randomized, so this is about "
+        "the moved values; how many were moved is not known to the analyzer."
+    ]
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
@@ -211,7 +233,7 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
     ]
 
 
-def _weighting(release: Release | RangeRelease) -> list[str]:
+def _weighting(release: Release) -> list[str]:
     if release.guarantee.levels_total == 1:
         return []
     return [
@@ -225,7 +247,7 @@ def _weighting(release: Release | RangeRelease) -> list[str]:
     ]
 
 
-def _alone(release: Release | RangeRelease) -> list[str]:
+def _alone(release: Release) -> list[str]:
     """Levels of one user, where levels are seen: nobody hides her."""
     setting = release.guarantee.setting
     if setting.seen != "levels":
@@ -242,17 +264,19 @@ def _alone(release: Release | RangeRelease) -> list[str]:
 
 
 def _moved_out(release: Release) -> list[str]:
-    low, high = (np.asarray(end) for end in release.confidence_interval(0.95))
+    if release.question.name == "quantiles":
+        return []
+    low, high = release.analysis.support
     estimate = np.asarray(release.estimate)
     if bool(np.all((low <= estimate) & (estimate <= high))):
         return []
     return [
-        "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval is cut to the "
+        "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval keeps to the "
         "range."
     ]
 
 
-def _without_information(release: Release | RangeRelease) -> list[str]:
+def _without_information(release: Release) -> list[str]:
     if not release.uninformative:
         return []
     return [

@@ -1,0 +1,102 @@
+"""Options of the commands that ask a question of a table; those of other commands are in `shuffledp.cli.options`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli.options import RESULT, file_path, number
+
+PEOPLE = "Whose rows they are, and gaps"
+
+Person = Annotated[
+    str | None,
+    typer.Option(
+        "--person",
+        metavar="COL",
+        help="The column that tells whose row it is. Without it each row is taken as a person.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+RowsPerPerson = Annotated[
+    str,
+    typer.Option(
+        "--rows-per-person",
+        metavar="refuse|one|K",
+        help="People with several rows: refuse; use one row each, chosen at random; or use all, with a guarantee for "
+        "groups of K rows.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+MissingAs = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-as",
+        metavar="VALUE",
+        help="What a missing record counts as: a category, or a number of the range.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Other = Annotated[
+    str | None,
+    typer.Option(
+        "--other",
+        metavar="CATEGORY",
+        help="The category that an unlisted record counts as.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+MissingBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--missing-budget",
+        parser=number,
+        metavar="E",
+        help="The local budget of rows whose budget is missing; 0 sends no information.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+AnyDelta = Annotated[
+    bool,
+    typer.Option("--any-delta", help="Allow a delta of 1/n and above, which lets one person's record be published."),
+]
+Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
+Norm = Annotated[
+    float, typer.Option("--norm", parser=number, metavar="R", help="Largest norm of a vector, known beforehand.")
+]
+NormKind = Annotated[
+    str, typer.Option("--norm-kind", metavar="NAME", help="Which norm is bounded: l2, linf (each number) or l1.")
+]
+Simultaneous = Annotated[
+    bool,
+    typer.Option(
+        "--simultaneous",
+        help="Show intervals that hold all together with 95 % confidence; else each holds by itself.",
+        rich_help_panel=RESULT,
+    ),
+]
+BoundsShown = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="WHICH",
+        help="Show the bounds that were consulted: certified, or all (every published bound too).",
+        rich_help_panel=RESULT,
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Show the bounds that were consulted.", rich_help_panel=RESULT),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv", parser=file_path, metavar="FILE.csv", help="Write the estimate as a table.", rich_help_panel=RESULT
+    ),
+]
+Title = Annotated[
+    str | None,
+    typer.Option("--title", metavar="TEXT", help="Title of the page that --report writes.", rich_help_panel=RESULT),
+]

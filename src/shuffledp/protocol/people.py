@@ -1,0 +1,316 @@
+"""Who takes part: budgets counted, and rows told apart from people, before a record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.columns import Recode, category_codes
+from shuffledp.protocol.owners import Owners, RowsPerPerson
+from shuffledp.protocol.sources import Batch, Source
+
+_MERGE = 1 << 22
+"""Different budgets gathered before they are merged: memory is a few times that."""
+
+
+_NOTHING = Batch({}, 0, 0)
+
+
+@dataclass(frozen=True)
+class RowBudgets:
+    """Where the budget of each row comes from.
+
+    Parameters
+    ----------
+    epsilon0 : float or str
+        One local budget for all (nats, 0 to 700), or the name of a column.
+    consent : mapping of str to float, optional
+        What each word of that column stands for, such as ``{"strict": 0.1, "open": 1.0}``; without it the column
+        holds the budgets themselves.
+    delta0 : float or str
+        Local delta0 of everybody, in [0, 1), or the name of a column.
+    missing : float, optional
+        The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information. None: such a row is
+        refused. The budget must be missing for a reason that has nothing to do with the record.
+
+    Raises
+    ------
+    InvalidInput
+        If `consent` or `missing` is given without a column, `consent` is empty, or `missing` is no budget.
+
+    Examples
+    --------
+    >>> RowBudgets("consent", {"strict": 0.1, "open": 1.0}).texts
+    ('consent',)
+    """
+
+    epsilon0: float | str
+    consent: Mapping[str, float] | None = None
+    delta0: float | str = 0.0
+    missing: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon0, str | int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                "epsilon0 must be one number, or the name of the column with each row's budget; got "
+                f"{type(self.epsilon0).__name__}: put the budgets into a column of the table"
+            )
+        if self.missing is not None and not (
+            isinstance(self.epsilon0, str) and 0.0 <= float(self.missing) <= MAX_EPSILON0
+        ):
+            raise InvalidInput(
+                f"`missing_budget` must be a number of nats from 0 to {MAX_EPSILON0:g}, for a column of budgets; "
+                f"got {self.missing!r} with epsilon0 = {self.epsilon0!r}"
+            )
+        if self.consent is None:
+            return
+        if not isinstance(self.epsilon0, str):
+            raise InvalidInput(f"consent needs the name of a column as epsilon0; got {self.epsilon0!r}")
+        if not self.consent:
+            raise InvalidInput("consent names no word; say what each word of the column stands for, as strict: 0.1")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers it needs."""
+        own = self.epsilon0 if isinstance(self.epsilon0, str) and self.consent is None else None
+        return tuple(column for column in (own, self.delta0) if isinstance(column, str))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns of words it needs."""
+        return (self.epsilon0,) if isinstance(self.epsilon0, str) and self.consent is not None else ()
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Columns whose missing entries it explains."""
+        return (self.epsilon0,) if isinstance(self.epsilon0, str) and self.missing is not None else ()
+
+    def epsilons(self, batch: Batch) -> FloatArray:
+        """Local budgets of a batch, shape () or (rows,); a bad entry is named with its row.
+
+        Raises
+        ------
+        InvalidInput
+            If an entry is no budget, or a word that `consent` does not explain.
+        """
+        if not isinstance(self.epsilon0, str):
+            return np.asarray(self.epsilon0, dtype=np.float64)
+        if self.consent is not None:
+            return self._meant(batch)
+        return self._checked(batch.numbers(self.epsilon0), batch.before)
+
+    def explained(self, error: InvalidInput) -> InvalidInput:
+        """Add to an error about the column of budgets that words need to be explained."""
+        if self.consent is not None or error.parameter != self.epsilon0:
+            return error
+        return InvalidInput(f"{error}; if words stand for budgets, say what each stands for with `consent`")
+
+    def deltas(self, batch: Batch) -> FloatArray:
+        """Local delta0 of a batch, shape () or (rows,)."""
+        if isinstance(self.delta0, str):
+            return batch.numbers(self.delta0)
+        return np.asarray(self.delta0, dtype=np.float64)
+
+    def _meant(self, batch: Batch) -> FloatArray:
+        assert isinstance(self.epsilon0, str)
+        assert self.consent is not None
+        words, column = tuple(self.consent), batch.texts(self.epsilon0)
+        meaning = [float(self.consent[word]) for word in words]
+        missing = None
+        if self.missing is not None:
+            missing = "".join(words) + "?"  # a word that nobody used
+            words, meaning = (*words, missing), [*meaning, float(self.missing)]
+        try:
+            codes = category_codes(column, words, batch.before, Recode(missing_as=missing))
+        except InvalidInput:
+            raise self._unexplained(column, words, batch.before) from None
+        return np.array(meaning)[codes]
+
+    def _unexplained(self, column: Any, words: tuple[str, ...], before: int) -> InvalidInput:
+        assert isinstance(self.epsilon0, str)
+        row = next(row for row, word in enumerate(column) if word not in words)
+        if column[row] is None or not str(column[row]).strip():
+            return InvalidInput(
+                f"{self.epsilon0} in row {before + row + 1} is missing; say which budget such a row has, as "
+                "`missing_budget = 0`"
+            )
+        return InvalidInput(
+            f"{self.epsilon0} in row {before + row + 1} is {shown(column[row])}, which consent does not explain; "
+            f"say what it stands for with `consent`"
+        )
+
+    def _checked(self, budgets: FloatArray, before: int) -> FloatArray:
+        missing = np.isnan(budgets)
+        if self.missing is not None and missing.any():
+            budgets = np.where(missing, float(self.missing), budgets)
+        bad = ~((budgets >= 0.0) & (budgets <= MAX_EPSILON0))
+        if bad.any():
+            row = int(np.argmax(bad))
+            what = "missing" if np.isnan(budgets[row]) else str(budgets[row])
+            way = "; say which budget such a row has, as `missing_budget = 0`" if what == "missing" else ""
+            raise InvalidInput(
+                f"{self.epsilon0} in row {before + row + 1} is {what}; a local budget is a number of nats from 0 to "
+                f"{MAX_EPSILON0:g}{way}"
+            )
+        return budgets
+
+
+@dataclass(frozen=True)
+class People:
+    """Who takes part, known before a record is read.
+
+    Parameters
+    ----------
+    who : RowBudgets
+        Where budgets come from.
+    population : Budgets
+        The budgets of the rows that are used, counted.
+    rows : int
+        Rows of the data.
+    n : int
+        People: owners where there is a person column, else the rows.
+    group_size : int
+        Most rows that one person owns: the guarantee is for that many rows.
+    used : ndarray of bool, shape (rows,), optional
+        Which rows are used; None: all of them.
+    """
+
+    who: RowBudgets
+    population: Budgets
+    rows: int
+    n: int
+    group_size: int = 1
+    used: NDArray[np.bool_] | None = None
+
+    def levels(self, batch: Batch) -> NDArray[np.int64] | None:
+        """Level of each row of a batch, shape (rows,); None where there is a single level.
+
+        Raises
+        ------
+        InvalidInput
+            If a budget was not there when the budgets were counted.
+        """
+        if not (self.who.numbers or self.who.texts):
+            return None
+        epsilons, deltas = self.who.epsilons(batch), self.who.deltas(batch)
+        population = self.population
+        if population.levels == 1:
+            known = np.all((epsilons == population.epsilons[0]) & (deltas == population.deltas[0]))
+            places = None
+        elif population.is_pure:
+            places = np.minimum(np.searchsorted(population.epsilons, epsilons), population.levels - 1)
+            known = np.array_equal(population.epsilons[places], epsilons)
+        else:
+            pairs = _pairs(np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,)))
+            levels = _pairs(population.epsilons, population.deltas)
+            places = np.minimum(np.searchsorted(levels, pairs), population.levels - 1)
+            known = np.array_equal(levels[places], pairs)
+        if not known:
+            raise InvalidInput(
+                "a budget was not there when the budgets were counted; leave the table unchanged until the command ends"
+            )
+        return None if places is None else np.broadcast_to(places, (batch.rows,))
+
+
+def count_people(
+    source: Source, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness
+) -> People:
+    """Count the budgets, and the rows of each person: the first pass, which reads no record.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    who : RowBudgets
+        Where the budget of each row comes from.
+    person : str, optional
+        The column that tells whose row it is; None: each row is taken as a person.
+    rows_per_person : {"refuse", "one"} or int
+        What happens to people with several rows, see `Owners`.
+    random : Randomness
+        Chooses one row each, with "one".
+
+    Raises
+    ------
+    InvalidInput
+        On a bad budget, an empty person cell, or a person with more rows than allowed.
+    """
+    owners = None if person is None else Owners(person, rows_per_person, random)
+    counted, rows = _Counter(), 0
+    kept: list[tuple[FloatArray, FloatArray]] = []  # with "one": the budgets of all rows, until one each is chosen
+    wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
+    if not (who.numbers or who.texts or person):
+        rows = source.count()
+        counted.add(who.epsilons(_NOTHING), who.deltas(_NOTHING), rows)
+    else:
+        for batch in _explained(source.batches(**wanted), who):
+            epsilons, deltas = who.epsilons(batch), who.deltas(batch)
+            if owners is not None:
+                owners.add(batch.texts(owners.column), batch.before)
+            if owners is not None and owners.chooses:
+                kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
+            else:
+                counted.add(epsilons, deltas, batch.rows)
+            rows += batch.rows
+    if owners is None:
+        return People(who, counted.budgets(), rows, rows)
+    owned = owners.settle()
+    if owned.used is not None:
+        before = 0
+        for epsilons, deltas in kept:
+            part = owned.used[before : before + epsilons.size]
+            counted.add(epsilons[part], deltas[part], int(part.sum()))
+            before += epsilons.size
+    return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used)
+
+
+def _explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
+    try:
+        yield from batches
+    except InvalidInput as error:
+        raise who.explained(error) from None
+
+
+class _Counter:
+    """Counts of (epsilon0, delta0), merged now and then."""
+
+    def __init__(self) -> None:
+        self._pending = 0
+        self._parts: list[Budgets] = []
+
+    def add(self, epsilons: FloatArray, deltas: FloatArray, rows: int) -> None:
+        if rows == 0:
+            return
+        if epsilons.ndim == 0 and deltas.ndim == 0:
+            part = Budgets([float(epsilons)], [rows], [float(deltas)])
+        else:
+            shape = (rows,)
+            spread = deltas if deltas.ndim or float(deltas) else None
+            part = Budgets.of(np.broadcast_to(epsilons, shape), spread)
+        self._parts.append(part)
+        self._pending += part.levels
+        if self._pending > _MERGE:
+            self._parts = [self.budgets()]
+            self._pending = 0
+
+    def budgets(self) -> Budgets:
+        if len(self._parts) == 1:
+            return self._parts[0]
+        return Budgets(
+            np.concatenate([part.epsilons for part in self._parts]),
+            np.concatenate([part.counts for part in self._parts]),
+            np.concatenate([part.deltas for part in self._parts]),
+        )
+
+
+def _pairs(epsilons: FloatArray, deltas: FloatArray) -> NDArray[np.complex128]:
+    """Return (epsilon0, delta0) as one sortable number: complex numbers sort by their real part first."""
+    return epsilons + 1j * deltas

@@ -1,0 +1,251 @@
+"""What is released: an estimate together with its guarantee, never one without the other."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shuffledp.errors import InvalidInput
+from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.number_questions import Quantiles
+from shuffledp.protocol.questions import Question
+from shuffledp.protocol.ranges import RangeEstimate
+from shuffledp.protocol.weights import Weights
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A released estimate together with its guarantee.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    analysis : Estimate or RangeEstimate
+        The analyzer's answer.
+    guarantee : Guarantee
+        The certified central guarantee, computed before a record was touched.
+    n : int
+        Number of people: of owners where `unit` is "people", else of rows.
+    rows : int
+        Number of records used; above n where people own several.
+    mechanism : str
+        The randomizer's name, such as ``"krr:5"`` or ``"one-bit"``.
+    private : bool
+        False if the noise came from `simulation_random`: then nothing here is private.
+    weights : {"population", "precision"} or None
+        How levels were combined; None where they were withheld (budget-weighted).
+    unit : {"rows", "people"}
+        "people": a person column told whose row each is. "rows": each row was taken as a person.
+    clipped : bool
+        Whether values outside the range were moved to its nearer end.
+    fingerprint : str
+        SHA-256, in hexadecimal, of all that was public beforehand: randomizer, budgets, view and weights; never of
+        records.
+    """
+
+    question: Question
+    analysis: Any = field(repr=False)
+    guarantee: Guarantee = field(repr=False)
+    n: int
+    rows: int
+    mechanism: str
+    private: bool
+    weights: Weights | None = None
+    unit: Literal["rows", "people"] = "rows"
+    clipped: bool = False
+    fingerprint: str = ""
+
+    @property
+    def categories(self) -> tuple[Hashable, ...] | None:
+        """Categories, or bins as (low, high), in the order of `estimate`; None for a single number."""
+        return self.question.labels
+
+    @property
+    def estimate(self) -> float | FloatArray:
+        """The number, a float, or the shares, shape (k,); unbiased, so it may leave the possible range."""
+        return _plain(self.analysis.value)
+
+    @property
+    def standard_error(self) -> float | FloatArray:
+        """Standard error of `estimate`, in its shape, from the reports alone."""
+        return _plain(self.analysis.standard_error)
+
+    @property
+    def uninformative(self) -> int:
+        """Users whose report carries no information (epsilon0 = 0); they are taken to be like the others."""
+        return self.analysis.uninformative
+
+    def confidence_interval(
+        self, level: float = 0.95, *, simultaneous: bool = False
+    ) -> tuple[float | FloatArray, float | FloatArray]:
+        """Lower and upper end, each in the shape of `estimate`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Whether all entries hold together with that confidence; else each holds by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        lower, upper = self.analysis.confidence_interval(level, simultaneous=simultaneous)
+        return _plain(lower), _plain(upper)
+
+    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pl.DataFrame:
+        """Return the estimate as a polars DataFrame, one row per entry.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``label`` (where there are labels; of bins ``low`` and ``high``), ``estimate``, ``standard_error``,
+            ``interval_low``, ``interval_high``.
+        """
+        import polars as pl
+
+        lower, upper = self.confidence_interval(level, simultaneous=simultaneous)
+        columns: dict[str, Any] = self._index()
+        for name, column in (
+            ("estimate", self.estimate),
+            ("standard_error", self.standard_error),
+            ("interval_low", lower),
+            ("interval_high", upper),
+        ):
+            if column is not None:
+                columns[name] = np.atleast_1d(np.asarray(column)).ravel()
+        return pl.DataFrame(columns)
+
+    def _index(self) -> dict[str, Any]:
+        labels = self.categories
+        if labels is None:
+            size = np.asarray(self.estimate).size
+            return {} if size == 1 else {"coordinate": list(range(size))}
+        if isinstance(labels[0], tuple):
+            return {"low": [low for low, _ in labels], "high": [high for _, high in labels]}  # type: ignore[misc]
+        return {"label": [str(label) for label in labels]}
+
+    def __repr__(self) -> str:
+        """The answer, its interval and its guarantee."""
+        return f"<{self._told()}>"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: a sentence and the table."""
+        return f"<p>{html.escape(self._told())}</p>{self.to_frame()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
+
+    def _told(self) -> str:
+        lower, upper = self.confidence_interval()
+        values = np.atleast_1d(np.asarray(self.estimate)).ravel()
+        ends = zip(values[:3], np.atleast_1d(lower)[:3], np.atleast_1d(upper)[:3], strict=True)
+        answer = ", ".join(f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in ends)
+        more = f", ... ({values.size} in all)" if values.size > 3 else ""
+        worth = "" if self.private else "; NOT PRIVATE, a simulation"
+        return (
+            f"{self.question.name}: {answer}{more}; 95% intervals; central epsilon at most "
+            f"{self.guarantee.epsilon.upper:.4g} at delta = {self.guarantee.delta:g}; {counted_people(self)}{worth}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeRelease(Release):
+    """Private quantiles, and all ranges besides, with their central guarantee.
+
+    Parameters
+    ----------
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
+        As for `Release`; the question is `Quantiles`.
+    """
+
+    @property
+    def distribution(self) -> RangeEstimate:
+        """Fractions of all ranges of bins."""
+        return self.analysis
+
+    @property
+    def edges(self) -> FloatArray:
+        """Edges of the bins, public, shape (bins + 1,)."""
+        return self._asked.grid.edges
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Which quantiles were asked for, shape (quantiles,)."""
+        return np.array(self._asked.at)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The quantiles, in the order of `probabilities`."""
+        return self.distribution.quantiles(self.probabilities, self.edges)
+
+    @property
+    def standard_error(self) -> None:
+        """None: the error of a quantile is told by its interval."""
+        return None
+
+    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends, edges of bins, see `RangeEstimate.quantile_interval`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Whether all quantiles hold together with that confidence (each is then asked for at the level
+            1 - (1 - level)/quantiles); else each holds by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        if not 0.0 < level < 1.0:
+            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
+        each = 1.0 - (1.0 - level) / self.probabilities.size if simultaneous else level
+        return self.distribution.quantile_interval(self.probabilities, self.edges, each)
+
+    @property
+    def _asked(self) -> Quantiles:
+        assert isinstance(self.question, Quantiles)
+        return self.question
+
+    def _index(self) -> dict[str, Any]:
+        return {"probability": self.probabilities}
+
+
+def release_type(question: Question) -> type[Release]:
+    """Return the class of the release that answers a question."""
+    return RangeRelease if isinstance(question, Quantiles) else Release
+
+
+def counted_people(release: Release) -> str:
+    """Say how many people answered, and whether rows were taken as people.
+
+    Parameters
+    ----------
+    release : Release
+        Any.
+    """
+    if release.unit == "rows":
+        return f"{release.n:,} rows, taken as people"
+    if release.guarantee.setting.group_size > 1:
+        return f"{release.n:,} people with {release.rows:,} rows, at most {release.guarantee.setting.group_size} each"
+    return f"{release.n:,} people"
+
+
+def _plain(value: FloatArray) -> float | FloatArray:
+    return float(value) if value.ndim == 0 else value

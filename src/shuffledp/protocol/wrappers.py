@@ -1,0 +1,412 @@
+"""The questions as functions: `estimate_*` on arrays in memory, `*_of_table` on files and dataframes.
+
+Each is `shuffledp.protocol.release.release` with its question filled in. They allow any delta, and note it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.columns import as_array
+from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
+from shuffledp.protocol.owners import RowsPerPerson
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.questions import Frequency, Question, VectorMean
+from shuffledp.protocol.release import release
+from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.weights import Weights
+from shuffledp.setting import Seen
+
+
+class Options(TypedDict, total=False):
+    """What every question takes besides the question itself; see `shuffledp.release`."""
+
+    seen: Required[Seen | None]
+    delta: Required[float]
+    mechanism: str
+    person: str | None
+    rows_per_person: RowsPerPerson
+    missing_as: Hashable
+    other: Hashable
+    clip: bool
+    weights: Weights
+    random: Randomness | None
+    rows: int
+
+
+def estimate_frequency(
+    records: Sequence[Hashable] | ArrayLike,
+    categories: Iterable[Hashable],
+    epsilon0: ArrayLike,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate how frequent each category is among records in memory.
+
+    Parameters
+    ----------
+    records : sequence, array or polars Series, length n
+        One category label per user: text, numbers or any hashable.
+    categories : iterable, length k
+        As for `Frequency`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (k,), in the order of the categories.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_frequency(["a", "b"] * 500, ["a", "b"], 2.0, seen="reports", delta=1e-6)
+    >>> release.private, release.estimate.shape
+    (True, (2,))
+    """
+    return _in_memory(Frequency(categories), records, epsilon0, options)
+
+
+def estimate_mean(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    epsilon0: ArrayLike,
+    *,
+    delta0: ArrayLike = 0.0,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the mean of numbers in memory.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high : float
+        As for `Mean`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+    delta0 : float or array_like, shape (n,)
+        Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` is a float.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_mean([20.0, 40.0] * 500, 0.0, 100.0, 1.0, seen="reports", delta=1e-6)
+    >>> release.private, release.n
+    (True, 1000)
+    """
+    return _in_memory(Mean(low, high), values, epsilon0, options, delta0)
+
+
+def estimate_histogram(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    bins: int,
+    epsilon0: ArrayLike,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the share of the values in each bin of a known range, from numbers in memory.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high, bins
+        As for `Histogram`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (bins,), ``.categories`` are the bins' edges (lower, upper). For long ranges and
+        quantiles use `estimate_quantiles`, whose error does not grow with their length.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> ages = [20.0, 40.0, 65.0] * 500
+    >>> release = estimate_histogram(ages, 0, 100, 4, 2.0, mechanism="oue", seen="levels", delta=1e-6)
+    >>> release.categories[-1], release.estimate.shape
+    ((75.0, 100.0), (4,))
+    """
+    return _in_memory(Histogram(low, high, bins), values, epsilon0, options)
+
+
+def estimate_quantiles(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    probabilities: ArrayLike,
+    epsilon0: ArrayLike,
+    *,
+    bins: int,
+    branching: int = 4,
+    **options: Unpack[Options],
+) -> RangeRelease:
+    """Estimate quantiles of numbers in memory, and the fractions of all ranges.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high, bins, branching
+        As for `Quantiles`.
+    probabilities : float or array_like
+        Which quantiles, in (0, 1): 0.5 is the median.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    RangeRelease
+        ``.estimate`` and ``.confidence_interval()`` for the quantiles; ``.distribution`` for ranges.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> ages = [20.0, 40.0, 65.0] * 500
+    >>> release = estimate_quantiles(ages, 0, 100, [0.5, 0.9], 2.0, bins=50, seen="reports", delta=1e-6)
+    >>> release.mechanism, release.estimate.shape
+    ('tree:50:4', (2,))
+    """
+    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
+    return _as_ranges(_in_memory(question, values, epsilon0, options))
+
+
+def estimate_variance(
+    values: Sequence[float] | ArrayLike, low: float, high: float, epsilon0: ArrayLike, **options: Unpack[Options]
+) -> Release:
+    """Estimate the variance of numbers in memory, with one randomized bit per user.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high : float
+        As for `Variance`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` is a float: the mean squared distance of the n values from their mean.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_variance([20.0, 40.0] * 500, 0.0, 100.0, 1.0, seen="reports", delta=1e-6)
+    >>> release.private, release.mechanism
+    (True, 'two-moments')
+    """
+    return _in_memory(Variance(low, high), values, epsilon0, options)
+
+
+def estimate_vector_mean(
+    vectors: Any, epsilon0: ArrayLike, *, norm: str, bound: float, slack: float = 0.03, **options: Unpack[Options]
+) -> Release:
+    """Estimate the mean of vectors in memory.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (n, d)
+        One vector per user.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the vectors.
+    norm : {"l2", "linf", "l1"}
+        Which norm is bounded. No default.
+    bound : float
+        Largest norm, positive. It is public: reading it off the vectors would leak.
+    slack : float
+        As for `VectorMean`.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (d,), ``.analysis`` is a `VectorEstimate`.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_vector_mean(np.eye(3)[[0, 1] * 500], 1.0, norm="l2", bound=1, seen="reports", delta=1e-6)
+    >>> release.private, release.estimate.shape
+    (True, (3,))
+    """
+    table = as_array(vectors)
+    if table.ndim != 2 or 0 in table.shape:
+        raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
+    return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
+
+
+def frequency_of_table(
+    table: Any,
+    value: str,
+    categories: Iterable[Hashable],
+    epsilon0: float | str | RowBudgets,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"answer": ["yes", "no"] * 500, "consent": ["strict", "open"] * 500})
+    >>> budgets = RowBudgets("consent", {"strict": 0.5, "open": 2.0})
+    >>> release = frequency_of_table(people, "answer", ["yes", "no"], budgets, seen="reports", delta=1e-6)
+    >>> release.n, release.estimate.shape
+    (1000, (2,))
+    """
+    return _of_table(Frequency(categories), table, value, epsilon0, options)
+
+
+def mean_of_table(
+    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
+) -> Release:
+    """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> mean_of_table(people, "hours", 0.0, 100.0, 1.0, seen="reports", delta=1e-6).n
+    1000
+    """
+    return _of_table(Mean(low, high), table, value, epsilon0, options)
+
+
+def histogram_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    bins: int,
+    epsilon0: float | str | RowBudgets,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> release = histogram_of_table(people, "hours", 0, 100, 4, 1.0, seen="reports", delta=1e-6)
+    >>> release.categories[0], release.estimate.shape
+    ((0.0, 25.0), (4,))
+    """
+    return _of_table(Histogram(low, high, bins), table, value, epsilon0, options)
+
+
+def quantiles_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    probabilities: ArrayLike,
+    epsilon0: float | str | RowBudgets,
+    *,
+    bins: int,
+    branching: int = 4,
+    **options: Unpack[Options],
+) -> RangeRelease:
+    """Estimate quantiles of a column of a table; see `release` and `estimate_quantiles`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> release = quantiles_of_table(people, "hours", 0, 100, 0.5, 1.0, bins=50, seen="reports", delta=1e-6)
+    >>> release.estimate.shape
+    (1,)
+    """
+    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
+    return _as_ranges(_of_table(question, table, value, epsilon0, options))
+
+
+def variance_of_table(
+    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
+) -> Release:
+    """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> variance_of_table(people, "hours", 0, 100, 1.0, seen="reports", delta=1e-6).n
+    1000
+    """
+    return _of_table(Variance(low, high), table, value, epsilon0, options)
+
+
+def _in_memory(
+    question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
+) -> Release:
+    """Put records and budgets side by side, as a table of their own."""
+    data: dict[str, Any] = {"record": records}
+    names: list[float | str] = []
+    for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):
+        one = np.ndim(budgets) == 0
+        names.append(float(budgets) if one else name)  # type: ignore[arg-type]
+        if not one:
+            data[name] = budgets
+    who = RowBudgets(names[0], delta0=names[1])
+    return release(question, data, value="record", budgets=who, any_delta=True, **options)
+
+
+def _of_table(
+    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets, options: Options
+) -> Release:
+    return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)
+
+
+def _as_ranges(found: Release) -> RangeRelease:
+    assert isinstance(found, RangeRelease)
+    return found

@@ -1,0 +1,137 @@
+"""Releases as the JSON objects of the contract."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shuffledp.report.rows import CONFIDENCE, FrequencyRow, bin_rows, edge_rows, frequency_rows, quantile_rows
+from shuffledp.report.to_json import guarantee_to_json
+from shuffledp.report.wording import notes, weighted_by
+
+if TYPE_CHECKING:
+    from shuffledp.protocol.released import Release
+
+MOST_EDGES = 1000
+"""Points of a distribution function that are listed."""
+
+
+def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
+    """Build the object that the question's command prints with --json.
+
+    Parameters
+    ----------
+    release : Release
+        Of any question.
+    simplex : bool
+        Add "projected" beside each share.
+    simultaneous : bool
+        Whether intervals hold together; else each holds by itself.
+    """
+    known = {"question": release.question.name, "n": release.n}
+    return known | _ANSWERS[release.question.name](release, simplex, simultaneous) | _rest(release, simultaneous)
+
+
+def _number(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    del simplex
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
+    return {
+        "estimate": release.estimate,
+        "standard_error": release.standard_error,
+        "confidence_interval": [low, high],
+    }
+
+
+def _variance(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    """The deviation is the root of what is at least 0."""
+    known = _number(release, simplex, simultaneous)
+    value, low, high = (math.sqrt(max(float(x), 0.0)) for x in (known["estimate"], *known["confidence_interval"]))
+    return known | {"standard_deviation": {"estimate": value, "confidence_interval": [low, high]}}
+
+
+def _vector(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    del simplex
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
+    columns = (release.estimate, release.standard_error, low, high)
+    return {
+        "estimates": [
+            {"coordinate": i, "estimate": value, "standard_error": error, "confidence_interval": [first, last]}
+            for i, (value, error, first, last) in enumerate(np.column_stack(columns).tolist())
+        ]
+    }
+
+
+def _frequency(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    rows = frequency_rows(release, simplex=simplex, simultaneous=simultaneous)
+    return {"estimates": [{"category": row.category} | _share(row) for row in rows]}
+
+
+def _histogram(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    rows = bin_rows(release, simplex=simplex, simultaneous=simultaneous)
+    return {
+        "low": rows[0].left,
+        "high": rows[-1].right,
+        "bins": len(rows),
+        "estimates": [{"low": row.left, "high": row.right} | _share(row) for row in rows],
+    }
+
+
+def _quantiles(release: Any, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    """List quantiles, and the estimated fraction below edges of bins: all of them, or `MOST_EDGES` spread evenly."""
+    del simplex
+    return {
+        "low": float(release.edges[0]),
+        "high": float(release.edges[-1]),
+        "bins": release.edges.size - 1,
+        "estimates": [
+            {"probability": row.probability, "quantile": row.value, "confidence_interval": [row.low, row.high]}
+            for row in quantile_rows(release, simultaneous=simultaneous)
+        ],
+        "distribution": [
+            {"value": row.value, "below": row.below, "standard_error": row.standard_error}
+            for row in edge_rows(release, MOST_EDGES)
+        ],
+    }
+
+
+_ANSWERS: Mapping[str, Any] = {
+    "mean": _number,
+    "variance": _variance,
+    "vector-mean": _vector,
+    "frequency": _frequency,
+    "histogram": _histogram,
+    "quantiles": _quantiles,
+}
+
+
+def _share(row: FrequencyRow) -> dict[str, Any]:
+    known = {
+        "frequency": row.frequency,
+        "standard_error": row.standard_error,
+        "confidence_interval": [row.low, row.high],
+    }
+    return known if row.projected is None else known | {"projected": row.projected}
+
+
+def _rest(release: Release, simultaneous: bool) -> dict[str, Any]:
+    """What every estimate carries: how it was made, whose rows they were, whether it is private, its guarantee."""
+    said: Sequence[str] = notes(release)
+    return {
+        "confidence": CONFIDENCE,
+        "simultaneous": simultaneous,
+        "mechanism": release.mechanism,
+        "weights": release.weights,
+        "weighted_by": weighted_by(release),
+        "unit": "people" if release.unit == "people" else "rows, taken as people",
+        "rows": release.rows,
+        "rows_per_person": release.guarantee.setting.group_size,
+        "clipped": release.clipped,
+        "notes": list(said),
+        "uninformative": release.uninformative,
+        "private": release.private,
+        "fingerprint": release.fingerprint,
+        "guarantee": guarantee_to_json(release.guarantee),
+    }
