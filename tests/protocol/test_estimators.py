@@ -12,7 +12,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import estimate_frequency, estimate_mean
 from shuffledp.protocol.estimators import FrequencyEstimator, MeanEstimator
-from shuffledp.protocol.tabular import RowBudgets
+from shuffledp.protocol import RowBudgets
 
 RECORDS = ["a", "b", "b", "c"] * 100
 VALUES = [1.0, 2.0, 3.0, 6.0] * 100

@@ -10,8 +10,9 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.protocol import collect
 from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.histogram import Bins, estimate_histogram
-from shuffledp.protocol.quantiles import estimate_quantiles
+from shuffledp.protocol import estimate_histogram
+from shuffledp.protocol.bins import Bins
+from shuffledp.protocol import estimate_quantiles
 from shuffledp.protocol.ranges import RangeEstimate, TreeTally, consistent, range_estimate
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.randomizers import HadamardResponse

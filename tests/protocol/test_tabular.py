@@ -9,7 +9,7 @@ import pytest
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import estimate_frequency, estimate_mean
-from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
+from shuffledp.protocol import RowBudgets, frequency_of_table, mean_of_table
 
 N = 3000
 CATEGORIES = ["a", "b", "c", "d"]

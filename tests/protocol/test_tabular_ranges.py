@@ -9,10 +9,11 @@ import pytest
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import HistogramEstimator, QuantileEstimator
-from shuffledp.protocol.histogram import Bins, estimate_histogram
-from shuffledp.protocol.quantiles import estimate_quantiles
-from shuffledp.protocol.tabular import RowBudgets
-from shuffledp.protocol.tabular_ranges import histogram_of_table, quantiles_of_table, variance_of_table
+from shuffledp.protocol import estimate_histogram
+from shuffledp.protocol.bins import Bins
+from shuffledp.protocol import estimate_quantiles
+from shuffledp.protocol import RowBudgets
+from shuffledp.protocol import histogram_of_table, quantiles_of_table, variance_of_table
 from shuffledp.protocol.variances import VarianceTally, estimate_variance
 from shuffledp.randomizers.moments import TwoMoments
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         pure=answers[0].guarantee.setting.budgets.is_pure,
         command=command,
         version=version,
+        dated=datetime.now(UTC).date().isoformat(),
+        fingerprints=[release.fingerprint for release in releases],
+        people=releases[0].unit == "people" if releases else None,
     )
 
 
