@@ -58,18 +58,27 @@ FRONTS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "delta": ({"delta": 2.0, "any_delta": True}, "delta must "),
-    "range": ({"low": 5.0, "high": 5.0}, "a range needs "),
+    "range": (
+        {"low": 5.0, "high": 5.0},
+        "the range needs finite low < high and a finite width; got low 5.0 and high 5.0",
+    ),
     "outside": ({"high": 50.0}, "the value in row 4 is 90.0, outside [0.0, 50.0]; say `clip`, or widen the range"),
     "budgets": ({"budgets": "zero"}, "every epsilon0 is 0, so no report carries information"),
     "negative": ({"budgets": "odd"}, "in row 2 is -1.0; a local budget is a number of nats from 0 to 700"),
     "seen": ({"seen": "users"}, "seen must be one of reports, levels, sum; got 'users'"),
-    "unseen": ({"budgets": "budget", "seen": None}, "there are 2 different budgets, so `seen` is needed; choose one of"),
+    "unseen": (
+        {"budgets": "budget", "seen": None},
+        "there are 2 different budgets, so `seen` is needed; choose one of",
+    ),
     "mechanism": ({"mechanism": "krr"}, "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid; got"),
     "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "seen = 'sum' is not certified for laplace noise"),
     "weights": ({"weights": "people"}, "weights must be one of population, precision; got 'people'"),
     "other": ({"other": "x"}, "`other` maps unlisted categories, and a mean has none"),
     "missing": ({"missing_as": 101}, "`missing_as` must be a number of the range [0.0, 100.0]; got 101"),
-    "random": ({"random": np.random.default_rng(1)}, "random must come from secure_random() or simulation_random(seed)"),
+    "random": (
+        {"random": np.random.default_rng(1)},
+        "random must come from secure_random() or simulation_random(seed)",
+    ),
 }
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import estimate_frequency, estimate_mean
+from shuffledp.protocol import RowBudgets, estimate_frequency, estimate_mean
 from shuffledp.protocol.estimators import FrequencyEstimator, MeanEstimator
-from shuffledp.protocol import RowBudgets
 
 RECORDS = ["a", "b", "b", "c"] * 100
 VALUES = [1.0, 2.0, 3.0, 6.0] * 100
@@ -28,7 +27,9 @@ def copied(estimator):
 
 def test_parameters_are_the_constructor_s():
     estimator = FrequencyEstimator(["a", "b"], delta=1e-6, mechanism="oue")
-    assert list(estimator.get_params()) == ["categories", "delta", "seen", "mechanism", "weights", "random"]
+    assert list(estimator.get_params()) == [
+        "categories", "delta", "seen", "mechanism", "clip", "missing_as", "other", "weights", "random",
+    ]  # fmt: skip
     assert copied(estimator).mechanism == "oue"
     assert estimator.set_params(mechanism="olh", delta=1e-8) is estimator
     assert (estimator.mechanism, estimator.delta) == ("olh", 1e-8)
@@ -62,7 +63,7 @@ def test_columns_of_one_are_columns():
     assert (fitted.mean_, fitted.standard_error_) == (other.estimate, other.standard_error)
     with pytest.raises(InvalidInput, match=r"^X must have one column; got 2; "):
         MeanEstimator(0, 10, delta=1e-6).fit(np.zeros((5, 2)), epsilon0=1.0)
-    with pytest.raises(InvalidInput, match=r"^there are different budgets, so say who sees what"):
+    with pytest.raises(InvalidInput, match=r"^there are 2 different budgets, so `seen` is needed"):
         MeanEstimator(0, 10, delta=1e-6).fit([1.0, 2.0], epsilon0=[1.0, 2.0])
 
 

@@ -11,11 +11,11 @@ from scipy.stats import binom
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.protocol import estimate_mean, shuffle_reports
+from shuffledp.protocol import estimate_mean, estimate_variance, shuffle_reports
 from shuffledp.protocol.means import LongTailedEstimate, MeanTally, mean
 from shuffledp.protocol.numbers import NUMBER_MECHANISMS, number_randomizer
 from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.protocol.variances import VarianceTally, estimate_variance, variance
+from shuffledp.protocol.variances import VarianceTally, variance
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.hybrid import Hybrid

@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.protocol import collect
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol import estimate_histogram
+from shuffledp.protocol import collect, estimate_histogram, estimate_quantiles
 from shuffledp.protocol.bins import Bins
-from shuffledp.protocol import estimate_quantiles
+from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.ranges import RangeEstimate, TreeTally, consistent, range_estimate
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.randomizers import HadamardResponse

@@ -8,8 +8,7 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import estimate_frequency, estimate_mean
-from shuffledp.protocol import RowBudgets, frequency_of_table, mean_of_table
+from shuffledp.protocol import RowBudgets, estimate_frequency, estimate_mean, frequency_of_table, mean_of_table
 
 N = 3000
 CATEGORIES = ["a", "b", "c", "d"]
@@ -110,12 +109,12 @@ def test_files_of_both_kinds(people, tmp_path):
 @pytest.mark.parametrize(
     ("epsilon0", "seen", "message"),
     [
-        ("budget", None, r"^there are 3 different budgets, so say who sees what: seen = 'reports'"),
+        ("budget", None, r"^there are 3 different budgets, so `seen` is needed; choose one of 'reports'"),
         ("budget", "sum", r"^seen must be one of reports, levels; got 'sum'$"),
         (
             RowBudgets("consent", {"strict": 1.0}),
             "reports",
-            r"^consent in row \d+ is 'open', which consent does not explain; add 'open' to consent, or drop the row$",
+            r"^consent in row \d+ is 'open', which consent does not explain; say what it stands for with `consent`$",
         ),
         (0.0, None, r"^every epsilon0 is 0, so no report carries information"),
         (-1.0, None, r"^epsilon0 must be a finite number of nats from 0 to 700; got -1"),
@@ -132,9 +131,9 @@ def test_a_bad_record_in_a_late_batch_is_named_by_its_row(people):
         pl.when(pl.int_range(N) == 2500).then(pl.lit("e")).otherwise("answer").alias("answer"),
         pl.when(pl.int_range(N) == 2600).then(1e6).otherwise("hours").alias("hours"),
     )
-    with pytest.raises(InvalidInput, match=r"^the record in row 2501 is 'e', which is none of the categories"):
+    with pytest.raises(InvalidInput, match=r"^the record in row 2501 is 'e', none of the categories"):
         frequency_of_table(worse, "answer", CATEGORIES, 1.0, seen=None, delta=DELTA, rows=100)
-    with pytest.raises(InvalidInput, match=r"^the value in row 2601 is 1000000.0, outside \[0.0, 99.0\]; clip"):
+    with pytest.raises(InvalidInput, match=r"^the value in row 2601 is 1000000.0, outside \[0.0, 99.0\]; say `clip`"):
         mean_of_table(worse, "hours", 0, 99, 1.0, seen=None, delta=DELTA, rows=100)
 
 

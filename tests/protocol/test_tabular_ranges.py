@@ -8,13 +8,19 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import HistogramEstimator, QuantileEstimator
-from shuffledp.protocol import estimate_histogram
+from shuffledp.protocol import (
+    HistogramEstimator,
+    QuantileEstimator,
+    RowBudgets,
+    estimate_histogram,
+    estimate_quantiles,
+    estimate_variance,
+    histogram_of_table,
+    quantiles_of_table,
+    variance_of_table,
+)
 from shuffledp.protocol.bins import Bins
-from shuffledp.protocol import estimate_quantiles
-from shuffledp.protocol import RowBudgets
-from shuffledp.protocol import histogram_of_table, quantiles_of_table, variance_of_table
-from shuffledp.protocol.variances import VarianceTally, estimate_variance
+from shuffledp.protocol.variances import VarianceTally
 from shuffledp.randomizers.moments import TwoMoments
 
 N = 3000
@@ -89,8 +95,8 @@ def test_estimates_are_near_the_truth(people, seen, weights):
     [
         ({"bins": 1}, r"^bins must be a whole number"),
         ({"low": 99.0}, r"low < high"),
-        ({"high": 30.0}, r"^the value in row \d+ is .*, outside \[0.0, 30.0\]; clip"),
-        ({"seen": None}, r"^there are 3 different budgets, so say who sees what"),
+        ({"high": 30.0}, r"^the value in row \d+ is .*, outside \[0.0, 30.0\]; say `clip`"),
+        ({"seen": None}, r"^there are 3 different budgets, so `seen` is needed"),
         ({"seen": "sum"}, r"^seen must be one of reports, levels; got 'sum'$"),
         ({"value": "consent"}, r"^consent in row 1 is '(strict|open)', not a number"),
         ({"epsilon0": 0.0}, r"^every epsilon0 is 0"),
@@ -142,7 +148,7 @@ def test_the_sklearn_shape(people):
     low, high = median.confidence_interval(0.99)
     assert low[0] < median.quantiles_[0] < high[0]
     assert repr(QuantileEstimator(0, 1, np.array([0.5]), bins=8, delta=DELTA)) == (
-        "QuantileEstimator(low=0, high=1, probabilities=array([0.5]), bins=8, delta=1e-06)"
+        "QuantileEstimator(low=0, high=1, at=array([0.5]), bins=8, delta=1e-06)"
     )
     assert HistogramEstimator(0, 99, bins=9, delta=DELTA).fit_table(people, "hours", epsilon0=1.0).n_users_ == N
     assert QuantileEstimator(0, 99, bins=9, delta=DELTA).fit(values, epsilon0=1.0).quantiles_.shape == (3,)

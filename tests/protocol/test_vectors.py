@@ -6,9 +6,10 @@ from scipy import stats
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.protocol import collect, vectors
+from shuffledp.protocol import collect, estimate_vector_mean, vectors
 from shuffledp.protocol.shuffler import shuffle_reports
-from shuffledp.protocol.vectors import VectorEstimate, VectorTally, estimate_vector_mean, vector_family, vector_mean
+from shuffledp.protocol.vector_families import vector_family
+from shuffledp.protocol.vectors import VectorEstimate, VectorTally, vector_mean
 from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook

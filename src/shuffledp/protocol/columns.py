@@ -94,6 +94,7 @@ def category_codes(
     unknown = np.flatnonzero(codes < 0)
     if unknown.size == 0:
         return codes
+    codes = codes.copy()  # polars hands its own, read-only
     missing = _missing_among(column, unknown)
     known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
     for gone, label, parameter in ((missing, recode.missing_as, "missing_as"), (~missing, recode.other, "other")):

@@ -65,7 +65,7 @@ class Number(Question):
             value = np.nan
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"`missing_as` must be a number of the range [{self.low}, {self.high}]; got {recode.missing_as!r}"
+                f"`missing_as` must be a number of the range [{self.low}, {self.high}]; got {recode.missing_as}"
             )
         return Recode(value, None, recode.clip)
 

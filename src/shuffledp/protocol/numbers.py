@@ -8,7 +8,7 @@ from typing import Protocol
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.collect import check_choice
+from shuffledp.protocol.choices import check_choice
 from shuffledp.randomizers.base import NoiseLaw, NumberRandomizer, RandomizerLaw
 from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.noise import Gaussian, Laplace

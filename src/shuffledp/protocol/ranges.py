@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.collect import check_choice
+from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.randomizers.tree import RangeTree

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol.collect import check_choice, collect, make_release, prepare
+from shuffledp.protocol.choices import check_choice, collect, make_release, prepare
 from shuffledp.protocol.columns import bounded_numbers
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.release import Release
