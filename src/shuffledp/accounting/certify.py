@@ -10,18 +10,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.approximate import ApproximateBound
-from shuffledp.accounting.blanket import BlanketBound
-from shuffledp.accounting.bound import AmplificationBound, SmallestProfile
-from shuffledp.accounting.exact import ReportsWitness
-from shuffledp.accounting.noise_sum import SumBound, SumWitness
-from shuffledp.accounting.ordered import OrderedBound
-from shuffledp.accounting.pair_count import KaryWitness
-from shuffledp.accounting.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.published_all import PUBLISHED
-from shuffledp.accounting.upper import ClonesBound, LevelsBound, LocalBound
-from shuffledp.accounting.window import WindowWitness
-from shuffledp.accounting.witness import RandomizedResponseWitness
+from shuffledp.accounting.bound import AmplificationBound
+from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.published import PUBLISHED
+from shuffledp.accounting.theorems.approximate import ApproximateBound
+from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.clones import ClonesBound
+from shuffledp.accounting.theorems.krr_exact import KaryWitness
+from shuffledp.accounting.theorems.levels import LevelsBound
+from shuffledp.accounting.theorems.local import LocalBound
+from shuffledp.accounting.theorems.ordered import OrderedBound
+from shuffledp.accounting.theorems.reports_exact import ReportsWitness
+from shuffledp.accounting.theorems.rr_exact import RandomizedResponseWitness
+from shuffledp.accounting.theorems.sum import SumBound
+from shuffledp.accounting.theorems.sum_exact import SumWitness
+from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
