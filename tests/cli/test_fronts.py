@@ -60,7 +60,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "delta": ({"delta": 2.0, "any_delta": True}, "delta must "),
     "range": (
         {"low": 5.0, "high": 5.0},
-        "the range needs finite low < high and a finite width; got low 5.0 and high 5.0",
+        "the range needs finite low < high and a finite width; got low 5.0",
     ),
     "outside": ({"high": 50.0}, "the value in row 4 is 90.0, outside [0.0, 50.0]; say `clip`, or widen the range"),
     "budgets": ({"budgets": "zero"}, "every epsilon0 is 0, so no report carries information"),
@@ -68,7 +68,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "seen": ({"seen": "users"}, "seen must be one of reports, levels, sum; got 'users'"),
     "unseen": (
         {"budgets": "budget", "seen": None},
-        "there are 2 different budgets, so `seen` is needed; choose one of",
+        "there are 2 different budgets, so `seen` is needed",
     ),
     "mechanism": ({"mechanism": "krr"}, "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid; got"),
     "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "seen = 'sum' is not certified for laplace noise"),
@@ -77,7 +77,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({"missing_as": 101}, "`missing_as` must be a number of the range [0.0, 100.0]; got 101"),
     "random": (
         {"random": np.random.default_rng(1)},
-        "random must come from secure_random() or simulation_random(seed)",
+        "random must come from secure_random() or",
     ),
 }
 
