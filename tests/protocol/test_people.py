@@ -32,8 +32,8 @@ def test_rows_copied_five_times_are_no_longer_ten_thousand_people():
         sdp.release(VOTE, rows, person="name", **ASKED)
     assert str(refused.value) == (
         "2,000 of 2,000 people own several rows (one owns 5), so a guarantee for one row would not be one for a "
-        "person; say `rows_per_person = 5` to protect groups of that many rows, or `rows_per_person = 'one'` to use one row of "
-        "each person, chosen at random"
+        "person; say `rows_per_person = 5` to protect groups of that many rows, or `rows_per_person = 'one'` "
+        "to use one row of each person, chosen at random"
     )
     groups = sdp.release(VOTE, rows, person="name", rows_per_person=5, **ASKED)
     assert (groups.n, groups.rows, groups.unit) == (2000, 10_000, "people")
