@@ -8,7 +8,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.columns import Recode, bounded_vectors
+from shuffledp.protocol.columns import Recode, bounded_vectors, category_codes
 
 
 def test_questions_are_values():
@@ -26,7 +26,7 @@ def test_questions_are_values():
         (lambda: sdp.Mean(1, 1), "low < high"),
         (lambda: sdp.Mean(0, float("nan")), "low < high"),
         (lambda: sdp.Histogram(0, 1, bins=1), "bins must be a whole number"),
-        (lambda: sdp.Histogram(1e300, 1.0000001e300, bins=2**24), "too narrow"),
+        (lambda: sdp.Histogram(1e300, 1.0000000001e300, bins=2**24), "too narrow"),
         (lambda: sdp.Quantiles(0, 1, at=[1.0]), r"must be numbers in \(0, 1\)"),
         (lambda: sdp.VectorMean(0, 1.0), "dimension"),
         (lambda: sdp.VectorMean(2, -1.0), "norm"),
@@ -54,6 +54,18 @@ def test_a_vector_mean_of_columns_is_that_of_the_array():
         sdp.release(question, table, value=["x", "y", "x"], **options)
     with pytest.raises(InvalidInput, match="names a column twice"):
         sdp.release(question, table, value=["x", "x"], **options)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int64, np.bool_])
+def test_whole_numbers_are_looked_up_whatever_their_width(kind):
+    """100 - (-100) does not fit into eight bits."""
+    labels = (0, 1) if kind is np.bool_ else (-100, 100, 7, 0)
+    column = np.array(labels * 3, dtype=kind)
+    assert category_codes(column, labels).tolist() == list(range(len(labels))) * 3
+    if kind is np.int64:
+        for far in (2**62, -(2**62), 99):
+            with pytest.raises(InvalidInput, match="none of the categories"):
+                category_codes(np.array([far], dtype=kind), labels)
 
 
 def test_long_vectors_are_named_or_shortened():

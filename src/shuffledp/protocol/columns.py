@@ -17,7 +17,8 @@ from shuffledp.randomizers.balls import norms
 if TYPE_CHECKING:
     import polars as pl
 
-_CHUNK = 1 << 18  # rows at a time, so that temporaries stay small
+_CHUNK = 1 << 14  # rows at a time, so that temporaries stay in cache
+_SPARSE = 1 << 12  # places of a look-up table that may stay empty
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,22 @@ def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.i
 
 
 def _number_codes(column: NDArray[Any], labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
+    """Look numbers up: whole ones that lie close together in a table, others by binary search."""
     values = np.asarray(labels)
+    low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
+    dense = column.dtype.kind in "bi" and values.dtype.kind in "bi" and span <= 4 * values.size + _SPARSE
     order = np.argsort(values)
+    place = np.full(span + 1, -1, dtype=np.int64) if dense else order
+    if dense:
+        place[values - low] = np.arange(values.size)
     codes = np.empty(len(column), dtype=np.int64)
     for start in range(0, len(column), _CHUNK):
         chunk = column[start : start + _CHUNK]
+        if dense:
+            chunk = chunk.astype(np.int64, copy=False)  # the difference of two small ones may not fit into their type
+            inside = (chunk >= low) & (chunk < low + span)
+            codes[start : start + _CHUNK] = place[np.where(inside, chunk - low, span)]
+            continue
         near = order[np.minimum(np.searchsorted(values, chunk, sorter=order), len(labels) - 1)]
         codes[start : start + _CHUNK] = np.where(values[near] == chunk, near, -1)
     return codes
