@@ -58,11 +58,13 @@ if TYPE_CHECKING:
         estimate_vector_mean,
         frequency_of_table,
         histogram_of_table,
+        level_indices,
         mean_of_table,
         project_to_simplex,
         quantiles_of_table,
         release,
         tally_for,
+        tally_from_state,
         variance_of_table,
     )
     from shuffledp.randomizers import (
@@ -164,6 +166,7 @@ __all__ = [
     "frequency_of_table",
     "from_dp_accounting",
     "histogram_of_table",
+    "level_indices",
     "mean_of_table",
     "plan",
     "privacy_profile",
@@ -173,6 +176,7 @@ __all__ = [
     "secure_random",
     "simulation_random",
     "tally_for",
+    "tally_from_state",
     "to_dp_accounting",
     "variance_of_table",
 ]
@@ -261,9 +265,11 @@ _HOME = {
         "histogram_of_table",
         "mean_of_table",
         "project_to_simplex",
+        "level_indices",
         "quantiles_of_table",
         "release",
         "tally_for",
+        "tally_from_state",
         "variance_of_table",
     ),
     "randomizers": (

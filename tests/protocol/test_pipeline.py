@@ -6,7 +6,7 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.protocol import collect, estimate_frequency, estimate_mean
+from shuffledp.protocol import estimate_frequency, estimate_mean
 
 NAN = float("nan")
 
@@ -159,7 +159,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         assert delta == 1e-6
         raise RefusedError
 
-    monkeypatch.setattr(collect, "certify", refuse)
+    monkeypatch.setattr("shuffledp.protocol.release.certify", refuse)
     with pytest.raises(RefusedError):
         count(Untouchable(["a", "b"]))
     with pytest.raises(RefusedError):

@@ -20,7 +20,7 @@ from shuffledp.protocol.release import release
 from shuffledp.protocol.released import RangeRelease, Release
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
-from shuffledp.protocol.tally import Tally, Task, tally_for
+from shuffledp.protocol.tally import Tally, Task, level_indices, tally_for, tally_from_state
 from shuffledp.protocol.variances import VarianceTally
 from shuffledp.protocol.vectors import VectorTally
 from shuffledp.protocol.wrappers import (
@@ -71,6 +71,7 @@ __all__ = [
     "frequency",
     "frequency_of_table",
     "histogram_of_table",
+    "level_indices",
     "mean",
     "mean_of_table",
     "project_to_simplex",
@@ -78,5 +79,6 @@ __all__ = [
     "release",
     "shuffle_reports",
     "tally_for",
+    "tally_from_state",
     "variance_of_table",
 ]

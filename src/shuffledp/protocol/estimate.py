@@ -35,7 +35,9 @@ class Estimate:
     support: tuple[float, float]
     uninformative: int
 
-    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    def confidence_interval(
+        self, level: float = 0.95, *, simultaneous: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """Both ends of a two-sided confidence interval for each target by itself (not jointly).
 
         With v = (standard_error / step)^2, the variance in units of the largest report:
@@ -61,6 +63,8 @@ class Estimate:
         """
         if not 0.0 < level < 1.0:
             raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
+        if simultaneous:
+            level = 1.0 - (1.0 - level) / max(self.value.size, 1)
         z = -ndtri((1.0 - level) / 2.0)
         spread = (self.standard_error / self.step) ** 2
         normal = z * self.standard_error + self.step / 2.0

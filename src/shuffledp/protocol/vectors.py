@@ -11,26 +11,21 @@ records, and covering the assignment of budgets to users. E(v_ij^2) is known, or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol.collect import census, check_choice, collect, guarantee_for, make_release
-from shuffledp.protocol.columns import as_array
+from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.release import Release
-from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
-from shuffledp.protocol.weights import WEIGHTS, Weights
-from shuffledp.randomizers.balls import VectorRandomizer, norms, positive_number
-from shuffledp.randomizers.checks import population as checked_population
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.protocol.sums import LevelSums, Whole
+from shuffledp.protocol.weights import Weights
+from shuffledp.randomizers.balls import VectorRandomizer
 from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.sketch import SignedSketch
-from shuffledp.randomizers.vector import DirectionCodebook
+from shuffledp.randomizers.seeded import SeededFamily
 from shuffledp.setting import Seen
 
 NORMS = ("l2", "linf", "l1")
@@ -57,123 +52,88 @@ class VectorEstimate(Estimate):
         return float(np.sqrt(np.sum(self.standard_error**2)))
 
 
-class VectorTally:
-    """All that a mean vector needs of the reports so far; its size does not depend on their number.
+class VectorTally(Tally):
+    """All that a mean vector needs of the reports so far: per coordinate the sums of values, and of their squares.
+
+    Values are whole multiples of the family's unit (`VectorRandomizer.values`).
 
     Parameters
     ----------
-    randomizer : VectorRandomizer
-        The family that draws the reports.
-    seen : {"reports", "sum", "levels"}
-        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
-    weights : {"population", "precision"}
-        As for `vector_mean`.
+    task : Task
+        Its randomizer is a `VectorRandomizer`.
 
     Raises
     ------
     InvalidInput
-        If `seen` or `weights` is unknown.
+        If there are too many reports at too many levels to be tallied exactly.
 
     Examples
     --------
-    >>> tally = VectorTally(CoordinateSampling(2), seen="reports")
-    >>> tally.add(np.array([1, 3, 0, 3]), 700.0)
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.protocol.task import Task
+    >>> tally = VectorTally(Task(CoordinateSampling(2), Budgets((700.0,), (4,)), "reports"))
+    >>> tally.add(np.array([1, 3, 0, 3]))
     >>> tally.estimate().value.tolist()
     [0.0, 1.0]
     """
 
-    def __init__(self, randomizer: VectorRandomizer, *, seen: Seen, weights: Weights = "population") -> None:
-        check_choice("seen", seen, SHUFFLED)
-        check_choice("weights", weights, WEIGHTS)
-        self.randomizer = randomizer
-        self.weights: Weights | None = weights if seen == "levels" else None
-        self.n = 0
-        self._uninformative = 0
-        self._largest = 0.0
-        self._total = np.zeros(randomizer.dimension)
-        self._squares = np.zeros(randomizer.dimension)
-        self._slope = 0.0  # sum a_i c_i
-        self._squared = 0.0  # sum a_i^2
+    def _layout(self) -> list[LevelSums]:
+        family, n = self._family, self.task.budgets.n
+        a = self._coefficients(1, lambda *_: ())
+        if isinstance(family, CoordinateSampling):
+            return [LevelSums(a, 2 * family.dimension, n)]
+        return [LevelSums(row, family.dimension, n, bits) for row, bits in zip((a, a * a), family.bits, strict=True)]
 
-    def add(self, reports: NDArray[np.int64], epsilons: ArrayLike) -> None:
-        """Count more reports.
+    @property
+    def _family(self) -> CoordinateSampling | SeededFamily:
+        return self.task.randomizer
 
-        Parameters
-        ----------
-        reports : ndarray of int64, shape (n,)
-            As the randomizer drew them.
-        epsilons : float or array_like, shape (n,)
-            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        family = self._family
+        if isinstance(family, CoordinateSampling):
+            return [self._tables[0].add_codes(family.checked(reports), levels)]
+        family.read(reports)  # all of them, before one is taken
+        sums = [self._empty(table) for table in self._tables]
+        for start in range(0, reports.size, family.value_rows):
+            rows = slice(start, start + family.value_rows)
+            values = family.whole_values(reports[rows])
+            parts = values, family.whole_squares(values)
+            for total, table, part in zip(sums, self._tables, parts, strict=True):
+                total += table.add(part, None if levels is None else levels[rows], _weighted)
+        return sums
 
-        Raises
-        ------
-        InvalidInput
-            If the reports are not the randomizer's, a budget is bad, or the lengths differ. Nothing is counted then.
-        """
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        if reports.ndim != 1 or (budgets.ndim and budgets.shape != reports.shape):
-            raise InvalidInput(f"{reports.size} reports need as many budgets, or one; got {budgets.size}")
-        if reports.size == 0:
-            return
-        slopes = np.broadcast_to(self.randomizer.report_slope(budgets), reports.shape)
-        a = self._coefficients(slopes)
-        total, squares = self.randomizer.add_up(reports, a)
-        self._total += total
-        self._squares += squares
-        self._slope += float(np.sum(a * slopes))
-        self._squared += float(np.sum(a * a))
-        self._largest = max(self._largest, float(a.max()))
-        self._uninformative += int(np.count_nonzero(slopes == 0.0))
-        self.n += reports.size
+    def _stated(self, rows: slice) -> FloatArray:
+        return self._family.report_slope(self.task.budgets.epsilons[rows])
 
-    def merge(self, other: VectorTally) -> None:
-        """Add what another tally of the same task has counted.
+    def _information(self, law: FloatArray) -> tuple[FloatArray, float]:
+        return law, 1.0
 
-        Raises
-        ------
-        InvalidInput
-            If it is of another randomizer, another `seen` or other weights.
-        """
-        if (self.randomizer, self.weights) != (other.randomizer, other.weights):
-            raise InvalidInput(
-                f"tallies of different tasks cannot be merged: {self.randomizer}, weights {self.weights}, and "
-                f"{other.randomizer}, weights {other.weights}"
-            )
-        self._total += other._total
-        self._squares += other._squares
-        self._slope += other._slope
-        self._squared += other._squared
-        self._largest = max(self._largest, other._largest)
-        self._uninformative += other._uninformative
-        self.n += other.n
+    def _estimate(self, uninformative: int) -> VectorEstimate:
+        """Estimate the mean from what was counted; see `vector_mean`."""
+        family, n, bound = self._family, self.n, self._family.bound
+        table, found = self._tables[0], self._sums[0]
 
-    def estimate(self) -> VectorEstimate:
-        """Estimate the mean from what was counted; see `vector_mean`.
+        def terms(rows: slice) -> tuple[FloatArray, FloatArray]:
+            a = self._at(table, 0, rows)
+            return a * self._law(rows), a * a * np.ones_like(self._law(rows))
 
-        Raises
-        ------
-        InvalidInput
-            If no report carries information.
-        """
-        if self._uninformative == self.n:
-            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
-            raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
-        family, n, bound = self.randomizer, self.n, self.randomizer.bound
-        scale = bound / self._slope
-        value = self._total * scale
+        slope, squared = self._public(terms)
+        scale, sums = bound / slope, table.read(found, 0)
+        if isinstance(family, CoordinateSampling):
+            value = (sums[1::2] - sums[::2]) * scale
+            moments = np.full(family.dimension, squared / family.dimension)
+        else:
+            value = sums * (family.unit * scale)
+            squares = self._tables[1].read(self._sums[1], 0) * family.square_unit
+            moments = (squares + _SMOOTHING / n * squared * family.typical_square) / (1.0 + _SMOOTHING / n)
         centred = np.clip(value, -bound, bound) * n / (n + _SMOOTHING)
-        moments = family.second_moments(self._squares, self._squared, n)
         variance = moments * scale**2 - centred**2 / n
-        step = self._largest * scale * family.largest
-        return VectorEstimate(value, np.sqrt(variance), step, (-bound, bound), self._uninformative)
+        step = float(table.coefficients.max()) * scale * family.largest
+        return VectorEstimate(value, np.sqrt(variance), step, (-bound, bound), uninformative)
 
-    def _coefficients(self, slopes: FloatArray) -> FloatArray:
-        """Give the a_i, up to a common factor."""
-        if self.weights is None:
-            return np.ones_like(slopes)
-        if self.weights == "precision":
-            return slopes.copy()
-        return np.divide(1.0, slopes, out=np.zeros_like(slopes), where=slopes > 0.0)
+
+def _weighted(values: NDArray[Any], weights: Whole | None) -> NDArray[Any]:
+    return values.sum(axis=0) if weights is None else np.einsum("n,nd->d", weights, values)
 
 
 def vector_mean(
@@ -202,140 +162,6 @@ def vector_mean(
     InvalidInput
         If no report carries information, `weights` is unknown, or the reports are not the randomizer's.
     """
-    tally = VectorTally(randomizer, seen=shuffled.seen, weights=weights)
-    tally.add(shuffled.reports, shuffled.epsilons)
+    tally = VectorTally(shuffled.task(randomizer, weights))
+    tally.add(shuffled.reports, shuffled.levels)
     return tally.estimate()
-
-
-def vector_family(
-    dimension: int,
-    norm: str,
-    bound: float,
-    epsilon0: ArrayLike,
-    counts: ArrayLike = 1,
-    *,
-    slack: float = 0.03,
-) -> VectorRandomizer:
-    """Return the family of least predicted error for vectors of bounded norm; all are mixture families.
-
-    Parameters
-    ----------
-    dimension : int
-        Length d of the vectors, at least 1.
-    norm : {"l2", "linf", "l1"}
-        Which norm is bounded. "l2": `DirectionCodebook`; "linf": `CoordinateSampling`, "l1": `SignedSketch`, or the
-        codebook for the smallest ball around, where that is clearly better (the cube: from epsilon0 of about 2).
-    bound : float
-        Largest norm, positive.
-    epsilon0, counts : array_like, shape () or (levels,)
-        Budgets (nats, 0 to 700), and how many users hold each.
-    slack : float
-        As for `DirectionCodebook.design`: more is faster.
-
-    Raises
-    ------
-    InvalidInput
-        On a bad argument.
-    """
-    check_choice("norm", norm, NORMS)
-    largest = positive_number(bound, "bound")
-    budgets, users = checked_population(epsilon0, counts)
-    radius = largest * np.sqrt(dimension) if norm == "linf" else largest
-    codebook = DirectionCodebook.design(dimension, budgets, users, bound=float(radius), slack=slack)
-    if norm == "l2":
-        return codebook
-    simple = (
-        CoordinateSampling(dimension, largest)
-        if norm == "linf"
-        else SignedSketch.design(dimension, budgets, users, bound=largest)
-    )
-    return codebook if _noise(codebook, budgets, users) < _WORTH * _noise(simple, budgets, users) else simple
-
-
-def _noise(
-    family: DirectionCodebook | CoordinateSampling | SignedSketch, budgets: FloatArray, users: FloatArray
-) -> float:
-    """Predicted E |estimate - mean|^2 times n, of the worst records: from the users' mean slope."""
-    slope = float(np.sum(family.report_slope(budgets) * users) / users.sum())
-    return np.inf if slope == 0.0 else family.bound**2 * family.value_energy / slope**2
-
-
-def estimate_vector_mean(
-    vectors: Any,
-    epsilon0: ArrayLike,
-    *,
-    norm: str,
-    bound: float,
-    seen: Seen,
-    delta: float,
-    clip: bool = False,
-    weights: Weights = "population",
-    slack: float = 0.03,
-    random: Randomness | None = None,
-) -> Release:
-    """Estimate the mean of vectors of bounded norm in the shuffle model.
-
-    Parameters
-    ----------
-    vectors : array_like, shape (n, d)
-        One vector per user.
-    epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the vectors.
-    norm : {"l2", "linf", "l1"}
-        Which norm is bounded; the randomizer is chosen by it, see `vector_family`. No default.
-    bound : float
-        Largest norm, positive. It is public: reading it off the vectors would leak.
-    seen : {"reports", "levels"}
-        Whether the analyst sees the reports without, or with, their senders' budgets. No default.
-    delta : float
-        Central delta of the guarantee, in (0, 1). No default.
-    clip : bool
-        Shorten vectors beyond the bound (l1, l2: scaled; linf: entry by entry), which changes the target; else they
-        are refused.
-    weights : {"population", "precision"}
-        How levels are combined when they are seen, see `vector_mean`.
-    slack : float
-        How much the error may exceed the best codebook's; more is faster. Default 0.03.
-    random : Randomness, optional
-        Default `secure_random()`. `simulation_random(seed)` marks the release as not private.
-
-    Returns
-    -------
-    Release
-        ``.estimate`` has shape (d,), ``.analysis`` is a `VectorEstimate`.
-
-    Raises
-    ------
-    InvalidInput
-        On any bad argument; a vector that is too long or not finite is named with its row, counting from 1.
-
-    Examples
-    --------
-    >>> release = estimate_vector_mean(np.eye(3)[[0, 1] * 500], 1.0, norm="l2", bound=1, seen="reports", delta=1e-6)
-    >>> release.private, release.estimate.shape
-    (True, (3,))
-    """
-    check_choice("seen", seen, VECTOR_SEEN)
-    table = as_array(vectors)
-    if table.ndim != 2 or 0 in table.shape:
-        raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
-    who = census(table, epsilon0, weights, random)
-    family = vector_family(table.shape[1], norm, bound, who.population.epsilons, who.population.counts, slack=slack)
-    guarantee = guarantee_for(who.population, family, seen, delta)
-    shuffled = collect(_bounded(table, norm, bound, clip=clip), who.budgets, family, seen, who.source)
-    analysis = replace(vector_mean(shuffled, family, weights=weights), support=(-float(bound), float(bound)))
-    return make_release(analysis, guarantee, who.source, weights)
-
-
-def _bounded(table: NDArray[Any], norm: str, bound: float, *, clip: bool) -> FloatArray:
-    """Vectors within the bound; missing entries are left to be refused."""
-    try:
-        numbers = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput("vectors must be numbers; an entry is none") from None
-    if not clip:
-        return numbers
-    if norm == "linf":
-        return np.clip(numbers, -bound, bound)
-    lengths = norms(numbers, norm)
-    return numbers * np.where(lengths > bound, bound / np.where(lengths > 0.0, lengths, 1.0), 1.0)[:, None]
