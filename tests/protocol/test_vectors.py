@@ -176,7 +176,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         raise RefusedError
 
     monkeypatch.setattr("shuffledp.protocol.release.certify", refuse)
-    monkeypatch.setattr(vectors, "_bounded", lambda *_, **__: pytest.fail("a record was read"))
+    monkeypatch.setattr("shuffledp.protocol.questions.bounded_vectors", lambda *_: pytest.fail("a record was read"))
     with pytest.raises(RefusedError):
         ask([[1.0, 0.0], [0.0, 1.0]])
 

@@ -117,3 +117,12 @@ def test_normals_are_normal():
     assert np.abs(drawn).max() < 6.8
     assert stats.kstest(drawn.ravel(), "norm").pvalue > CHANCE
     assert abs(np.mean(drawn[:, :999] * drawn[:, 1000:])) < SIGMAS / math.sqrt(99_900)
+
+
+@pytest.mark.parametrize("low", [2**32 - 1, 2**32 - 128, 2**32 - 129, 0])
+def test_a_direction_is_never_zero(low):
+    """In two dimensions the words from 2^32 - 128 on gave the zero vector, and its direction was not a number."""
+    words = np.array([[low | (7 << 32)]], dtype=np.uint64)
+    drawn = normals(words, 2)
+    assert np.isfinite(drawn).all()
+    assert float(np.sum(drawn * drawn)) > 0.0

@@ -35,9 +35,7 @@ class Estimate:
     support: tuple[float, float]
     uninformative: int
 
-    def confidence_interval(
-        self, level: float = 0.95, *, simultaneous: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both ends of a two-sided confidence interval for each target by itself (not jointly).
 
         With v = (standard_error / step)^2, the variance in units of the largest report:

@@ -56,9 +56,7 @@ _LIMB = 27
 class LongTailedEstimate(Estimate):
     """An estimate whose noise has no bound, but tails no heavier than Laplace noise of scale `step`."""
 
-    def confidence_interval(
-        self, level: float = 0.95, *, simultaneous: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both ends of a two-sided confidence interval; see `Estimate.confidence_interval`.
 
         With v = standard_error^2 and c = `step`: z standard_error where v is at least 16 z^2 c^2; below, where few

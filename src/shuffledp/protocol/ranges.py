@@ -79,6 +79,13 @@ class RangeEstimate:
         return found
 
     @property
+    def rising(self) -> FloatArray:
+        """The rising function closest to `below` (isotonic regression), shape (bins + 1,), from 0 to 1."""
+        found = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
+        found[0], found[-1] = 0.0, 1.0
+        return found
+
+    @property
     def below_error(self) -> FloatArray:
         """Standard error of `below`, never too small but for chance, shape (bins + 1,); 0 at both ends."""
         size = self.bins.size
@@ -131,8 +138,7 @@ class RangeEstimate:
         edges : ndarray, shape (bins + 1,)
             Of the bins.
         """
-        rising = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
-        rising[0], rising[-1] = 0.0, 1.0
+        rising = self.rising
         wanted = np.asarray(probabilities, dtype=np.float64)
         upper = np.clip(np.searchsorted(rising, wanted, side="left"), 1, rising.size - 1)
         low, high = rising[upper - 1], rising[upper]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.columns import as_array
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.owners import RowsPerPerson
@@ -20,7 +21,9 @@ from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
 from shuffledp.protocol.release import release
 from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.vector_families import NORMS
 from shuffledp.protocol.weights import Weights
+from shuffledp.randomizers.balls import positive_number
 from shuffledp.setting import Seen
 
 
@@ -281,6 +284,8 @@ def estimate_vector_mean(
     >>> release.private, release.estimate.shape
     (True, (3,))
     """
+    check_choice("norm", norm, NORMS)
+    positive_number(bound, "bound")
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
@@ -397,6 +402,10 @@ def _in_memory(
         names.append(float(budgets) if one else name)  # type: ignore[arg-type]
         if not one:
             data[name] = budgets
+            if np.shape(budgets) != (len(records),):
+                raise InvalidInput(
+                    f"{len(records)} records need {len(records)} budgets, or one number for all; got {np.size(budgets)}"
+                )
     who = RowBudgets(names[0], delta0=names[1])
     return release(question, data, value="record", budgets=who, any_delta=True, **options)
 

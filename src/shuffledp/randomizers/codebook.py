@@ -71,10 +71,11 @@ def normals(words: Words, width: int, precision: type[np.float32] | type[np.floa
     ndarray, shape (..., width)
         At most 6.8 in absolute value, and normal up to the 2^-24 (2^-32) of the format (of the words).
     """
-    half = words.shape[-1]
+    half, one_less = words.shape[-1], np.nextafter(precision(1.0), precision(0.0))
     radius = (words & np.uint64(0xFFFFFFFF)).astype(precision)
     radius += precision(0.5)
     radius *= precision(2.0**-32)
+    np.minimum(radius, one_less, out=radius)  # words from 2^32 - 128 on round to 1, and a direction must not be 0
     np.log(radius, out=radius)
     radius *= precision(-2.0)
     np.sqrt(radius, out=radius)

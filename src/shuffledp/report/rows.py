@@ -166,6 +166,8 @@ class EdgeRow:
         Its standard error.
     low, high : float
         Ends of its confidence interval at the level `CONFIDENCE`, for this edge by itself.
+    rising : float
+        The rising distribution function closest to the estimates, off which quantiles are read.
     """
 
     value: float
@@ -173,6 +175,7 @@ class EdgeRow:
     standard_error: float
     low: float
     high: float
+    rising: float
 
 
 def edge_rows(release: RangeRelease, most: int) -> list[EdgeRow]:
@@ -181,5 +184,5 @@ def edge_rows(release: RangeRelease, most: int) -> list[EdgeRow]:
     edges, below, errors = release.edges, found.below, found.below_error
     picked = np.unique(np.linspace(0, edges.size - 1, min(most, edges.size)).round().astype(np.int64))
     half = found.factor(CONFIDENCE) * errors
-    columns = (edges, below, errors, np.clip(below - half, 0.0, 1.0), np.clip(below + half, 0.0, 1.0))
+    columns = (edges, below, errors, np.clip(below - half, 0.0, 1.0), np.clip(below + half, 0.0, 1.0), found.rising)
     return [EdgeRow(*map(float, row)) for row in np.column_stack(columns)[picked]]

@@ -151,6 +151,8 @@ def distribution_picture(rows: Sequence[EdgeRow], quantiles: Sequence[QuantileRo
     band = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in (*upper, *lower))
     parts.append(f'<path class="bracket" d="M{band}z"/>')
     line = "L".join(f"{x_axis.at(row.value):.1f} {y_axis.at(min(max(row.below, 0.0), 1.0)):.1f}" for row in rows)
+    parts.append(f'<path class="curve raw" d="M{line}"/>')
+    line = "L".join(f"{x_axis.at(row.value):.1f} {y_axis.at(row.rising):.1f}" for row in rows)
     parts.append(f'<path class="curve certified" d="M{line}"/>')
     for row in quantiles:
         x, y = x_axis.at(row.value), y_axis.at(row.probability)
