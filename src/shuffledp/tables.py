@@ -271,7 +271,7 @@ def _numbers(column: pl.Series, before: int, *, gaps: bool = False) -> NDArray[n
         missing = kept.is_null() | ((kept == "") if kept.dtype == pl.String else values.is_nan())
         bad &= ~missing.fill_null(True)
         values = values.fill_null(float("nan"))
-    _refuse_first(bad, kept, "give every row a number, or say what a missing one counts as", before)
+    _refuse_first(bad, kept, "give every row a number", before)
     return values.to_numpy()
 
 

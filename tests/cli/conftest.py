@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from shuffledp.cli import main
+from shuffledp.report.to_json import FORMAT
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,9 @@ class Result:
     def json(self) -> Any:
         assert self.status == 0, self.err
         assert self.err == ""
-        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+        found = json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+        assert found.pop("format") == FORMAT  # every object carries it; the tests look at the rest
+        return found
 
     @property
     def error(self) -> str:

@@ -198,7 +198,7 @@ def test_frequency_prints_the_object_of_the_contract(run, people):
     for row in answer["estimates"]:
         assert set(row) == {"category", "frequency", "standard_error", "confidence_interval"}
     assert math.isclose(sum(row["frequency"] for row in answer["estimates"]), 1.0, abs_tol=1e-9)
-    assert "Frequencies of 600 users" in run(*arguments).out
+    assert "Frequencies of 600 rows, taken as people" in run(*arguments).out
 
 
 def test_categories_from_a_file(run, people, tmp_path):

@@ -17,7 +17,22 @@ VARIANCE = ("variance", *RANGE)
 FREQUENCY = ("frequency", "people.csv", "--value", "vote", "--categories", "yes,no,none", "--delta", "1e-5")
 QUESTIONS = {"histogram": HISTOGRAM, "quantiles": QUANTILES, "variance": VARIANCE}
 ALL = {"mean": ("mean", *RANGE), "frequency": FREQUENCY, **QUESTIONS}
-REST = {"confidence", "mechanism", "weights", "weighted_by", "notes", "uninformative", "private", "guarantee"}
+REST = {
+    "simultaneous",
+    "unit",
+    "rows",
+    "rows_per_person",
+    "clipped",
+    "fingerprint",
+    "confidence",
+    "mechanism",
+    "weights",
+    "weighted_by",
+    "notes",
+    "uninformative",
+    "private",
+    "guarantee",
+}
 ONE = ("--epsilon0", "2")
 OWN = ("--epsilon0", "budget")
 LEANS = "it leans towards those who allow more"
@@ -171,14 +186,14 @@ def test_consent_in_words_and_clipping(run, question):
         (("--epsilon0", "inf"), "epsilon0 must be .*; got inf"),
         (("--epsilon0", "1e9"), r"epsilon0 must be .*; got 1000000000"),
         (("--epsilon0", "bugdet"), r"no column 'bugdet' in people.csv; did you mean 'budget'\?"),
-        (OWN, "--seen is needed, because there are 2 budget levels"),
+        (OWN, "there are 2 different budgets, so --seen is needed"),
         ((*OWN, "--seen", "sum"), "seen must be one of reports, levels; got 'sum'"),
         ((*OWN, "--seen", "users"), "seen must be one of reports, levels; got 'users'"),
         (("--epsilon0", "negative", "--seen", "reports"), "negative in row 8 is -1.0; a local budget is a number"),
         ((*ONE, "--value", "gap"), "gap in row 8 is missing; give every row a number"),
         ((*ONE, "--value", "undefined"), "undefined in row 8 is 'NaN', not a number"),
-        ((*ONE, "--value", "outlier"), r"the value in row 8 is 101.0, outside \[0.0, 100.0\]; clip"),
-        ((*ONE, "--value", "endless"), r"the value in row 8 is inf, outside \[0.0, 100.0\]; clip"),
+        ((*ONE, "--value", "outlier"), r"the value in row 8 is 101.0, outside \[0.0, 100.0\]; say --clip"),
+        ((*ONE, "--value", "endless"), r"the value in row 8 is inf, outside \[0.0, 100.0\]; say --clip"),
         ((*ONE, "--value", "vote"), "vote in row 1 is 'yes', not a number"),
         ((*ONE, "--value", "minutes"), "no column 'minutes' in people.csv"),
         ((*ONE, "--low", "100"), "the range needs finite .*low < high"),
@@ -205,7 +220,7 @@ def test_bad_input(run, people, question, arguments, message):
         ((*HISTOGRAM, *ONE, "--bins", "2.5"), "'--bins': '2.5' is not a whole number"),
         ((*HISTOGRAM, *ONE, "--bins", "1e12"), "bins must be a whole number"),
         ((*HISTOGRAM, *ONE, "--low", "1", "--high", "1.0000000000000004"), "too narrow for double precision"),
-        ((*HISTOGRAM, *ONE, "--mechanism", "laplace"), "--mechanism laplace is unknown here; choose one of krr"),
+        ((*HISTOGRAM, *ONE, "--mechanism", "laplace"), "--mechanism must be one of .*; got 'laplace'"),
         ((*HISTOGRAM, *ONE, "--mechanism", "rr"), "mechanism 'rr' needs exactly two categories; got 8"),
         (("histogram", *RANGE, *ONE), "Missing option '--bins'; see shuffledp histogram --help"),
         ((*QUANTILES, *ONE, "--at", "0.5,1"), "--at needs numbers strictly between 0 and 1 .*; got '0.5,1'"),

@@ -57,7 +57,7 @@ def test_seen_lists_what_the_command_takes(people, command):
     )
     listed = f"{REPORTS}, {LEVELS} or {SUM}$" if command == "mean" else f"{REPORTS} or {LEVELS}$"
     error = people(command, "--epsilon0", "budget").error
-    assert re.search(f"^--seen is needed, because there are 2 budget levels; choose one of {listed}", error)
+    assert re.search(f"^there are 2 different budgets, so --seen is needed; choose one of {listed}", error)
 
 
 def test_seen_of_added_noise(people):
@@ -72,15 +72,24 @@ def test_a_tiny_budget_is_not_called_zero(people, command):
     )
 
 
+WORDS = ".* if words stand for budgets, say what each stands for with --consent$"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--epsilon0", "1", "--consent", "strict=0.5"), r"--consent .* so --epsilon0 must name that column; got 1; "),
-        (("--epsilon0", "consent"), r"row 1 is 'strict', not a number; .* add --consent WORD=E for each$"),
-        (("--epsilon0", "consent", "--seen", "reports"), r"not a number; .* add --consent WORD=E for each$"),
+        (
+            ("--epsilon0", "consent"),
+            f"row 1 is 'strict', not a number; {WORDS}",
+        ),
+        (
+            ("--epsilon0", "consent", "--seen", "reports"),
+            f"not a number; {WORDS}",
+        ),
         (
             ("--epsilon0", "consent", "--consent", "strict=0.5"),
-            "^consent in row 2 is 'open', which consent does not explain; add --consent open=E, or drop the row$",
+            "^consent in row 2 is 'open', which consent does not explain; say what it stands for with --consent$",
         ),
         (
             ("--epsilon0", "1", "--categories", "names.txt"),
@@ -206,9 +215,11 @@ def test_words_that_were_typed_stay():
 def test_a_delta_above_one_in_n_is_told(run, people):
     note = "delta = 0.5 is above 1/n: such a guarantee allows one person's record to be published"
     large = ("--epsilon0", "1e-3", "--json")
-    assert any(said.startswith(note) for said in people("frequency", *large, delta="0.5").json["notes"])
-    assert any(said.startswith(note) for said in people("quantiles", *large, delta="0.5").json["notes"])
-    assert not any("1/n" in said for said in people("frequency", *large, delta="0.025").json["notes"])  # 1/40
+    assert any(said.startswith(note) for said in people("frequency", *large, "--any-delta", delta="0.5").json["notes"])
+    assert any(said.startswith(note) for said in people("quantiles", *large, "--any-delta", delta="0.5").json["notes"])
+    assert not any(
+        "1/n" in said for said in people("frequency", *large, "--any-delta", delta="0.025").json["notes"]
+    )  # 1/40
     amplify = ("amplify", "--epsilon0", "1", "--n", "1000", "--delta", "0.5")
     assert run(*amplify, "--json").json["notes"][0].startswith(note)
     shown = run(*amplify, "--report", "page.html").out
@@ -217,7 +228,7 @@ def test_a_delta_above_one_in_n_is_told(run, people):
 
 
 def test_a_factor_is_never_one_and_more_of_nothing(people):
-    shown = people("frequency", "--epsilon0", "1e-3", delta="0.5").out
+    shown = people("frequency", "--epsilon0", "1e-3", "--any-delta", delta="0.5").out
     assert "e^0 = 1 times as likely" in " ".join(shown.split())
     assert "1.001" not in shown
     assert odds_factor(1e-5) == "1.000011"
@@ -226,9 +237,14 @@ def test_a_factor_is_never_one_and_more_of_nothing(people):
 def test_one_is_no_plural(run, tmp_path):
     pl.DataFrame({"x": [0.5], "vote": ["yes"]}).write_csv(tmp_path / "one.csv")
     rest = ("--epsilon0", "1", "--delta", "1e-6")
-    assert "Frequencies of 1 user (rr)" in run("frequency", "one.csv", *WITH_RECORDS["frequency"], *rest).out
-    assert "(1 user, one-bit)" in run("mean", "one.csv", *WITH_RECORDS["mean"], *rest).out.replace("\n", " ")
-    assert "Histogram of 1 user (" in run("histogram", "one.csv", *WITH_RECORDS["histogram"], *rest).out
+    assert (
+        "Frequencies of 1 row, taken as people (rr)"
+        in run("frequency", "one.csv", *WITH_RECORDS["frequency"], *rest).out
+    )
+    assert "(1 row, taken as people, one-bit)" in run("mean", "one.csv", *WITH_RECORDS["mean"], *rest).out.replace(
+        "\n", " "
+    )
+    assert "Histogram of 1 row, taken as people" in run("histogram", "one.csv", *WITH_RECORDS["histogram"], *rest).out
 
 
 def test_first_lines_keep_the_width(run, monkeypatch, people):

@@ -55,11 +55,11 @@ def test_labels_of_every_kind(records, categories):
 @pytest.mark.parametrize(
     ("records", "categories", "message"),
     [
-        (["a", "c"], ["a", "b"], r"row 2 is 'c', which is none of the categories \('a', 'b'\)"),
+        (["a", "c"], ["a", "b"], r"row 2 is 'c', none of the categories \('a', 'b'\)"),
         (["a", None], ["a", "b"], "row 2 is missing"),
         (np.array([1.0, NAN]), [1, 2], "row 2 is missing"),
         (np.array([1, 3]), [1, 2], "row 2 is 3,"),
-        (np.array([1, 2]), ["1", "2"], r"row 1 is 1, which is none of the categories \('1', '2'\)"),
+        (np.array([1, 2]), ["1", "2"], r"row 1 is 1, none of the categories \('1', '2'\)"),
         ([["a"], "b"], ["a", "b"], "not a label but a container"),
         (["a"], ["a"], "at least two categories; got 1"),
         (["a"], ["a", "b", "a"], "category 'a' is given twice"),
@@ -79,10 +79,10 @@ def test_bad_labels(records, categories, message):
     ("options", "message"),
     [
         ({"epsilon0": [1.0]}, "2 records need 2 budgets"),
-        ({"epsilon0": [1.0, -1.0]}, "epsilon0 must be"),
-        ({"epsilon0": [1.0, NAN]}, "epsilon0 must be"),
+        ({"epsilon0": [1.0, -1.0]}, "epsilon0 in row 2 is "),
+        ({"epsilon0": [1.0, NAN]}, "epsilon0 in row 2 is "),
         ({"epsilon0": [1.0, "high"]}, "epsilon0 in row"),
-        ({"epsilon0": -0.5}, "epsilon0 must be"),
+        ({"epsilon0": -0.5}, "epsilon0 in row 2 is "),
         ({"epsilon0": 0.0}, "every epsilon0 is 0"),
         ({"epsilon0": [0.0, 0.0]}, "every epsilon0 is 0"),
         ({"seen": "users"}, "seen must be one of"),
@@ -105,7 +105,7 @@ def test_sum_is_for_the_mean():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, 11.0], r"row 2 is 11.0, outside \[0.0, 10.0\]; clip"),
+        ([1.0, 11.0], r"row 2 is 11.0, outside \[0.0, 10.0\]; say `clip`"),
         ([1.0, float("-inf")], "row 2 is -inf"),
         ([1.0, NAN], "row 2 is missing"),
         ([1.0, None], "row 2 is missing"),
@@ -159,7 +159,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         assert delta == 1e-6
         raise RefusedError
 
-    monkeypatch.setattr("shuffledp.protocol.release.certify", refuse)
+    monkeypatch.setattr("shuffledp.protocol.asking.certify", refuse)
     with pytest.raises(RefusedError):
         count(Untouchable(["a", "b"]))
     with pytest.raises(RefusedError):

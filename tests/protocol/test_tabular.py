@@ -109,7 +109,7 @@ def test_files_of_both_kinds(people, tmp_path):
 @pytest.mark.parametrize(
     ("epsilon0", "seen", "message"),
     [
-        ("budget", None, r"^there are 3 different budgets, so `seen` is needed; choose one of 'reports'"),
+        ("budget", None, r"^there are 3 different budgets, so `seen` is needed; choose one of reports"),
         ("budget", "sum", r"^seen must be one of reports, levels; got 'sum'$"),
         (
             RowBudgets("consent", {"strict": 1.0}),

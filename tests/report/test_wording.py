@@ -15,7 +15,7 @@ import shuffledp as sdp
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.protocol import estimate_frequency
-from shuffledp.report.to_json import dumps
+from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import (
     covers,
     down,
@@ -165,6 +165,7 @@ def test_json_is_exact_and_strict():
     }
     text = dumps(values)
     assert json.loads(text) == {
+        "format": FORMAT,
         "a": 0.1 + 0.2,
         "b": "inf",
         "c": 1.5,

@@ -22,7 +22,7 @@ from shuffledp.protocol import (
     Variance,
     VectorMean,
 )
-from shuffledp.protocol.release import release
+from shuffledp.protocol.asking import release
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release

@@ -101,7 +101,7 @@ QUESTIONS: Mapping[str, Command] = {
     ),
     "vector-mean": Command(
         "Estimate the mean of several numbers at once, as a vector of bounded norm, privately.",
-        "--values age,hours_per_week --norm 150 --clip --epsilon0 1",
+        "--values hours_per_week --norm 99 --epsilon0 1",
         {
             "norm": (e.Norm, NEEDED),
             "norm_kind": (e.NormKind, "l2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shuffledp.protocol.asking import release
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.estimators import (
     FrequencyEstimator,
@@ -16,10 +17,16 @@ from shuffledp.protocol.means import MeanTally, mean
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
-from shuffledp.protocol.release import release
 from shuffledp.protocol.released import RangeRelease, Release
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.protocol.table_wrappers import (
+    frequency_of_table,
+    histogram_of_table,
+    mean_of_table,
+    quantiles_of_table,
+    variance_of_table,
+)
 from shuffledp.protocol.tally import Tally, Task, level_indices, tally_for, tally_from_state
 from shuffledp.protocol.variances import VarianceTally
 from shuffledp.protocol.vectors import VectorTally
@@ -30,11 +37,6 @@ from shuffledp.protocol.wrappers import (
     estimate_quantiles,
     estimate_variance,
     estimate_vector_mean,
-    frequency_of_table,
-    histogram_of_table,
-    mean_of_table,
-    quantiles_of_table,
-    variance_of_table,
 )
 
 __all__ = [

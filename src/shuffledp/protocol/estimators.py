@@ -16,10 +16,10 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.params import Parameters
+from shuffledp.protocol.asking import release
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
-from shuffledp.protocol.release import release
 from shuffledp.protocol.released import Release
 
 _OPTIONS = {

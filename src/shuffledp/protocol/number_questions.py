@@ -18,8 +18,8 @@ from shuffledp.protocol.bins import Bins, read_probabilities
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.columns import Recode, bounded_numbers
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS, frequency_oracle
-from shuffledp.protocol.numbers import NUMBER_MECHANISMS, NUMBER_SEEN, check_seen, number_randomizer
-from shuffledp.protocol.questions import Question
+from shuffledp.protocol.numbers import ADDED_NOISE, NUMBER_MECHANISMS, NUMBER_SEEN, check_seen, number_randomizer
+from shuffledp.protocol.questions import SHARES_SEEN, Question
 from shuffledp.randomizers.checks import real_range
 from shuffledp.randomizers.moments import TwoMoments
 from shuffledp.randomizers.tree import RangeTree
@@ -92,6 +92,10 @@ class Mean(Number):
     name: ClassVar[str] = "mean"
     views: ClassVar[tuple[Seen, ...]] = NUMBER_SEEN
     mechanisms: ClassVar[tuple[str, ...]] = tuple(NUMBER_MECHANISMS)
+
+    def views_of(self, mechanism: str) -> tuple[Seen, ...]:
+        """See `Question.views_of`; a sum of rounded noise is not certified."""
+        return SHARES_SEEN if mechanism in ADDED_NOISE else self.views
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
         """See `Question.randomizer`; where levels are withheld all reports have one shape."""

@@ -1,6 +1,6 @@
 """The questions: what is asked of the records, which randomizers can answer it, and what a record becomes.
 
-A question is a public value. It never holds a record. `shuffledp.protocol.release.release` asks it.
+A question is a public value. It never holds a record. `shuffledp.protocol.asking.release` asks it.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ class Question(ABC):
     def settled(self, recode: Recode) -> Recode:
         """Check that `recode` maps into this question's domain, before any record is read."""
         return recode
+
+    def views_of(self, mechanism: str) -> tuple[Seen, ...]:
+        """Return those of `views` that a mechanism serves."""
+        del mechanism
+        return self.views
 
     def draw(
         self, randomizer: Any, records: NDArray[Any], epsilons: ArrayLike, deltas: ArrayLike, random: Randomness

@@ -1,6 +1,6 @@
-"""The questions as functions: `estimate_*` on arrays in memory, `*_of_table` on files and dataframes.
+"""The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
 
-Each is `shuffledp.protocol.release.release` with its question filled in. They allow any delta, and note it.
+Each is `shuffledp.protocol.asking.release` with its question filled in. They allow any delta, and note it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.asking import release
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.columns import as_array
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
-from shuffledp.protocol.release import release
 from shuffledp.protocol.released import RangeRelease, Release
 from shuffledp.protocol.vector_families import NORMS
 from shuffledp.protocol.weights import Weights
@@ -210,7 +210,7 @@ def estimate_quantiles(
     ('tree:50:4', (2,))
     """
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return _as_ranges(_in_memory(question, values, epsilon0, options))
+    return as_ranges(_in_memory(question, values, epsilon0, options))
 
 
 def estimate_variance(
@@ -292,105 +292,6 @@ def estimate_vector_mean(
     return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
 
 
-def frequency_of_table(
-    table: Any,
-    value: str,
-    categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets,
-    **options: Unpack[Options],
-) -> Release:
-    """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"answer": ["yes", "no"] * 500, "consent": ["strict", "open"] * 500})
-    >>> budgets = RowBudgets("consent", {"strict": 0.5, "open": 2.0})
-    >>> release = frequency_of_table(people, "answer", ["yes", "no"], budgets, seen="reports", delta=1e-6)
-    >>> release.n, release.estimate.shape
-    (1000, (2,))
-    """
-    return _of_table(Frequency(categories), table, value, epsilon0, options)
-
-
-def mean_of_table(
-    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
-) -> Release:
-    """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
-    >>> mean_of_table(people, "hours", 0.0, 100.0, 1.0, seen="reports", delta=1e-6).n
-    1000
-    """
-    return _of_table(Mean(low, high), table, value, epsilon0, options)
-
-
-def histogram_of_table(
-    table: Any,
-    value: str,
-    low: float,
-    high: float,
-    bins: int,
-    epsilon0: float | str | RowBudgets,
-    **options: Unpack[Options],
-) -> Release:
-    """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
-    >>> release = histogram_of_table(people, "hours", 0, 100, 4, 1.0, seen="reports", delta=1e-6)
-    >>> release.categories[0], release.estimate.shape
-    ((0.0, 25.0), (4,))
-    """
-    return _of_table(Histogram(low, high, bins), table, value, epsilon0, options)
-
-
-def quantiles_of_table(
-    table: Any,
-    value: str,
-    low: float,
-    high: float,
-    probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets,
-    *,
-    bins: int,
-    branching: int = 4,
-    **options: Unpack[Options],
-) -> RangeRelease:
-    """Estimate quantiles of a column of a table; see `release` and `estimate_quantiles`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
-    >>> release = quantiles_of_table(people, "hours", 0, 100, 0.5, 1.0, bins=50, seen="reports", delta=1e-6)
-    >>> release.estimate.shape
-    (1,)
-    """
-    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return _as_ranges(_of_table(question, table, value, epsilon0, options))
-
-
-def variance_of_table(
-    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
-) -> Release:
-    """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
-    >>> variance_of_table(people, "hours", 0, 100, 1.0, seen="reports", delta=1e-6).n
-    1000
-    """
-    return _of_table(Variance(low, high), table, value, epsilon0, options)
-
-
 def _in_memory(
     question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
 ) -> Release:
@@ -410,12 +311,7 @@ def _in_memory(
     return release(question, data, value="record", budgets=who, any_delta=True, **options)
 
 
-def _of_table(
-    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets, options: Options
-) -> Release:
-    return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)
-
-
-def _as_ranges(found: Release) -> RangeRelease:
+def as_ranges(found: Release) -> RangeRelease:
+    """Return the release of quantiles as what it is."""
     assert isinstance(found, RangeRelease)
     return found

@@ -178,17 +178,31 @@ def certified(
             f"`delta` must be below 1/n = {1.0 / people.n:.3g}; got {delta}: such a guarantee lets one person's "
             "record be published; choose a delta well below 1/n, or say `any_delta`"
         )
-    view = settled_seen(seen, population.levels, question.views)
+    view = settled_seen(seen, population.levels, question.views, question.views_of(mechanism))
     randomizer = question.randomizer(mechanism, population, view)
     setting = Setting(population, randomizer, seen=view, neighboring="replace-one", group_size=people.group_size)
     return certify(setting, delta), Task(randomizer, population, view, weights)
 
 
-def settled_seen(seen: Seen | None, levels: int, known: tuple[Seen, ...]) -> Seen:
-    """Validate `seen`; None is accepted when there is a single budget level."""
+def settled_seen(
+    seen: Seen | None, levels: int, known: tuple[Seen, ...], possible: tuple[Seen, ...] | None = None
+) -> Seen:
+    """Validate `seen`; None is accepted when there is a single budget level.
+
+    Parameters
+    ----------
+    seen : str or None
+        What the caller said.
+    levels : int
+        How many different budgets there are.
+    known : tuple of str
+        What the question takes.
+    possible : tuple of str, optional
+        Those of them that its mechanism takes, for the message.
+    """
     if seen is None:
         if levels > 1:
-            ways = [f"{name!r} ({SEEN_MEANING[name]})" for name in known]
+            ways = [f"{name} ({SEEN_MEANING[name]})" for name in possible or known]
             raise InvalidInput(
                 f"there are {levels} different budgets, so `seen` is needed; choose one of "
                 f"{', '.join(ways[:-1])} or {ways[-1]}"
