@@ -79,10 +79,10 @@ def test_bad_labels(records, categories, message):
     ("options", "message"),
     [
         ({"epsilon0": [1.0]}, "2 records need 2 budgets"),
-        ({"epsilon0": [1.0, -1.0]}, "epsilon0 in row 2 is "),
-        ({"epsilon0": [1.0, NAN]}, "epsilon0 in row 2 is "),
+        ({"epsilon0": [1.0, -1.0]}, "epsilon0 (in row 2 is|must be) "),
+        ({"epsilon0": [1.0, NAN]}, "epsilon0 (in row 2 is|must be) "),
         ({"epsilon0": [1.0, "high"]}, "epsilon0 in row"),
-        ({"epsilon0": -0.5}, "epsilon0 in row 2 is "),
+        ({"epsilon0": -0.5}, "epsilon0 (in row 2 is|must be) "),
         ({"epsilon0": 0.0}, "every epsilon0 is 0"),
         ({"epsilon0": [0.0, 0.0]}, "every epsilon0 is 0"),
         ({"seen": "users"}, "seen must be one of"),
