@@ -15,12 +15,12 @@ from shuffledp.protocol import estimate_mean, shuffle_reports
 from shuffledp.protocol.means import LongTailedEstimate, MeanTally, mean
 from shuffledp.protocol.numbers import NUMBER_MECHANISMS, number_randomizer
 from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.protocol.variances import VarianceTally, estimate_variance, variance
+from shuffledp.protocol.tally import Task
+from shuffledp.protocol.variances import estimate_variance, variance
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.moments import TwoMoments
-from shuffledp.randomizers.piecewise import Piecewise
 
 LEVELS = (0.9, 0.95, 0.99)
 DELTA0 = 1e-5
@@ -53,9 +53,14 @@ def simulate(name, epsilons, values, seen, repeats, weights="population", seed=1
     reports = family.randomize(np.tile(values, repeats), budgets, simulation_random(seed), delta0=delta_of(name))
     runs = []
     for start in range(0, n * repeats, n):
-        tally = MeanTally(family, seen=seen, weights=weights)
-        tally.add(reports[start : start + n], budgets[start : start + n], delta_of(name))
-        runs.append(tally.estimate())
+        deltas = np.full(n, delta_of(name))
+        runs.append(
+            mean(
+                ShuffledReports(reports[start : start + n], budgets[start : start + n], seen, deltas),
+                family,
+                weights=weights,
+            )
+        )
     return runs
 
 
@@ -123,56 +128,22 @@ def test_levels_are_right_where_budgets_depend_on_values(name):
     check(runs, 50.0)
 
 
-@pytest.mark.parametrize("seen", ["reports", "levels"])
-@pytest.mark.parametrize("name", NUMBER_MECHANISMS)
-def test_tallies_merge(name, seen):
-    """Cut anywhere, in any order: the readings' whole-number sums are exact, budgets' sums are right to rounding."""
-    epsilons, n = np.tile([0.5, 1.0, 2.0, 0.0], 50), 200
-    family = number_randomizer(name, 20.0, 80.0, Budgets.of(epsilons, delta_of(name)), seen)
-    deltas = np.full(n, delta_of(name))
-    reports = family.randomize(np.linspace(20, 80, n), epsilons, simulation_random(4), delta0=deltas)
-    whole = mean(ShuffledReports(reports, epsilons, seen, deltas), family)
-    parts = [MeanTally(family, seen=seen) for _ in range(4)]
-    for tally, rows in zip(parts, (slice(150, 200), slice(0, 7), slice(7, 7), slice(7, 150)), strict=True):
-        tally.add(reports[rows], epsilons[rows], deltas[rows])
-    for other in parts[1:]:
-        parts[0].merge(other)
-    merged = parts[0].estimate()
-    for field in ("value", "standard_error", "step", "uninformative"):
-        assert getattr(merged, field) == pytest.approx(getattr(whole, field), rel=1e-11)
-    assert merged.support == whole.support
-
-
 def test_whole_sums_are_exact_however_large():
-    family = Laplace(0, 1)
-    reports = np.full(100_000, 2**51 - 1)
-    tally = MeanTally(family, seen="reports")
-    tally.add(reports, 1.0)
-    assert tally._sums.reading == 100_000 * (2**51 - 1)
+    tally = MeanTally(Task(Laplace(0, 1), Budgets((1.0,), (200_000,)), "reports"))
+    tally.add(np.full(100_000, 2**51 - 1))
+    tally.add(np.full(100_000, -(2**51)))
+    steps = 2**16
+    squares = (2**52 - 2 - steps) ** 2 + (2**52 + steps) ** 2
+    assert [int(sums[0, 0]) for sums in tally._sums] == [-100_000, 100_000 * squares]
 
 
-def test_tallies_of_different_tasks_do_not_merge():
-    one = MeanTally(OneBit(0, 1), seen="reports")
-    for other in (
-        MeanTally(OneBit(0, 2), seen="reports"),
-        MeanTally(OneBit(0, 1), seen="levels"),
-        MeanTally(Piecewise(0, 1), seen="reports"),
-    ):
-        with pytest.raises(InvalidInput, match="different tasks"):
-            one.merge(other)
-    with pytest.raises(InvalidInput, match="there are none"):
-        one.estimate()
-    with pytest.raises(InvalidInput, match="as many epsilon0"):
-        one.add(np.array([0, 1]), [1.0])
-    with pytest.raises(InvalidInput, match="as many delta0"):
-        one.add(np.array([0, 1]), 1.0, [0.1, 0.1, 0.1])
+def test_reports_of_numbers_are_whole_and_one_dimensional():
+    task = Task(OneBit(0, 1), Budgets((1.0,), (2,)), "reports")
     with pytest.raises(InvalidInput, match="one-dimensional"):
-        one.add(np.zeros((2, 2), dtype=np.int64), 1.0)
-    with pytest.raises(InvalidInput, match="tallied as one of"):
-        MeanTally(OneBit(0, 1), seen="users")
-    with pytest.raises(InvalidInput, match="weights must be"):
-        MeanTally(OneBit(0, 1), seen="levels", weights="equal")
-    assert one.n == 0
+        MeanTally(task).add(np.zeros((2, 2), dtype=np.int64))
+    with pytest.raises(InvalidInput, match="must be whole numbers, so that sums are exact"):
+        MeanTally(task).add(np.array([0.5, 1.0]))
+    assert MeanTally(task).n == 0
 
 
 class Tilted:
@@ -352,20 +323,3 @@ def test_hybrid_is_the_most_precise():
     }
     assert spread["hybrid"] < min(spread["one-bit"], spread["laplace"])
     assert Hybrid(0, 1).name == "hybrid:4096"
-
-
-@pytest.mark.parametrize("seen", ["reports", "levels"])
-def test_tallies_of_a_variance_merge(seen):
-    randomizer, random = TwoMoments(0, 10), simulation_random(8)
-    budgets = np.tile([0.5, 1.0, 3.0], 400)
-    reports = randomizer.randomize(np.linspace(0, 10, 1200), budgets, random)
-    whole, first, second = (VarianceTally(randomizer, seen=seen) for _ in range(3))
-    whole.add(reports, budgets)
-    first.add(reports[:500], budgets[:500])
-    second.add(reports[500:], budgets[500:])
-    first.merge(second)
-    assert first.n == whole.n
-    assert first.estimate().value == pytest.approx(whole.estimate().value, rel=1e-12)
-    assert first.estimate().standard_error == pytest.approx(whole.estimate().standard_error, rel=1e-12)
-    with pytest.raises(InvalidInput, match=r"^tallies of different tasks cannot be merged"):
-        first.merge(VarianceTally(TwoMoments(0, 11), seen=seen))

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.randomness import secure_random, simulation_random
+from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import collect
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.histogram import Bins, estimate_histogram
 from shuffledp.protocol.quantiles import estimate_quantiles
-from shuffledp.protocol.ranges import RangeEstimate, TreeTally, consistent, range_estimate
+from shuffledp.protocol.ranges import RangeEstimate, consistent, range_estimate
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.randomizers import HadamardResponse
 from shuffledp.randomizers.tree import RangeTree
@@ -183,25 +183,6 @@ def test_few_reports_get_wide_intervals():
         few.factor(1.0)
 
 
-@pytest.mark.parametrize("seen", ["reports", "levels"])
-def test_the_same_estimate_however_it_is_cut(seen):
-    tree, n = RangeTree(50, 3), 400
-    codes = np.arange(n) % 50
-    epsilons = np.random.default_rng(1).choice([0.5, 2.0], n)
-    reports = tree.randomize(codes, epsilons, simulation_random(1))
-    whole, pieces = TreeTally(tree, seen=seen), TreeTally(tree, seen=seen)
-    whole.add(reports, epsilons)
-    for part in np.array_split(np.random.default_rng(0).permutation(n), 6):
-        piece = TreeTally(tree, seen=seen)
-        piece.add(reports[part], epsilons[part])
-        piece.add(reports[:0], 1.0)
-        pieces.merge(piece)
-    one, two = whole.estimate(), pieces.estimate()
-    assert two.below == pytest.approx(one.below, rel=1e-10, abs=1e-12)
-    assert two.below_error == pytest.approx(one.below_error, rel=1e-10, abs=1e-12)
-    assert (two.fewest, pieces.n) == (one.fewest, n)
-
-
 @settings(deadline=None, max_examples=12)
 @given(
     st.integers(2, 70),
@@ -286,22 +267,12 @@ def test_bad_input(options, message):
         ask(**{"values": [1.0, 2.0], **options})
 
 
-def test_bad_tallies_and_ranges():
+def test_bad_ranges():
     tree = RangeTree(10)
-    tally = TreeTally(tree, seen="reports")
-    with pytest.raises(InvalidInput, match="there are none"):
-        tally.estimate()
-    with pytest.raises(InvalidInput, match="1 reports need as many budgets"):
-        tally.add(np.array([0]), [1.0, 2.0])
-    with pytest.raises(InvalidInput, match="row 1 is 999"):
-        tally.add(np.array([999]), 1.0)
-    for other in (TreeTally(RangeTree(11), seen="reports"), TreeTally(tree, seen="levels")):
-        with pytest.raises(InvalidInput, match="different tasks"):
-            tally.merge(other)
-    tally.add(tree.randomize([1, 2], 1.0, secure_random()), 1.0)
+    (found,) = estimates(tree, [1, 2], np.ones(2), 1)
     for first, last in ((-1, 2), (3, 2), (0, 10)):
         with pytest.raises(InvalidInput, match="0 <= first <= last < 10"):
-            tally.estimate().range(first, last)
+            found.range(first, last)
 
 
 def test_bins_hold_their_lower_edge_and_the_last_one_both():

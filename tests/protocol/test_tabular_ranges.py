@@ -13,8 +13,7 @@ from shuffledp.protocol.histogram import Bins, estimate_histogram
 from shuffledp.protocol.quantiles import estimate_quantiles
 from shuffledp.protocol.tabular import RowBudgets
 from shuffledp.protocol.tabular_ranges import histogram_of_table, quantiles_of_table, variance_of_table
-from shuffledp.protocol.variances import VarianceTally, estimate_variance
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.protocol.variances import estimate_variance
 
 N = 3000
 DELTA = 1e-6
@@ -145,27 +144,6 @@ def test_the_sklearn_shape(people):
     )
     assert HistogramEstimator(0, 99, bins=9, delta=DELTA).fit_table(people, "hours", epsilon0=1.0).n_users_ == N
     assert QuantileEstimator(0, 99, bins=9, delta=DELTA).fit(values, epsilon0=1.0).quantiles_.shape == (3,)
-
-
-@pytest.mark.parametrize(
-    ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]
-)
-def test_a_variance_counts_the_same_in_parts(people, seen, weights):
-    family, budgets = TwoMoments(0, 99), people["budget"].to_numpy()
-    reports = family.randomize(people["hours"].to_numpy(), budgets, simulation_random(2))
-    whole, parts = (VarianceTally(family, seen=seen, weights=weights) for _ in range(2))
-    whole.add(reports, budgets)
-    for start in range(0, N, 700):
-        parts.add(reports[start : start + 700], budgets[start : start + 700])
-    first, second = whole.estimate(), parts.estimate()
-    assert first.value == pytest.approx(second.value, rel=1e-12)
-    assert first.standard_error == pytest.approx(second.standard_error, rel=1e-12)
-    assert first.step == pytest.approx(second.step)
-    with pytest.raises(InvalidInput, match=r"^the report in row 1 is 4; "):
-        parts.add(np.array([4]), 1.0)
-    with pytest.raises(InvalidInput, match=r"^2 reports need as many budgets, or one; got 3$"):
-        parts.add(np.array([0, 1]), np.ones(3))
-    assert parts.estimate().value == second.value
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 5e199), (-1e154, 1e154), (0.0, 5e-299)])

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.randomness import secure_random, simulation_random
+from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import collect, vectors
 from shuffledp.protocol.shuffler import shuffle_reports
-from shuffledp.protocol.vectors import VectorEstimate, VectorTally, estimate_vector_mean, vector_family, vector_mean
+from shuffledp.protocol.vectors import VectorEstimate, estimate_vector_mean, vector_family, vector_mean
 from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
@@ -94,28 +94,6 @@ def test_budgets_that_depend_on_the_records(norm):
     error = np.std(found, axis=0, ddof=1) / np.sqrt(25)
     # t with 24 degrees of freedom, three coordinates: false alarm below 1e-5
     assert np.abs((np.mean(found, axis=0) - x.mean(0)) / error).max() < stats.t.isf(1e-6, 24)
-
-
-@pytest.mark.parametrize("seen", ["reports", "levels"])
-@pytest.mark.parametrize("norm", NORMS)
-def test_the_same_estimate_however_it_is_cut(norm, seen):
-    n = 500
-    x = data(n, 7, norm)
-    epsilons = np.random.default_rng(3).choice([0.5, 1.0, 3.0], n)
-    family = vector_family(7, norm, 2.0, epsilons, np.ones(n))
-    reports = family.randomize(x, epsilons, simulation_random(2))
-    whole = VectorTally(family, seen=seen)
-    whole.add(reports, epsilons)
-    pieces = VectorTally(family, seen=seen)
-    for part in np.array_split(np.random.default_rng(0).permutation(n), 7):
-        piece = VectorTally(family, seen=seen)
-        piece.add(reports[part], epsilons[part])
-        piece.add(reports[:0], 1.0)
-        pieces.merge(piece)
-    one, two = whole.estimate(), pieces.estimate()
-    assert pieces.n == n
-    for name in ("value", "standard_error", "step"):
-        assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-9, abs=1e-12)
 
 
 def test_the_best_family_is_taken():
@@ -221,24 +199,3 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
 def test_bad_input(x, options, message):
     with pytest.raises(InvalidInput, match=message):
         ask(x, **options)
-
-
-def test_bad_tallies():
-    family = CoordinateSampling(2)
-    tally = VectorTally(family, seen="reports")
-    with pytest.raises(InvalidInput, match="there are none"):
-        tally.estimate()
-    with pytest.raises(InvalidInput, match="2 reports need as many budgets"):
-        tally.add(np.array([0, 1]), [1.0])
-    with pytest.raises(InvalidInput, match="row 2 is 9"):
-        tally.add(np.array([0, 9]), 1.0)
-    assert tally.n == 0
-    with pytest.raises(InvalidInput, match="different tasks"):
-        tally.merge(VectorTally(CoordinateSampling(3), seen="reports"))
-    with pytest.raises(InvalidInput, match="different tasks"):
-        tally.merge(VectorTally(family, seen="levels"))
-    with pytest.raises(InvalidInput, match="seen must be one of"):
-        VectorTally(family, seen="users")
-    tally.add(family.randomize([[0.1, 0.2]], 0.0, secure_random()), 0.0)
-    with pytest.raises(InvalidInput, match="every epsilon0 is 0"):
-        tally.estimate()

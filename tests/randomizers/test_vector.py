@@ -99,10 +99,19 @@ def test_opposite_records_never_share_a_codeword(family, entries, seed):
     assert len(set(one[0])) == family.likely
 
 
+def add_up(family, reports):
+    """Sums of values and of their squares, as they are tallied."""
+    if isinstance(family, CoordinateSampling):
+        sides = np.bincount(family.checked(reports), minlength=2 * family.dimension).reshape(-1, 2)
+        return sides[:, 1] - sides[:, 0], sides.sum(axis=1)
+    values = family.whole_values(reports)
+    return values.sum(axis=0) * family.unit, family.whole_squares(values).sum(axis=0) * family.square_unit
+
+
 def test_a_vector_too_short_for_its_square_is_no_direction():
     family = DirectionCodebook(3, 8, 2)
     tiny = np.tile([-1e-200, 0.0, 1e-200], (4000, 1))
-    total, squares = family.add_up(family.randomize(tiny, 3.0, simulation_random(1)), np.ones(4000))
+    total, squares = add_up(family, family.randomize(tiny, 3.0, simulation_random(1)))
     assert (np.abs(total) < SIGMAS * np.sqrt(squares)).all()
 
 
@@ -142,11 +151,29 @@ def test_values_are_unbiased(d, epsilon0, length):
     n = 8_000
     for family in all_families(d, epsilon0):
         x = record(family, length=length)
-        total, squares = family.add_up(family.randomize(np.tile(x, (n, 1)), epsilon0, simulation_random(8)), np.ones(n))
+        total, squares = add_up(family, family.randomize(np.tile(x, (n, 1)), epsilon0, simulation_random(8)))
         slope = float(family.report_slope(epsilon0))
         error = np.sqrt(squares / n - (total / n) ** 2) / math.sqrt(n) / slope
         assert np.abs((total / n / slope - x / family.bound) / error).max() < SIGMAS + 0.5  # one of d is the largest
         assert squares.sum() / n <= family.value_energy * 1.02
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, DirectionCodebook(37, 64, 5, inner=16)], ids=lambda f: f.name)
+def test_whole_values_are_those_of_the_report_alone(family):
+    """Bytes: of all at once, one by one, in another order, and in pieces of other memory."""
+    x = np.random.default_rng(4).standard_normal((300, family.dimension))
+    x *= family.bound * 0.9 / {"l1": np.abs(x).sum(1), "l2": np.linalg.norm(x, axis=1)}[family.norm][:, None]
+    reports = family.randomize(x, 1.0, simulation_random(2))
+    whole = family.whole_values(reports)
+    assert np.abs(whole * family.unit - family.values(reports)).max() <= family.unit / 2 + 1e-3
+    assert np.abs(whole).max() <= 2 ** family.bits[0]
+    assert family.whole_squares(whole).max() <= 2 ** family.bits[1]
+    order = np.random.default_rng(1).permutation(300)
+    assert family.whole_values(reports[order]).tobytes() == whole[order].tobytes()
+    assert np.concatenate([family.whole_values(reports[i : i + 1]) for i in range(300)]).tobytes() == whole.tobytes()
+    for size in (2, 7, 8, 16, 129):
+        parts = [family.whole_values(reports[i : i + size]) for i in range(0, 300, size)]
+        assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
 @pytest.mark.parametrize(("d", "epsilon0"), [(10, 1.0), (10, 6.0), (100, 2.0)])
@@ -157,7 +184,7 @@ def test_error_is_the_predicted_one(d, epsilon0):
         if family.norm == "linf":
             x = np.full(d, family.bound)
         reports = family.randomize(np.tile(x, (n, 1)), epsilon0, simulation_random(9))
-        total, squares = family.add_up(reports, np.ones(n))
+        total, squares = add_up(family, reports)
         slope = float(family.report_slope(epsilon0))
         measured = float(np.sum(squares)) / n / slope**2 - float(np.sum((x / family.bound) ** 2))
         assert measured == pytest.approx(float(family.predicted_error(epsilon0)), rel=0.03)
@@ -211,7 +238,7 @@ def test_every_shape_and_budget(d, bases, data, budgets):
         x = np.stack([record(family, seed) for seed in range(n)])
         reports = family.randomize(x, budgets, secure_random())
         assert reports.shape == (n,)
-        total, squares = family.add_up(reports, np.ones(n))
+        total, squares = add_up(family, reports)
         assert total.shape == squares.shape == (d,)
         assert (family.report_slope(budgets) >= 0).all()
         assert decode(encode(reports, family), family).tolist() == reports.tolist()
@@ -308,7 +335,7 @@ def shuffled_divergence(victims, others, n, ratio):
         (lambda: CoordinateSampling(2).randomize([["a", "b"]], 1.0, secure_random()), "vectors must be numbers"),
         (lambda: CoordinateSampling(2).randomize([[0, 0]], [1.0, 2.0], secure_random()), "1 records need as many"),
         (lambda: CoordinateSampling(2).randomize([[0, 0]], -1.0, secure_random()), "epsilon0 must be"),
-        (lambda: CoordinateSampling(2).add_up(np.array([4]), np.ones(1)), "row 1 is 4"),
+        (lambda: CoordinateSampling(2).checked(np.array([4])), "row 1 is 4"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([0, 7])), "row 2 is 7"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([-1])), "row 1 is -1"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([0.5])), "one whole number below"),

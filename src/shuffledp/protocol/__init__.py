@@ -15,6 +15,7 @@ from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
 from shuffledp.protocol.tabular import RowBudgets, frequency_of_table, mean_of_table
 from shuffledp.protocol.tabular_ranges import histogram_of_table, quantiles_of_table, variance_of_table
+from shuffledp.protocol.tally import Tally, Task, level_indices, tally_for, tally_from_state
 from shuffledp.protocol.variances import VarianceTally, estimate_variance
 from shuffledp.protocol.vectors import VectorTally, estimate_vector_mean
 
@@ -30,6 +31,8 @@ __all__ = [
     "Release",
     "RowBudgets",
     "ShuffledReports",
+    "Tally",
+    "Task",
     "VarianceTally",
     "VectorTally",
     "estimate_frequency",
@@ -41,10 +44,13 @@ __all__ = [
     "frequency",
     "frequency_of_table",
     "histogram_of_table",
+    "level_indices",
     "mean",
     "mean_of_table",
     "project_to_simplex",
     "quantiles_of_table",
     "shuffle_reports",
+    "tally_for",
+    "tally_from_state",
     "variance_of_table",
 ]

@@ -18,31 +18,40 @@ and more simply, with C_i <= -r slope_i^2 for all i, by Jensen and Cauchy-Schwar
     variance <= sum a_i^2 U_i - r mean(u)^2/n                                                                       (M)
 
 which for one bit of one budget is the binomial variance of the count, and which covers the assignment of budgets too.
-Else q is read off the reports: (value_i - centre_i)^2 - U_i has the mean (C_i + slope_i^2) u_i^2.
+Else q is read off the reports, if single reports are seen. With the centre c of the readings, d_i = centre_i - c,
+e_i = a_i^2 max(C_i, 0)/(C_i + slope_i^2) where levels are seen and 1 where they are withheld,
+
+    sum e_i ((value_i - c)^2 - U_i - d_i^2)  has the mean  sum e_i ((V_i + 2 d_i slope_i) u_i + (C_i + slope_i^2) u_i^2)
+
+of which the first part is taken off at the estimated mean(u), and q is what is left, over sum e_i (C_i + slope_i^2).
+Of every family here d_i = V_i = 0. Under "sum" nothing but sum value_i is kept, and q is put at its largest, 1/4.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.protocol.sums import LevelSums, Whole
+from shuffledp.protocol.task import SHUFFLED
+from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.base import NumberLaw, NumberRandomizer
-from shuffledp.setting import Seen
 
-_CHUNK = 1 << 15  # reports at a time, so that temporaries stay in cache
 _SMOOTHING = 4.0
 """Reports added, half at each end of the range, before a variance is read off reports (Agresti and Coull 1998)."""
 _ENOUGH = 16.0
-_LIMB = 26
+_LIMB = 27
+_CHUNK = 1 << 15
+"""Reports at a time: temporaries stay in cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,207 +94,168 @@ class _Law:
         self.middle = flat + tilt / 2.0 + self.curved / 4.0
         self.tilted = tilt + self.curved
         self.around = np.maximum(self.curved + law.slope**2, 0.0)
-        bounded = np.isfinite(law.largest)
-        self.bounded = bool(bounded.all())
+        self.unbounded = ~np.isfinite(law.largest)
         # of unbounded noise: the scale of Laplace noise of that variance
-        self.reach = np.where(bounded, law.largest, np.sqrt(np.maximum(self.middle, 0.0) / 2.0))
+        self.reach = np.where(self.unbounded, np.sqrt(np.maximum(self.middle, 0.0) / 2.0), law.largest)
 
-    def coefficients(self, weights: Weights | None) -> FloatArray:
-        """Give the a_i of (E) up to their common factor; weights None: levels are withheld."""
-        if weights is None:
-            return np.ones_like(self.slope)
-        above, below = (self.slope, self.middle) if weights == "precision" else (np.ones_like(self.slope), self.slope)
-        return np.divide(above, below, out=np.zeros_like(self.slope), where=self.slope > 0.0)
+    def told(self) -> FloatArray:
+        """max(C, 0)/(C + slope^2): the part of the distance from the centre that enters e."""
+        return np.divide(
+            np.maximum(self.curved, 0.0), self.around, out=np.zeros_like(self.slope), where=self.around > 0
+        )
+
+    def relief(self) -> FloatArray:
+        """Largest r <= 1 of (M)."""
+        known = self.slope > 0.0
+        square = np.where(known, self.slope, 1.0) ** 2
+        return np.where(known, np.clip(-self.curved / square, 0.0, 1.0), 1.0)
 
 
-class MeanTally:
-    """All that an estimate of a mean needs of the reports so far; its size does not depend on their number.
+class _Sums(NamedTuple):
+    """The public sums in (E), (N), (M) over coefficients b_i that lack their common factor: a_i = scale b_i."""
 
-    Without levels the readings, whole numbers, are added up exactly; the sums over budgets are right up to rounding.
+    offset: float  # sum b_i offset_i
+    weights: float  # sum b_i slope_i
+    weights_squared: float  # sum (b_i slope_i)^2
+    middle: float  # sum b_i^2 U_i
+    tilted: float  # sum b_i^2 V_i
+    curved: float  # sum b_i^2 C_i
+    apart: float  # sum e_i (U_i + d_i^2)
+    leaning: float  # sum e_i (V_i + 2 d_i slope_i)
+    around: float  # sum e_i (C_i + slope_i^2)
+
+
+class MeanTally(Tally):
+    """All that an estimate of a mean needs of the reports so far: sums of their readings, and of squares of these.
 
     Parameters
     ----------
-    randomizer : NumberRandomizer
-        The member of the family that draws the reports.
-    seen : {"reports", "sum", "levels"}
-        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
-    weights : {"population", "precision"}
-        As for `mean`.
-
-    Raises
-    ------
-    InvalidInput
-        If `seen` or `weights` is unknown.
+    task : Task
+        Its randomizer is a `NumberRandomizer` whose readings are whole numbers.
 
     Examples
     --------
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.protocol.task import Task
     >>> from shuffledp.randomizers import OneBit
-    >>> monday, tuesday = (MeanTally(OneBit(0, 100), seen="reports") for _ in range(2))
-    >>> monday.add(np.array([0, 1]), 700.0)
-    >>> tuesday.add(np.array([1, 1]), 700.0)
+    >>> task = Task(OneBit(0, 100), Budgets((700.0,), (4,)), "reports")
+    >>> monday, tuesday = MeanTally(task), MeanTally(task)
+    >>> monday.add(np.array([0, 1]))
+    >>> tuesday.add(np.array([1, 1]))
     >>> monday.merge(tuesday)
     >>> float(monday.estimate().value)
     75.0
     """
 
-    def __init__(self, randomizer: NumberRandomizer, *, seen: Seen, weights: Weights = "population") -> None:
-        if seen not in SHUFFLED:
-            raise InvalidInput(f"reports are tallied as one of {', '.join(SHUFFLED)}; got {seen!r}")
-        if weights not in WEIGHTS:
-            raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {weights!r}")
-        self.randomizer = randomizer
-        self.seen: Seen = seen
-        self.weights: Weights | None = weights if seen == "levels" else None
-        self.n = 0
-        self._sums = _Sums()
+    serves = SHUFFLED
 
-    def add(self, reports: NDArray[Any], epsilons: ArrayLike, deltas: ArrayLike = 0.0) -> None:
-        """Take more reports.
+    def _layout(self) -> list[LevelSums]:
+        def told(b: FloatArray, law: _Law) -> tuple[FloatArray]:
+            return (b * b * law.told(),)
 
-        Parameters
-        ----------
-        reports : ndarray of whole numbers, shape (n,)
-            As the randomizer drew them.
-        epsilons, deltas : float or array_like, shape (n,)
-            Local budgets, nats and probability: one for all, or one each. With levels entry i is that of report i.
+        centres = self._public(lambda rows: (self._law(rows).centre, 1.0))
+        self._doubled = round(2.0 * centres[0] / centres[1])  # 2 c, the same for every family here
+        coefficients = self._coefficients(2, told)
+        tables = [LevelSums(coefficients[:1], 1, 1)]  # sums of any size: 1 stands for their number
+        if self.task.seen != "sum" and self._public(lambda rows: (self._law(rows).around,))[0] > 0.0:
+            squares = coefficients[1:]
+            return [*tables, LevelSums(squares, 1, 1)] if squares.any() else tables
+        return tables
 
-        Raises
-        ------
-        InvalidInput
-            If a budget is bad or the lengths differ. Nothing is taken then.
-        """
+    def _empty(self, table: LevelSums) -> NDArray[Any]:
+        return np.zeros(table.shape, dtype=object)
+
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
         if reports.ndim != 1:
             raise InvalidInput(f"reports of a number must be one-dimensional; got shape {reports.shape}")
-        budgets, slack = _column(epsilons, reports.size, "epsilon0"), _column(deltas, reports.size, "delta0")
-        sums = self._sums.copy()
-        single = _Law(self.randomizer.number_law(budgets, slack)) if not (budgets.ndim or slack.ndim) else None
+        sums = [self._empty(table) for table in self._tables]
         for start in range(0, reports.size, _CHUNK):
             rows = slice(start, start + _CHUNK)
-            law = single or _Law(self.randomizer.number_law(_part(budgets, rows), _part(slack, rows)))
-            self._take(sums, self.randomizer.report_values(reports[rows]), law)
-        self._sums = sums
-        self.n += reports.size
+            self._take_chunk(sums, reports[rows], None if levels is None else levels[rows])
+        return sums
 
-    def merge(self, other: MeanTally) -> None:
-        """Add what another tally of the same task has taken.
+    def _take_chunk(self, sums: list[NDArray[Any]], reports: NDArray[Any], levels: Whole | None) -> None:
+        read = self.task.randomizer.report_values(reports)
+        values = read.astype(np.int64)
+        if not (values == read).all():
+            raise InvalidInput(
+                f"readings of {self.task.randomizer!r} must be whole numbers, so that sums are exact; scale them"
+            )
+        sums[0] += self._tables[0].add_numbers(values, levels)
+        if len(sums) == 1:
+            return
+        away, table = np.abs(2 * values - self._doubled), self._tables[1]
+        if away.max() < 1 << _LIMB:
+            sums[1] += table.add_numbers(away * away, levels)
+            return
+        low, high = away & ((1 << _LIMB) - 1), away >> _LIMB
+        for product, shift in ((low * low, 0), (2 * low * high, _LIMB), (high * high, 2 * _LIMB)):
+            sums[1] += table.add_numbers(product, levels) << shift
 
-        Raises
-        ------
-        InvalidInput
-            If it is of another randomizer, another `seen` or other weights.
-        """
-        mine = (self.randomizer, self.seen, self.weights)
-        theirs = (other.randomizer, other.seen, other.weights)
-        if mine != theirs:
-            raise InvalidInput(f"tallies of different tasks cannot be merged: {mine} and {theirs}")
-        self._sums.merge(other._sums)
-        self.n += other.n
+    def _information(self, law: _Law) -> tuple[FloatArray, FloatArray]:
+        return law.slope, law.middle
 
-    def estimate(self) -> Estimate:
+    def _stated(self, rows: slice) -> _Law:
+        budgets = self.task.budgets
+        return _Law(self.task.randomizer.number_law(budgets.epsilons[rows], budgets.deltas[rows]))
+
+    def _estimate(self, uninformative: int) -> Estimate:
         """Estimate the mean from what was taken; see `mean`."""
-        fraction, variance = self.fraction()
-        scale, width = self._sums.scale, self.randomizer.high - self.randomizer.low
-        kind = Estimate if self._sums.bounded else LongTailedEstimate
-        return kind(
-            value=np.asarray(self.randomizer.low + width * fraction),
+        sums = _Sums(*self._public(self._terms))
+        fraction, variance = self._fraction(sums)
+        reach, bounded = 0.0, True
+        for rows in self._chunks():
+            law = self._law(rows)
+            reach = max(reach, float((self._at(self._tables[0], 0, rows) * law.reach).max()))
+            bounded &= not law.unbounded.any()
+        family, scale = self.task.randomizer, 1.0 / sums.weights
+        width = family.high - family.low
+        return (Estimate if bounded else LongTailedEstimate)(
+            value=np.asarray(family.low + width * fraction),
             standard_error=np.asarray(width * np.sqrt(variance)),
-            step=width * self._sums.reach * scale,
-            support=(self.randomizer.low, self.randomizer.high),
-            uninformative=self._sums.uninformative,
+            step=width * reach * scale,
+            support=(family.low, family.high),
+            uninformative=uninformative,
         )
 
-    def fraction(self) -> tuple[float, float]:
-        """Return m of (E), as a fraction of the range, and its variance by (N) or (M).
-
-        Raises
-        ------
-        InvalidInput
-            If no report carries information.
-        """
-        sums, n = self._sums, self.n
-        if sums.uninformative == n:
-            why = "every epsilon0 is 0 or too small; give some users a larger one" if n else "there are none"
-            raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
-        scale = sums.scale
-        fraction = float(sums.reading - sums.offset) * scale
+    def _fraction(self, sums: _Sums) -> tuple[float, float]:
+        """Return m of (E), as a fraction of the range, and its variance by (N) or (M)."""
+        n, scale = self.n, 1.0 / sums.weights
+        fraction = (float(self._tables[0].read(self._sums[0], 0)[0]) - sums.offset) * scale
         off = min(max(fraction, 0.0), 1.0) - 0.5
         centred = off * n / (n + _SMOOTHING)
         uneven = max(sums.weights_squared * scale**2 - 1.0 / n, 0.0) * n / max(n - 1, 1)
         variance = (sums.middle + off * sums.tilted) * scale**2
         factor = sums.curved * scale**2 + uneven
         if factor < 0.0:
-            return fraction, variance - sums.relief * centred**2 / n
-        return fraction, variance + factor * max(self._square(), centred**2) - uneven * centred**2
+            relief = min(float(self._law(rows).relief().min()) for rows in self._chunks())
+            return fraction, variance - relief * centred**2 / n
+        return fraction, variance + factor * max(self._square(sums, off), centred**2) - uneven * centred**2
 
-    def _square(self) -> float:
+    def _square(self, sums: _Sums, off: float) -> float:
         """Mean of u^2 as the reports tell it, at most 1/4; 1/4 where they do not."""
-        if not self._sums.around > 0.0:
+        if len(self._tables) == 1 or not sums.around > 0.0:
             return 0.25
-        found = (self._sums.excess / self._sums.around + 0.25 * _SMOOTHING / self.n) / (1.0 + _SMOOTHING / self.n)
+        excess = float(self._tables[1].read(self._sums[1], 0)[0]) / 4.0 - sums.apart - off * sums.leaning
+        found = (excess / sums.around + 0.25 * _SMOOTHING / self.n) / (1.0 + _SMOOTHING / self.n)
         return min(found, 0.25)
 
-    def _take(self, sums: _Sums, values: FloatArray, law: _Law) -> None:
-        b = law.coefficients(self.weights)
-        times = 1 if law.slope.ndim else values.size
-        squared, weight = b * b, b * law.slope
-        if self.weights is None:
-            sums.reading += _whole_sum(values)
-            sums.offset += times * float(np.sum(law.offset))
-            parts = np.ones_like(b)  # which report has which budget is not known
-        else:
-            sums.reading += float(np.sum(b * (values - law.offset)))
-            parts = np.divide(np.maximum(law.curved, 0.0), law.around, out=np.zeros_like(b), where=law.around > 0.0)
-        if self.seen != "sum":
-            excess = squared * parts * ((values - law.centre) ** 2 - law.middle)
-            sums.excess += float(np.sum(excess))
-            sums.around += times * float(np.sum(squared * parts * law.around))
-        sums.weights += times * float(np.sum(weight))
-        sums.weights_squared += times * float(np.sum(weight * weight))
-        sums.middle += times * float(np.sum(squared * law.middle))
-        sums.tilted += times * float(np.sum(squared * law.tilted))
-        sums.curved += times * float(np.sum(squared * law.curved))
-        known = law.slope > 0.0
-        sums.uninformative += times * int(np.count_nonzero(~known))
-        sums.reach = max(sums.reach, float(np.max(b * law.reach)))
-        sums.bounded &= law.bounded
-        square = np.where(known, law.slope, 1.0) ** 2
-        sums.relief = min(sums.relief, float(np.min(np.where(known, np.clip(-law.curved / square, 0.0, 1.0), 1.0))))
-
-
-@dataclass
-class _Sums:
-    """The sums in (E), (N), (M) over coefficients b_i that lack their common factor: a_i = scale b_i."""
-
-    reading: float = 0  # sum b_i value_i, whole where levels are withheld; with levels less sum b_i offset_i
-    offset: float = 0.0  # sum b_i offset_i, where levels are withheld
-    weights: float = 0.0  # sum b_i slope_i
-    weights_squared: float = 0.0  # sum (b_i slope_i)^2
-    middle: float = 0.0  # sum b_i^2 U_i
-    tilted: float = 0.0  # sum b_i^2 V_i
-    curved: float = 0.0  # sum b_i^2 C_i
-    excess: float = 0.0  # sum b_i^2 h_i ((value_i - centre_i)^2 - U_i)
-    around: float = 0.0  # its mean over q: sum b_i^2 h_i (C_i + slope_i^2)
-    uninformative: int = 0
-    reach: float = 0.0  # max b_i |value_i - mean|, or of the scale of unbounded noise
-    relief: float = 1.0  # largest r <= 1 of (M)
-    bounded: bool = True
-
-    @property
-    def scale(self) -> float:
-        """What makes the weights add to 1."""
-        return 1.0 / self.weights
-
-    def copy(self) -> _Sums:
-        """Return the same sums."""
-        return _Sums(**vars(self))
-
-    def merge(self, other: _Sums) -> None:
-        """Add sums of other reports."""
-        merged = {name: value + getattr(other, name) for name, value in vars(self).items()}
-        merged["reach"] = max(self.reach, other.reach)
-        merged["relief"] = min(self.relief, other.relief)
-        merged["bounded"] = self.bounded and other.bounded
-        vars(self).update(merged)
+    def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
+        """Terms of `_Sums`, in its order."""
+        law, b = self._law(rows), self._at(self._tables[0], 0, rows)
+        e = self._at(self._tables[-1], 0, rows)
+        d = law.centre - self._doubled / 2.0
+        return (
+            b * law.offset,
+            b * law.slope,
+            (b * law.slope) ** 2,
+            b * b * law.middle,
+            b * b * law.tilted,
+            b * b * law.curved,
+            e * (law.middle + d * d),
+            e * (law.tilted + 2.0 * d * law.slope),
+            e * law.around,
+        )
 
 
 def mean(shuffled: ShuffledReports, randomizer: NumberRandomizer, *, weights: Weights = "population") -> Estimate:
@@ -318,27 +288,6 @@ def mean(shuffled: ShuffledReports, randomizer: NumberRandomizer, *, weights: We
     >>> float(mean(shuffled, OneBit(0, 100)).value)
     75.0
     """
-    tally = MeanTally(randomizer, seen=shuffled.seen, weights=weights)
-    tally.add(shuffled.reports, shuffled.epsilons, 0.0 if shuffled.deltas is None else shuffled.deltas)
+    tally = MeanTally(shuffled.task(randomizer, weights))
+    tally.add(shuffled.reports, shuffled.levels)
     return tally.estimate()
-
-
-def _column(values: ArrayLike, n: int, name: str) -> FloatArray:
-    """One number for all, or one each; a number written n times is one number."""
-    column = np.asarray(values, dtype=np.float64)
-    if column.ndim and column.shape != (n,):
-        raise InvalidInput(f"{n} reports need as many {name}, or one; got {column.size}")
-    return column[0] if column.ndim and n and column.strides == (0,) else column
-
-
-def _part(column: FloatArray, rows: slice) -> FloatArray:
-    return column[rows] if column.ndim else column
-
-
-def _whole_sum(values: FloatArray) -> int | float:
-    """Exact sum of whole numbers below 2^62; a float sum of others."""
-    whole = np.rint(values)
-    if not np.array_equal(whole, values):
-        return float(np.sum(values))
-    integers = whole.astype(np.int64)
-    return (int(np.sum(integers >> _LIMB)) << _LIMB) + int(np.sum(integers & ((1 << _LIMB) - 1)))

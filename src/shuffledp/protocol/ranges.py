@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +32,11 @@ from scipy.special import ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.collect import check_choice
-from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.protocol.counting import Tally
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.protocol.sums import LevelSums, Whole
+from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.tree import RangeTree
-from shuffledp.setting import Seen
 
 _MANY = 100
 """Reports of every level from which on their sums are taken as normal; below, Chebyshev's inequality is used."""
@@ -188,126 +189,66 @@ class RangeEstimate:
         return float(-ndtri((1.0 - level) / 2.0))
 
 
-class TreeTally:
-    """All that estimates of ranges need of the reports so far; its size does not depend on their number.
+class TreeTally(Tally):
+    """All that estimates of ranges need of the reports so far: how often each report came.
 
     Parameters
     ----------
-    tree : RangeTree
-        The family that draws the reports.
-    seen : {"reports", "sum", "levels"}
-        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
-    weights : {"population", "precision"}
-        As for `frequency`.
+    task : Task
+        Its randomizer is a `RangeTree`.
 
     Raises
     ------
     InvalidInput
-        If `seen` or `weights` is unknown.
+        If there are too many reports at too many levels to be tallied exactly.
 
     Examples
     --------
+    >>> from shuffledp.budgets import Budgets
     >>> from shuffledp.numerics.randomness import secure_random
+    >>> from shuffledp.protocol.task import Task
     >>> tree = RangeTree(8, 2)
-    >>> tally = TreeTally(tree, seen="reports")
-    >>> tally.add(tree.randomize([1, 2, 3, 6], 700.0, secure_random()), 700.0)
+    >>> tally = TreeTally(Task(tree, Budgets((700.0,), (4,)), "reports"))
+    >>> tally.add(tree.randomize([1, 2, 3, 6], 700.0, secure_random()))
     >>> tally.estimate().bins.shape
     (8,)
     """
 
-    def __init__(self, tree: RangeTree, *, seen: Seen, weights: Weights = "population") -> None:
-        check_choice("seen", seen, SHUFFLED)
-        check_choice("weights", weights, WEIGHTS)
-        self.tree = tree
-        self.weights: Weights | None = weights if seen == "levels" else None
-        self.n = 0
-        self._uninformative = 0
-        self._counts = np.zeros(int(tree.offsets[-1]))  # sum a_i of each report
-        self._reports = np.zeros(tree.depth)  # of each level
-        self._squares = np.zeros(tree.depth)  # sum a_i^2
-        self._kept = np.zeros(tree.depth)  # sum a_i keep_i; withheld: all of it in the first entry
+    def _layout(self) -> list[LevelSums]:
+        def more(a: FloatArray, keep: FloatArray) -> tuple[FloatArray, ...]:
+            return a * a, a * keep, np.ones_like(a)
 
-    def add(self, reports: NDArray[np.int64], epsilons: ArrayLike) -> None:
-        """Count more reports.
+        return [LevelSums(self._coefficients(4, more), int(self._tree.offsets[-1]), self.task.budgets.n)]
 
-        Parameters
-        ----------
-        reports : ndarray of int64, shape (n,)
-            As the tree drew them.
-        epsilons : float or array_like, shape (n,)
-            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+    @property
+    def _tree(self) -> RangeTree:
+        return self.task.randomizer
 
-        Raises
-        ------
-        InvalidInput
-            If the reports are not the tree's, a budget is bad, or the lengths differ. Nothing is counted then.
-        """
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        if reports.ndim != 1 or (budgets.ndim and budgets.shape != reports.shape):
-            raise InvalidInput(f"{reports.size} reports need as many budgets, or one; got {budgets.size}")
-        keep = np.broadcast_to(self.tree.sampled_law(budgets).keep, reports.shape)
-        a = self._coefficients(keep)
-        counts = self.tree.report_counts(reports, a)
-        level, depth = self.tree.level_of(reports), self.tree.depth
-        self._counts += counts
-        self._reports += np.bincount(level, minlength=depth)
-        self._squares += np.bincount(level, weights=a * a, minlength=depth)
-        if self.weights is None:  # which budget sent which report is not known: their mean is
-            self._kept[0] += float(np.sum(keep))
-        else:
-            self._kept += np.bincount(level, weights=a * keep, minlength=depth)
-        self._uninformative += int(np.count_nonzero(keep == 0.0))
-        self.n += reports.size
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        return [self._tables[0].add_codes(self._tree.checked(reports), levels)]
 
-    def merge(self, other: TreeTally) -> None:
-        """Add what another tally of the same task has counted.
+    def _stated(self, rows: slice) -> FloatArray:
+        return self._tree.sampled_law(self.task.budgets.epsilons[rows]).keep
 
-        Raises
-        ------
-        InvalidInput
-            If it is of another tree, another `seen` or other weights.
-        """
-        if (self.tree, self.weights) != (other.tree, other.weights):
-            raise InvalidInput(
-                f"tallies of different tasks cannot be merged: {self.tree}, weights {self.weights}, and "
-                f"{other.tree}, weights {other.weights}"
-            )
-        self._counts += other._counts
-        self._reports += other._reports
-        self._squares += other._squares
-        self._kept += other._kept
-        self._uninformative += other._uninformative
-        self.n += other.n
+    def _information(self, law: FloatArray) -> tuple[FloatArray, float]:
+        return law, 1.0
 
-    def estimate(self) -> RangeEstimate:
-        """Estimate all ranges from what was counted.
-
-        Raises
-        ------
-        InvalidInput
-            If no report carries information.
-        """
-        if self._uninformative == self.n:
-            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
-            raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
-        kept = self._reports * (self._kept[0] / self.n) if self.weights is None else self._kept
+    def _estimate(self, uninformative: int) -> RangeEstimate:
+        """Estimate all ranges from what was counted."""
+        tree, (table,), (found,) = self._tree, self._tables, self._sums
+        counts = table.read(found, 0)
+        squares, kept, reports = (np.add.reduceat(table.read(found, row), tree.offsets[:-1]) for row in (1, 2, 3))
+        if not self.task.by_level:  # which budget sent which report is not known: their mean is
+            kept = reports * (self._public(lambda rows: (self._law(rows),))[0] / self.n)
         nodes: list[FloatArray] = []
         variances: list[FloatArray] = []
-        for sums, scale, square in zip(self.tree.node_sums(self._counts), kept, self._squares, strict=True):
+        for sums, scale, square in zip(tree.node_sums(counts), kept, squares, strict=True):
             # a level without reports: equal fractions, each off by less than 1
             empty = scale <= 0.0
             nodes.append(np.full(sums.size, 1.0 / sums.size) if empty else sums / scale)
             variances.append(np.full(sums.size, 1.0 if empty else square / scale**2))
-        fractions, pooled = consistent(nodes, variances, self.tree.branching)
-        return RangeEstimate(fractions, pooled, self.tree.branching, int(self._reports.min()), self._uninformative)
-
-    def _coefficients(self, keep: FloatArray) -> FloatArray:
-        """Give the a_i of (N)."""
-        if self.weights is None:
-            return np.ones_like(keep)
-        if self.weights == "precision":
-            return keep.copy()
-        return np.divide(1.0, keep, out=np.zeros_like(keep), where=keep > 0.0)
+        fractions, pooled = consistent(nodes, variances, tree.branching)
+        return RangeEstimate(fractions, pooled, tree.branching, round(float(reports.min())), uninformative)
 
 
 def consistent(
@@ -357,6 +298,6 @@ def range_estimate(shuffled: ShuffledReports, tree: RangeTree, *, weights: Weigh
     InvalidInput
         If no report carries information, `weights` is unknown, or the reports are not the tree's.
     """
-    tally = TreeTally(tree, seen=shuffled.seen, weights=weights)
-    tally.add(shuffled.reports, shuffled.epsilons)
+    tally = TreeTally(shuffled.task(tree, weights))
+    tally.add(shuffled.reports, shuffled.levels)
     return tally.estimate()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.task import SHUFFLED, Task, level_indices
+from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
-
-SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,35 @@ class ShuffledReports:
     def n(self) -> int:
         """Number of reports."""
         return self.reports.shape[0]
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """The budgets, counted."""
+        if self.n and not self.epsilons.strides[0] and (self.deltas is None or not self.deltas.strides[0]):
+            return Budgets(self.epsilons[:1], (self.n,), None if self.deltas is None else self.deltas[:1])
+        return Budgets.of(self.epsilons, self.deltas)
+
+    @property
+    def levels(self) -> NDArray[np.int64] | None:
+        """Which level of `budgets` each report has; None where that is not seen."""
+        return level_indices(self.budgets, self.epsilons, self.deltas) if self.seen == "levels" else None
+
+    def task(self, randomizer: Any, weights: Weights = "population") -> Task:
+        """Return the task that these reports are all the reports of.
+
+        Parameters
+        ----------
+        randomizer : FrequencyOracle, NumberRandomizer, TwoMoments, RangeTree or VectorRandomizer
+            The member of the family that drew them.
+        weights : {"population", "precision"}
+            As for `frequency`.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no reports, a budget is bad, or `weights` is unknown.
+        """
+        return Task(randomizer, self.budgets, self.seen, weights)
 
 
 def shuffle_reports(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput
@@ -19,12 +20,11 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.protocol.collect import check_choice, guarantee_for, make_release
 from shuffledp.protocol.columns import bounded_numbers, category_codes, read_labels
-from shuffledp.protocol.frequencies import FrequencyTally
-from shuffledp.protocol.means import MeanTally
 from shuffledp.protocol.mechanisms import frequency_oracle
 from shuffledp.protocol.numbers import check_seen, number_randomizer
 from shuffledp.protocol.pipeline import FREQUENCY_SEEN
 from shuffledp.protocol.release import Release
+from shuffledp.protocol.tally import Task, level_indices, tally_for
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.randomizers.checks import real_range
 from shuffledp.setting import Seen
@@ -144,6 +144,12 @@ class TablePlan:
     source: Randomness
     rows: int
 
+    def levels(self, budgets: FloatArray, view: Seen) -> NDArray[np.int64] | None:
+        """Which level each row of a batch has, where that is seen and there are several."""
+        if view != "levels" or self.population.levels == 1:
+            return None
+        return level_indices(self.population, budgets, self.who.delta0)
+
     def batches(self, **columns: list[str]) -> Iterator[tuple[Columns, FloatArray, int]]:
         """Read again, with the value: batch, budgets, rows before."""
         wanted = {kind: [*names, *self.who.columns.get(kind, [])] for kind, names in columns.items()}
@@ -231,10 +237,10 @@ def frequency_of_table(
     view = settle_seen(seen, plan.population, FREQUENCY_SEEN)
     randomizer = family.for_budgets(plan.population.epsilons, plan.population.counts)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
-    tally = FrequencyTally(randomizer, seen=view, weights=weights)
+    tally = tally_for(Task(randomizer, plan.population, view, weights))
     for batch, budgets, before in plan.batches(texts=[value]):
         codes = category_codes(batch.texts[value], labels, before)
-        tally.add(randomizer.randomize(codes, budgets, plan.source), budgets)
+        tally.add(randomizer.randomize(codes, budgets, plan.source), plan.levels(budgets, view))
     return make_release(tally.estimate(), guarantee, plan.source, weights, labels)
 
 
@@ -298,11 +304,12 @@ def mean_of_table(
     check_seen(mechanism, view)
     randomizer = number_randomizer(mechanism, *ends, plan.population, view)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
-    tally = MeanTally(randomizer, seen=view, weights=weights)
+    tally = tally_for(Task(randomizer, plan.population, view, weights))
     deltas = np.asarray(plan.who.delta0, dtype=np.float64)
     for batch, budgets, before in plan.batches(numbers=[value]):
         numbers = bounded_numbers(batch.numbers[value], randomizer, clip=clip, before=before)
-        tally.add(randomizer.randomize(numbers, budgets, plan.source, delta0=deltas), budgets, deltas)
+        reports = randomizer.randomize(numbers, budgets, plan.source, delta0=deltas)
+        tally.add(reports, plan.levels(budgets, view))
     return make_release(tally.estimate(), guarantee, plan.source, weights)
 
 

@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.collect import guarantee_for, make_release
 from shuffledp.protocol.columns import bounded_numbers
-from shuffledp.protocol.frequencies import FrequencyTally
 from shuffledp.protocol.histogram import HISTOGRAM_SEEN, Bins
 from shuffledp.protocol.mechanisms import frequency_oracle
 from shuffledp.protocol.quantiles import QUANTILE_SEEN, RangeRelease, read_probabilities
-from shuffledp.protocol.ranges import TreeTally
 from shuffledp.protocol.release import Release
 from shuffledp.protocol.tabular import RowBudgets, plan_table, row_budgets, settle_seen
-from shuffledp.protocol.variances import VARIANCE_SEEN, VarianceTally
+from shuffledp.protocol.tally import Task, tally_for
+from shuffledp.protocol.variances import VARIANCE_SEEN
 from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.moments import TwoMoments
 from shuffledp.randomizers.tree import RangeTree
@@ -91,10 +90,10 @@ def histogram_of_table(
     view = settle_seen(seen, plan.population, HISTOGRAM_SEEN)
     randomizer = family.for_budgets(plan.population.epsilons, plan.population.counts)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
-    tally = FrequencyTally(randomizer, seen=view, weights=weights)
+    tally = tally_for(Task(randomizer, plan.population, view, weights))
     for batch, budgets, before in plan.batches(numbers=[value]):
         codes = grid.codes(bounded_numbers(batch.numbers[value], grid, clip=clip, before=before))
-        tally.add(randomizer.randomize(codes, budgets, plan.source), budgets)
+        tally.add(randomizer.randomize(codes, budgets, plan.source), plan.levels(budgets, view))
     edges = tuple(pairwise(grid.edges.tolist()))
     return make_release(tally.estimate(), guarantee, plan.source, weights, edges)
 
@@ -165,10 +164,10 @@ def quantiles_of_table(
     plan = plan_table(table, row_budgets(epsilon0), weights, random, rows)
     view = settle_seen(seen, plan.population, QUANTILE_SEEN)
     guarantee = guarantee_for(plan.population, tree, view, delta)
-    tally = TreeTally(tree, seen=view, weights=weights)
+    tally = tally_for(Task(tree, plan.population, view, weights))
     for batch, budgets, before in plan.batches(numbers=[value]):
         codes = grid.codes(bounded_numbers(batch.numbers[value], grid, clip=clip, before=before))
-        tally.add(tree.randomize(codes, budgets, plan.source), budgets)
+        tally.add(tree.randomize(codes, budgets, plan.source), plan.levels(budgets, view))
     shown = weights if view == "levels" else None
     n, private = plan.population.n, plan.source.private
     return RangeRelease(tally.estimate(), grid.edges, wanted, guarantee, n, tree.name, private, shown)
@@ -230,8 +229,8 @@ def variance_of_table(
     plan = plan_table(table, row_budgets(epsilon0), weights, random, rows)
     view = settle_seen(seen, plan.population, VARIANCE_SEEN)
     guarantee = guarantee_for(plan.population, randomizer, view, delta)
-    tally = VarianceTally(randomizer, seen=view, weights=weights)
+    tally = tally_for(Task(randomizer, plan.population, view, weights))
     for batch, budgets, before in plan.batches(numbers=[value]):
         numbers = bounded_numbers(batch.numbers[value], randomizer, clip=clip, before=before)
-        tally.add(randomizer.randomize(numbers, budgets, plan.source), budgets)
+        tally.add(randomizer.randomize(numbers, budgets, plan.source), plan.levels(budgets, view))
     return make_release(tally.estimate(), guarantee, plan.source, weights)

@@ -28,10 +28,13 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.collect import check_choice, collect, make_release, prepare
 from shuffledp.protocol.columns import bounded_numbers
+from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.release import Release
 from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.protocol.sums import LevelSums, Whole
+from shuffledp.protocol.weights import Weights
+from shuffledp.randomizers.checks import report_rows
 from shuffledp.randomizers.moments import TwoMoments
 from shuffledp.randomizers.wire import checked_reports
 from shuffledp.setting import Seen
@@ -43,148 +46,83 @@ _SMOOTHING = 4.0
 """Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
 
 
-class VarianceTally:
-    """All that a variance needs of the reports so far; its size does not depend on their number.
+class VarianceTally(Tally):
+    """All that a variance needs of the reports so far: how often each of the four came.
 
     Parameters
     ----------
-    randomizer : TwoMoments
-        The family that draws the reports.
-    seen : {"reports", "levels"}
-        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
-    weights : {"population", "precision"}
-        As for `frequency`.
+    task : Task
+        Its randomizer is `TwoMoments`.
 
     Raises
     ------
     InvalidInput
-        If `seen` or `weights` is unknown, or the squared width of the range leaves double precision.
+        If the squared width of the range leaves double precision.
 
     Examples
     --------
-    >>> tally = VarianceTally(TwoMoments(0, 10), seen="reports")
-    >>> tally.add(np.array([0, 1, 3, 3]), 700.0)
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.protocol.task import Task
+    >>> tally = VarianceTally(Task(TwoMoments(0, 10), Budgets((700.0,), (4,)), "reports"))
+    >>> tally.add(np.array([0, 1, 3, 3]))
     >>> tally.estimate().support
     (0.0, 25.0)
     """
 
-    def __init__(self, randomizer: TwoMoments, *, seen: Seen, weights: Weights = "population") -> None:
-        check_choice("seen", seen, VARIANCE_SEEN)
-        check_choice("weights", weights, WEIGHTS)
-        width = randomizer.high - randomizer.low
+    def _layout(self) -> list[LevelSums]:
+        def more(a: FloatArray, keep: FloatArray) -> tuple[FloatArray, ...]:
+            return a * a, a * keep, np.ones_like(a)
+
+        width = self.task.randomizer.high - self.task.randomizer.low
         if not _NARROWEST <= width <= _WIDEST:
             raise InvalidInput(
                 f"the range is {width} wide; for a variance its width must lie between {_NARROWEST:g} and {_WIDEST:g}, "
                 "so that squares do not leave double precision: count in other units"
             )
-        self.randomizer = randomizer
-        self.weights: Weights | None = weights if seen == "levels" else None
-        self.n = 0
-        self._uninformative = 0
-        self._all_kept = 0.0  # sum keep_i over both halves
-        self._reports = np.zeros(2, dtype=np.int64)  # of each half, as what follows
-        self._largest = np.zeros(2)  # a_i
-        self._kept = np.zeros(2)  # sum a_i keep_i
-        self._centred = np.zeros(2)  # sum a_i (bit_i - 1/2)
-        self._squares = np.zeros(2)  # sum a_i^2
+        return [LevelSums(self._coefficients(4, more), 4, self.task.budgets.n)]
 
-    def add(self, reports: NDArray[Any], epsilons: ArrayLike) -> None:
-        """Count more reports.
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        report_rows(reports, "iu", None, "whole numbers from 0 to 3, one each")
+        return [self._tables[0].add_codes(checked_reports(reports, 4), levels)]
 
-        Parameters
-        ----------
-        reports : ndarray of whole numbers, shape (n,)
-            As the randomizer drew them.
-        epsilons : float or array_like, shape (n,)
-            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+    def _stated(self, rows: slice) -> FloatArray:
+        return self.task.randomizer.sampled_law(self.task.budgets.epsilons[rows]).keep
 
-        Raises
-        ------
-        InvalidInput
-            If a report or a budget is bad, or the lengths differ. Nothing is counted then.
-        """
-        drawn = checked_reports(reports, 4)
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        if budgets.ndim and budgets.shape != drawn.shape:
-            raise InvalidInput(f"{drawn.size} reports need as many budgets, or one; got {budgets.size}")
-        keep = np.broadcast_to(self.randomizer.sampled_law(budgets).keep, drawn.shape)
-        a, half, bits = self._coefficients(keep), drawn // 2, drawn % 2
-        self._reports += np.bincount(half, minlength=2)
-        np.maximum.at(self._largest, half, a)
-        self._kept += np.bincount(half, weights=a * keep, minlength=2)
-        self._centred += np.bincount(half, weights=a * (bits - 0.5), minlength=2)
-        self._squares += np.bincount(half, weights=a * a, minlength=2)
-        self._all_kept += float(keep.sum())
-        self._uninformative += int(np.count_nonzero(keep == 0.0))
-        self.n += drawn.size
+    def _information(self, law: FloatArray) -> tuple[FloatArray, float]:
+        return law, 1.0
 
-    def merge(self, other: VarianceTally) -> None:
-        """Add what another tally of the same task has counted.
-
-        Raises
-        ------
-        InvalidInput
-            If it is of another randomizer, another `seen` or other weights.
-        """
-        if (self.randomizer, self.weights) != (other.randomizer, other.weights):
-            raise InvalidInput(
-                f"tallies of different tasks cannot be merged: {self.randomizer}, weights {self.weights}, and "
-                f"{other.randomizer}, weights {other.weights}"
-            )
-        self._reports += other._reports
-        self._largest = np.maximum(self._largest, other._largest)
-        self._kept += other._kept
-        self._centred += other._centred
-        self._squares += other._squares
-        self._all_kept += other._all_kept
-        self._uninformative += other._uninformative
-        self.n += other.n
-
-    def estimate(self) -> Estimate:
-        """Estimate the variance from what was counted; see `variance`.
-
-        Raises
-        ------
-        InvalidInput
-            If one of the two kinds of report is missing, or carries no information.
-        """
+    def _estimate(self, uninformative: int) -> Estimate:
+        """Estimate the variance from what was counted; see `variance`."""
         (off, noise, step), (square, square_noise, square_step) = self._half_mean(0), self._half_mean(1)
-        width2 = (self.randomizer.high - self.randomizer.low) ** 2
+        width2 = (self.task.randomizer.high - self.task.randomizer.low) ** 2
         near = min(abs(off) + float(np.sqrt(noise)), 0.5) ** 2
         return Estimate(
             value=np.asarray(width2 * ((square + 0.5) / 4.0 - off**2 + noise)),
             standard_error=np.asarray(width2 * np.sqrt(square_noise / 16.0 + 4.0 * near * noise + 2.0 * noise**2)),
             step=width2 * max(square_step / 4.0, 2.0 * near**0.5 * step),
             support=(0.0, width2 / 4.0),
-            uninformative=self._uninformative,
+            uninformative=uninformative,
         )
-
-    def _coefficients(self, keep: FloatArray) -> FloatArray:
-        """Give the a_i, as for a mean."""
-        if self.weights is None:
-            return np.ones_like(keep)
-        if self.weights == "precision":
-            return keep.copy()
-        return np.divide(1.0, keep, out=np.zeros_like(keep), where=keep > 0.0)
 
     def _half_mean(self, half: int) -> tuple[float, float, float]:
         """Mean less 1/2, its variance (M), and its step.
 
         Without levels everybody's budgets count: which of them are in the half is not known, and random.
         """
-        m = int(self._reports[half])
-        total = float(self._kept[half])
-        if self.weights is None:
-            total = m * (self._all_kept / max(self.n, 1))
+        table, both = self._tables[0], slice(2 * half, 2 * half + 2)
+        ones, squares, kept, reports = (table.read(self._sums[0], row)[both] for row in range(4))
+        m, total = float(reports.sum()), float(kept.sum())
+        if not self.task.by_level:
+            total = m * (self._public(lambda rows: (self._law(rows),))[0] / self.n)
         if not total > 0.0:
             which = ("first", "second")[half]
             raise InvalidInput(
                 f"no report on the {which} moment carries information; a variance needs more users, or larger budgets"
             )
-        off = float(self._centred[half]) / total
+        off = float(ones[1] - ones[0]) / 2.0 / total
         centred = min(max(off, -0.5), 0.5) * m / (m + _SMOOTHING)
-        noise = float(self._squares[half]) / (4.0 * total**2) - centred**2 / m
-        return off, noise, float(self._largest[half]) / total
+        noise = float(squares.sum()) / (4.0 * total**2) - centred**2 / m
+        return off, noise, float(table.coefficients[0].max()) / total
 
 
 def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weights = "population") -> Estimate:
@@ -210,8 +148,8 @@ def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weig
         If `weights` is unknown, only the sum of the reports is seen, or one of the two kinds of report is missing
         (at few users) or carries no information.
     """
-    tally = VarianceTally(randomizer, seen=shuffled.seen, weights=weights)
-    tally.add(shuffled.reports, shuffled.epsilons)
+    tally = VarianceTally(shuffled.task(randomizer, weights))
+    tally.add(shuffled.reports, shuffled.levels)
     return tally.estimate()
 
 

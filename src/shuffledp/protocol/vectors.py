@@ -22,10 +22,12 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.collect import census, check_choice, collect, guarantee_for, make_release
 from shuffledp.protocol.columns import as_array
+from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.release import Release
-from shuffledp.protocol.shuffler import SHUFFLED, ShuffledReports
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.protocol.sums import LevelSums, Whole
+from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.balls import VectorRandomizer, norms, positive_number
 from shuffledp.randomizers.checks import population as checked_population
 from shuffledp.randomizers.coordinate import CoordinateSampling
@@ -57,123 +59,88 @@ class VectorEstimate(Estimate):
         return float(np.sqrt(np.sum(self.standard_error**2)))
 
 
-class VectorTally:
-    """All that a mean vector needs of the reports so far; its size does not depend on their number.
+class VectorTally(Tally):
+    """All that a mean vector needs of the reports so far: per coordinate the sums of values, and of their squares.
+
+    Values are whole multiples of the family's unit (`VectorRandomizer.values`).
 
     Parameters
     ----------
-    randomizer : VectorRandomizer
-        The family that draws the reports.
-    seen : {"reports", "sum", "levels"}
-        "levels": `add` is told the budget of each report. Else which budgets there are, in any order.
-    weights : {"population", "precision"}
-        As for `vector_mean`.
+    task : Task
+        Its randomizer is a `VectorRandomizer`.
 
     Raises
     ------
     InvalidInput
-        If `seen` or `weights` is unknown.
+        If there are too many reports at too many levels to be tallied exactly.
 
     Examples
     --------
-    >>> tally = VectorTally(CoordinateSampling(2), seen="reports")
-    >>> tally.add(np.array([1, 3, 0, 3]), 700.0)
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.protocol.task import Task
+    >>> tally = VectorTally(Task(CoordinateSampling(2), Budgets((700.0,), (4,)), "reports"))
+    >>> tally.add(np.array([1, 3, 0, 3]))
     >>> tally.estimate().value.tolist()
     [0.0, 1.0]
     """
 
-    def __init__(self, randomizer: VectorRandomizer, *, seen: Seen, weights: Weights = "population") -> None:
-        check_choice("seen", seen, SHUFFLED)
-        check_choice("weights", weights, WEIGHTS)
-        self.randomizer = randomizer
-        self.weights: Weights | None = weights if seen == "levels" else None
-        self.n = 0
-        self._uninformative = 0
-        self._largest = 0.0
-        self._total = np.zeros(randomizer.dimension)
-        self._squares = np.zeros(randomizer.dimension)
-        self._slope = 0.0  # sum a_i c_i
-        self._squared = 0.0  # sum a_i^2
+    def _layout(self) -> list[LevelSums]:
+        family, n = self._family, self.task.budgets.n
+        a = self._coefficients(1)
+        if isinstance(family, CoordinateSampling):
+            return [LevelSums(a, 2 * family.dimension, n)]
+        return [LevelSums(row, family.dimension, n, bits) for row, bits in zip((a, a * a), family.bits, strict=True)]
 
-    def add(self, reports: NDArray[np.int64], epsilons: ArrayLike) -> None:
-        """Count more reports.
+    @property
+    def _family(self) -> CoordinateSampling | DirectionCodebook | SignedSketch:
+        return self.task.randomizer
 
-        Parameters
-        ----------
-        reports : ndarray of int64, shape (n,)
-            As the randomizer drew them.
-        epsilons : float or array_like, shape (n,)
-            Local budgets, nats: one for all, or one each. With levels entry i is the budget of report i.
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        family = self._family
+        if isinstance(family, CoordinateSampling):
+            return [self._tables[0].add_codes(family.checked(reports), levels)]
+        family.read(reports)  # all of them, before one is taken
+        sums = [self._empty(table) for table in self._tables]
+        for start in range(0, reports.size, family.value_rows):
+            rows = slice(start, start + family.value_rows)
+            values = family.whole_values(reports[rows])
+            parts = values, family.whole_squares(values)
+            for total, table, part in zip(sums, self._tables, parts, strict=True):
+                total += table.add(part, None if levels is None else levels[rows], _weighted)
+        return sums
 
-        Raises
-        ------
-        InvalidInput
-            If the reports are not the randomizer's, a budget is bad, or the lengths differ. Nothing is counted then.
-        """
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        if reports.ndim != 1 or (budgets.ndim and budgets.shape != reports.shape):
-            raise InvalidInput(f"{reports.size} reports need as many budgets, or one; got {budgets.size}")
-        if reports.size == 0:
-            return
-        slopes = np.broadcast_to(self.randomizer.report_slope(budgets), reports.shape)
-        a = self._coefficients(slopes)
-        total, squares = self.randomizer.add_up(reports, a)
-        self._total += total
-        self._squares += squares
-        self._slope += float(np.sum(a * slopes))
-        self._squared += float(np.sum(a * a))
-        self._largest = max(self._largest, float(a.max()))
-        self._uninformative += int(np.count_nonzero(slopes == 0.0))
-        self.n += reports.size
+    def _stated(self, rows: slice) -> FloatArray:
+        return self._family.report_slope(self.task.budgets.epsilons[rows])
 
-    def merge(self, other: VectorTally) -> None:
-        """Add what another tally of the same task has counted.
+    def _information(self, law: FloatArray) -> tuple[FloatArray, float]:
+        return law, 1.0
 
-        Raises
-        ------
-        InvalidInput
-            If it is of another randomizer, another `seen` or other weights.
-        """
-        if (self.randomizer, self.weights) != (other.randomizer, other.weights):
-            raise InvalidInput(
-                f"tallies of different tasks cannot be merged: {self.randomizer}, weights {self.weights}, and "
-                f"{other.randomizer}, weights {other.weights}"
-            )
-        self._total += other._total
-        self._squares += other._squares
-        self._slope += other._slope
-        self._squared += other._squared
-        self._largest = max(self._largest, other._largest)
-        self._uninformative += other._uninformative
-        self.n += other.n
+    def _estimate(self, uninformative: int) -> VectorEstimate:
+        """Estimate the mean from what was counted; see `vector_mean`."""
+        family, n, bound = self._family, self.n, self._family.bound
+        table, found = self._tables[0], self._sums[0]
 
-    def estimate(self) -> VectorEstimate:
-        """Estimate the mean from what was counted; see `vector_mean`.
+        def terms(rows: slice) -> tuple[FloatArray, FloatArray]:
+            a = self._at(table, 0, rows)
+            return a * self._law(rows), a * a * np.ones_like(self._law(rows))
 
-        Raises
-        ------
-        InvalidInput
-            If no report carries information.
-        """
-        if self._uninformative == self.n:
-            why = "every epsilon0 is 0 or too small; give some users a larger one" if self.n else "there are none"
-            raise InvalidInput(f"no report carries information ({why}); nothing can be estimated")
-        family, n, bound = self.randomizer, self.n, self.randomizer.bound
-        scale = bound / self._slope
-        value = self._total * scale
+        slope, squared = self._public(terms)
+        scale, sums = bound / slope, table.read(found, 0)
+        if isinstance(family, CoordinateSampling):
+            value = (sums[1::2] - sums[::2]) * scale
+            moments = np.full(family.dimension, squared / family.dimension)
+        else:
+            value = sums * (family.unit * scale)
+            squares = self._tables[1].read(self._sums[1], 0) * family.square_unit
+            moments = (squares + _SMOOTHING / n * squared * family.typical_square) / (1.0 + _SMOOTHING / n)
         centred = np.clip(value, -bound, bound) * n / (n + _SMOOTHING)
-        moments = family.second_moments(self._squares, self._squared, n)
         variance = moments * scale**2 - centred**2 / n
-        step = self._largest * scale * family.largest
-        return VectorEstimate(value, np.sqrt(variance), step, (-bound, bound), self._uninformative)
+        step = float(table.coefficients.max()) * scale * family.largest
+        return VectorEstimate(value, np.sqrt(variance), step, (-bound, bound), uninformative)
 
-    def _coefficients(self, slopes: FloatArray) -> FloatArray:
-        """Give the a_i, up to a common factor."""
-        if self.weights is None:
-            return np.ones_like(slopes)
-        if self.weights == "precision":
-            return slopes.copy()
-        return np.divide(1.0, slopes, out=np.zeros_like(slopes), where=slopes > 0.0)
+
+def _weighted(values: NDArray[Any], weights: Whole | None) -> NDArray[Any]:
+    return values.sum(axis=0) if weights is None else np.einsum("n,nd->d", weights, values)
 
 
 def vector_mean(
@@ -202,8 +169,8 @@ def vector_mean(
     InvalidInput
         If no report carries information, `weights` is unknown, or the reports are not the randomizer's.
     """
-    tally = VectorTally(randomizer, seen=shuffled.seen, weights=weights)
-    tally.add(shuffled.reports, shuffled.epsilons)
+    tally = VectorTally(shuffled.task(randomizer, weights))
+    tally.add(shuffled.reports, shuffled.levels)
     return tally.estimate()
 
 

@@ -47,14 +47,6 @@ class VectorRandomizer(RandomizerLaw, Protocol):
         """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget."""
         ...
 
-    def add_up(self, reports: NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sums over reports of weights times values, and of their squares, shape (dimension,) each."""
-        ...
-
-    def second_moments(self, squares: FloatArray, squared_weights: float, n: int) -> FloatArray:
-        """Estimates of sum of weights^2 E(value^2), positive, from n reports and what `add_up` gave."""
-        ...
-
 
 def checked_vectors(records: ArrayLike, dimension: int, norm: str, bound: float) -> FloatArray:
     """Return records as floating-point numbers, shape (n, dimension): not copied if they are.

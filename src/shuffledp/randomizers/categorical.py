@@ -261,9 +261,12 @@ class RandomizedResponse:
 
     def support_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
         """How often each category was reported; see `FrequencyOracle.support_counts`."""
+        return np.bincount(self.checked(reports), weights=weights, minlength=counted(self.k)).astype(np.float64)
+
+    def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return reports if each is a category (the first other one is refused, with its row)."""
         report_rows(reports, "iu", None, f"whole numbers from 0 to {self.k - 1}, one each")
-        checked_reports(reports, self.k)
-        return np.bincount(reports, weights=weights, minlength=counted(self.k)).astype(np.float64)
+        return checked_reports(reports, self.k)
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> RandomizedResponse:
         """Itself: reports look the same at every budget."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ def seeded_words(seeds: Words, places: Words) -> Words:
     return mix(keys[:, None] + np.uint64(_GOLDEN) * (places + np.uint64(1)))
 
 
-def normals(words: Words, width: int) -> Float32:
+def normals(words: Words, width: int, precision: type[np.float32] | type[np.float64] = np.float32) -> NDArray[Any]:
     """Return standard normals from random words, by Box and Muller (1958) on 32 bits each.
 
     Parameters
@@ -62,27 +63,45 @@ def normals(words: Words, width: int) -> Float32:
         Each gives two normals: entry w of the row, and entry ceil(width / 2) + w.
     width : int
         Normals per row.
+    precision : float32 or float64
+        Of the result, and of all work. Each entry depends on its own word alone.
 
     Returns
     -------
-    ndarray of float32, shape (..., width)
-        At most 6.8 in absolute value, and normal up to the 2^-24 of the format.
+    ndarray, shape (..., width)
+        At most 6.8 in absolute value, and normal up to the 2^-24 (2^-32) of the format (of the words).
     """
     half = words.shape[-1]
-    radius = (words & np.uint64(0xFFFFFFFF)).astype(np.float32)
-    radius += np.float32(0.5)
-    radius *= np.float32(2.0**-32)
+    radius = (words & np.uint64(0xFFFFFFFF)).astype(precision)
+    radius += precision(0.5)
+    radius *= precision(2.0**-32)
     np.log(radius, out=radius)
-    radius *= np.float32(-2.0)
+    radius *= precision(-2.0)
     np.sqrt(radius, out=radius)
-    angle = (words >> np.uint64(32)).astype(np.float32)
-    angle *= np.float32(2.0 * math.pi * 2.0**-32)
-    drawn = np.empty((*words.shape[:-1], 2 * half), dtype=np.float32)
+    angle = (words >> np.uint64(32)).astype(precision)
+    angle *= precision(2.0 * math.pi * 2.0**-32)
+    drawn = np.empty((*words.shape[:-1], 2 * half), dtype=precision)
     np.cos(angle, out=drawn[..., :half])
     np.sin(angle, out=drawn[..., half:])
     drawn[..., :half] *= radius
     drawn[..., half:] *= radius
     return drawn[..., :width]
+
+
+def fixed_sum(terms: FloatArray) -> FloatArray:
+    """Return sums along the second axis, added in an order that depends on its length alone.
+
+    What NumPy's own sums and products of matrices give for one row may depend on how many rows there are.
+
+    Parameters
+    ----------
+    terms : ndarray, shape (n, m, ...)
+        m at least 1.
+    """
+    while terms.shape[1] > 1:
+        half = terms.shape[1] // 2
+        terms = np.concatenate((terms[:, :half] + terms[:, half : 2 * half], terms[:, 2 * half :]), axis=1)
+    return terms[:, 0]
 
 
 @lru_cache(maxsize=256)

@@ -182,41 +182,13 @@ class CoordinateSampling(TwoLevelFamily):
         """Largest entry of a value: 1."""
         return 1.0
 
-    def add_up(self, reports: NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of weights times values, +-1 at the coordinate, and of their squares, per coordinate.
+    def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return reports if each is a coordinate and bit (the first other one is refused, with its row).
 
-        Parameters
-        ----------
-        reports : ndarray of int64, shape (n,)
-            As `randomize` returned them.
-        weights : ndarray, shape (n,)
-            One a report.
-
-        Raises
-        ------
-        InvalidInput
-            If a report is no coordinate and bit.
+        The value of 2 j + b is -1 or 1 at the coordinate j, and 0 elsewhere.
         """
         report_rows(reports, "iu", None, f"whole numbers from 0 to {2 * self.dimension - 1}, one each")
-        checked_reports(reports, 2 * self.dimension)
-        sides = np.bincount(reports, weights, 2 * self.dimension).astype(np.float64).reshape(-1, 2)
-        squares = np.bincount(reports >> 1, weights**2, self.dimension).astype(np.float64)
-        return sides[:, 1] - sides[:, 0], squares
-
-    def second_moments(self, squares: FloatArray, squared_weights: float, n: int) -> FloatArray:
-        """Return the sum of weights^2 E(value^2): that over d, whatever the records are.
-
-        Parameters
-        ----------
-        squares : ndarray, shape (dimension,)
-            From `add_up`; not needed.
-        squared_weights : float
-            Sum of weights^2.
-        n : int
-            Number of reports; not needed.
-        """
-        del n
-        return np.full(squares.shape, squared_weights / self.dimension)
+        return checked_reports(reports, 2 * self.dimension)
 
     @property
     def report_bits(self) -> int:

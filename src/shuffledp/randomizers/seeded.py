@@ -236,37 +236,36 @@ class SeededFamily(TwoLevelFamily):
         checked_reports(index, self.codewords)
         return words >> np.uint64(self.index_bits), index
 
-    def add_up(self, reports: NDArray[np.int64], weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of weights times values, and of their squares, per coordinate.
+    @property
+    def unit(self) -> float:
+        """What values are whole multiples of in `whole_values`: 1, where they are whole."""
+        return 1.0
+
+    @property
+    def square_unit(self) -> float:
+        """What their squares are whole multiples of in `whole_squares`."""
+        return 1.0
+
+    @property
+    def bits(self) -> tuple[int, int]:
+        """`whole_values` are at most 2 to the first in absolute value, and `whole_squares` 2 to the second."""
+        return 0, 0
+
+    def whole_values(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return `values` in whole multiples of `unit`, shape (n, dimension): what is added up.
+
+        A function of each report alone, to the last bit, whatever its place among the others.
 
         Parameters
         ----------
         reports : ndarray of int64, shape (n,)
             As `randomize` returned them.
-        weights : ndarray, shape (n,)
-            One a report.
         """
-        total, squares = np.zeros(self.dimension), np.zeros(self.dimension)
-        for start in range(0, reports.size, self.value_rows):
-            stop = start + self.value_rows
-            part = self.values(reports[start:stop]) * weights[start:stop, None]
-            total += part.sum(axis=0)
-            squares += np.square(part, out=part).sum(axis=0)
-        return total, squares
+        return self.values(reports).astype(np.int64)
 
-    def second_moments(self, squares: FloatArray, squared_weights: float, n: int) -> FloatArray:
-        """Return estimates of sum of weights^2 E(value^2), smoothed as if four typical reports had come besides.
-
-        Parameters
-        ----------
-        squares : ndarray, shape (dimension,)
-            From `add_up`.
-        squared_weights : float
-            Sum of weights^2.
-        n : int
-            Number of reports.
-        """
-        return (squares + 4.0 / n * squared_weights * self.typical_square) / (1.0 + 4.0 / n)
+    def whole_squares(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the squares of `whole_values` in whole multiples of `square_unit`."""
+        return values * values
 
     @property
     def report_bits(self) -> int:

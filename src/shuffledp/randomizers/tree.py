@@ -170,29 +170,11 @@ class RangeTree(TwoLevelFamily):
             chunk[:] = offsets[level] + 2 * column + np.where(kept, true, fair)
         return codes
 
-    def report_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        """Return how often each report came, or the sum of its weights, shape (offsets[-1],).
-
-        Parameters
-        ----------
-        reports : ndarray of int64, shape (n,)
-            As `randomize` returned them.
-        weights : ndarray, shape (n,), optional
-            One a report.
-
-        Raises
-        ------
-        InvalidInput
-            If a report is none of this tree (the first such row is named).
-        """
+    def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return reports if each is one of this tree (the first other one is refused, with its row)."""
         size = int(self.offsets[-1])
         report_rows(reports, "iu", None, f"whole numbers from 0 to {size - 1}, one each")
-        checked_reports(reports, size)
-        return np.bincount(reports, weights=weights, minlength=size).astype(np.float64)
-
-    def level_of(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the level of each report, 0 for the topmost one."""
-        return np.searchsorted(self.offsets, reports, side="right") - 1
+        return checked_reports(reports, size)
 
     def node_sums(self, counts: FloatArray) -> tuple[FloatArray, ...]:
         """Return per level the sum over its reports of weight sign H[node, column], shape (nodes,) each.
@@ -202,7 +184,7 @@ class RangeTree(TwoLevelFamily):
         Parameters
         ----------
         counts : ndarray, shape (offsets[-1],)
-            From `report_counts`.
+            How often each report came, or the sum of its weights.
         """
         sums: list[FloatArray] = []
         for first, order, count in zip(self.offsets, self.orders, self.nodes, strict=False):

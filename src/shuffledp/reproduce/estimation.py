@@ -10,8 +10,9 @@ import numpy as np
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.protocol.frequencies import FrequencyTally
-from shuffledp.protocol.means import MeanTally
+from shuffledp.protocol.frequencies import frequency
+from shuffledp.protocol.means import mean
+from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.base import NumberRandomizer
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -146,13 +147,11 @@ def _bits(random: np.random.Generator) -> FloatArray:
 def _one(way: Way, records: FloatArray, budgets: FloatArray, random: Randomness) -> float:
     if way.noise is not None:
         family = way.noise(LOW, HIGH)
-        means = MeanTally(family, seen=way.seen, weights=way.weights)
-        means.add(family.randomize(records, budgets, random), budgets)
-        return abs(float(means.estimate().value) - float(records.mean()))
+        sent = ShuffledReports(family.randomize(records, budgets, random), budgets, way.seen)
+        return abs(float(mean(sent, family, weights=way.weights).value) - float(records.mean()))
     response = RandomizedResponse(2)
-    counts = FrequencyTally(response, seen=way.seen, weights=way.weights)
-    counts.add(response.randomize(records.astype(np.int64), budgets, random), budgets)
-    return abs(float(counts.estimate().value[1]) - float(records.mean()))
+    sent = ShuffledReports(response.randomize(records.astype(np.int64), budgets, random), budgets, way.seen)
+    return abs(float(frequency(sent, response, weights=way.weights).value[1]) - float(records.mean()))
 
 
 def _series(table: Table, panel: str) -> Iterator[tuple[str, list[float], list[float], list[float], list[float]]]:
