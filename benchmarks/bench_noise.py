@@ -19,6 +19,7 @@ import numpy as np
 from shuffledp.numerics import discrete_noise
 from shuffledp.numerics.randomness import secure_random
 from shuffledp.protocol.means import MeanTally
+from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.piecewise import Piecewise
@@ -83,9 +84,13 @@ def randomizers(samples: int) -> None:
         for epsilon0, seen in ((1.0, "reports"), (budgets, "levels")):
             reports = family.randomize(values, epsilon0, random, delta0=delta0)
 
-            def analyse(f=family, r=reports, e=epsilon0, d=delta0, s=seen) -> object:
-                tally = MeanTally(f, seen=s)
-                tally.add(r, e, d)
+            own, deltas = np.broadcast_to(epsilon0, samples), np.broadcast_to(delta0, samples)
+            shuffled = ShuffledReports(reports, own, seen, deltas)
+            task, levels = shuffled.task(family), shuffled.levels
+
+            def analyse(t=task, r=reports, at=levels) -> object:
+                tally = MeanTally(t)
+                tally.add(r, at)
                 return tally.estimate()
 
             row.append(best(analyse, samples))

@@ -335,7 +335,7 @@ def shuffled_divergence(victims, others, n, ratio):
         (lambda: CoordinateSampling(2).randomize([["a", "b"]], 1.0, secure_random()), "vectors must be numbers"),
         (lambda: CoordinateSampling(2).randomize([[0, 0]], [1.0, 2.0], secure_random()), "1 records need as many"),
         (lambda: CoordinateSampling(2).randomize([[0, 0]], -1.0, secure_random()), "epsilon0 must be"),
-        (lambda: CoordinateSampling(2).add_up(np.array([4]), np.ones(1)), "row 1 is 4"),
+        (lambda: CoordinateSampling(2).checked(np.array([4])), "row 1 is 4"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([0, 7])), "row 2 is 7"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([-1])), "row 1 is -1"),
         (lambda: DirectionCodebook(2, 6, 1).values(np.array([0.5])), "one whole number below"),

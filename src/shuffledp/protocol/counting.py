@@ -24,7 +24,10 @@ _LONG = 24
 _ROWS = 1 << 18
 """Levels at a time: temporaries stay small where all budgets are different."""
 
-Terms = Callable[[slice], tuple[FloatArray | float, ...]]
+Terms = Callable[[slice], tuple[FloatArray | NDArray[np.bool_] | float, ...]]
+
+Made = Callable[[FloatArray, Any], tuple[FloatArray, ...]]
+"""Further rows of coefficients, of the first row and the law."""
 
 
 class Tally(ABC):
@@ -91,7 +94,7 @@ class Tally(ABC):
         self._sums = [mine + new for mine, new in zip(self._sums, more, strict=True)]
         self._n += n
         if at is not None:
-            self._key = (self._key + int(np.sum(mix((at + 1).view(np.uint64))))) % 2**64
+            self._key = (self._key + self._keys(at)) % 2**64
 
     def merge(self, other: Tally) -> None:
         """Add what another tally of the same task has taken.
@@ -182,13 +185,11 @@ class Tally(ABC):
                 f"the task has {budgets.n} users, and {self._n} reports were taken; add the others, or make a task of "
                 "the budgets of those whose reports there are"
             )
-        if self.task.by_level:
-            keys = mix(np.arange(1, budgets.levels + 1, dtype=np.uint64)) * budgets.counts.astype(np.uint64)
-            if int(np.sum(keys)) % 2**64 != self._key:
-                raise InvalidInput(
-                    f"{self._n} reports were taken, as many as the task has users, but not as many at each level; make "
-                    "a task of the budgets of those whose reports there are"
-                )
+        if self.task.by_level and _key_sum(budgets.counts) != self._key:
+            raise InvalidInput(
+                f"{self._n} reports were taken, as many as the task has users, but not as many at each level; make "
+                "a task of the budgets of those whose reports there are"
+            )
         uninformative = int(self._public(lambda rows: (self._information(self._law(rows))[0] <= 0.0,))[0])
         if uninformative == self._n:
             raise InvalidInput(
@@ -229,7 +230,7 @@ class Tally(ABC):
             self._only = self._stated(rows)
         return self._only
 
-    def _coefficients(self, count: int, more: Callable[[FloatArray, Any], tuple[FloatArray, ...]]) -> FloatArray:
+    def _coefficients(self, count: int, more: Made | None = None) -> FloatArray:
         """Return `count` rows of coefficients of levels: a, up to its factor, and `more`, made of a and the law.
 
         Of equal weight for every user, a = 1/information; most precise, a = information/noise; 0 without information.
@@ -243,7 +244,7 @@ class Tally(ABC):
             known, noise = self._information(law)
             above, below = (known, noise) if self.task.weights == "precision" else (1.0, known)
             a = np.divide(above, below, out=np.zeros_like(known), where=known > 0.0)
-            parts.append(np.stack((a, *more(a, law))))
+            parts.append(np.stack((a, *(more(a, law) if more else ()))))
         return np.concatenate(parts, axis=1)
 
     def _at(self, table: LevelSums, row: int, rows: slice) -> FloatArray:
@@ -259,6 +260,12 @@ class Tally(ABC):
     def _chunks(self) -> list[slice]:
         levels = self.task.budgets.levels
         return [slice(start, min(start + _ROWS, levels)) for start in range(0, levels, _ROWS)]
+
+    def _keys(self, at: Whole) -> int:
+        """Sum of the keys of levels, modulo 2^64."""
+        if self.task.budgets.levels <= at.size:
+            return _key_sum(np.bincount(at, minlength=self.task.budgets.levels))
+        return int(np.sum(mix((at + 1).view(np.uint64))))
 
     def _room_for(self, n: int) -> None:
         if self._n + n > self.task.budgets.n:
@@ -278,6 +285,11 @@ class Tally(ABC):
             row = int(np.argmax((at < 0) | (at >= count)))
             raise InvalidInput(f"the level in row {row + 1} is {at[row]}; the task has levels 0 to {count - 1}")
         return at.astype(np.int64, copy=False)
+
+
+def _key_sum(counts: Whole) -> int:
+    """Sum over levels of count times key, modulo 2^64: what unsigned words do."""
+    return int(np.sum(mix(np.arange(1, counts.size + 1, dtype=np.uint64)) * counts.astype(np.uint64)))
 
 
 def _named(task: Task) -> str:

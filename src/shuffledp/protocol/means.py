@@ -50,6 +50,8 @@ _SMOOTHING = 4.0
 """Reports added, half at each end of the range, before a variance is read off reports (Agresti and Coull 1998)."""
 _ENOUGH = 16.0
 _LIMB = 27
+_CHUNK = 1 << 15
+"""Reports at a time: temporaries stay in cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,23 +170,29 @@ class MeanTally(Tally):
     def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
         if reports.ndim != 1:
             raise InvalidInput(f"reports of a number must be one-dimensional; got shape {reports.shape}")
+        sums = [self._empty(table) for table in self._tables]
+        for start in range(0, reports.size, _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            self._take_chunk(sums, reports[rows], None if levels is None else levels[rows])
+        return sums
+
+    def _take_chunk(self, sums: list[NDArray[Any]], reports: NDArray[Any], levels: Whole | None) -> None:
         read = self.task.randomizer.report_values(reports)
         values = read.astype(np.int64)
-        if not np.array_equal(values, read):
+        if not (values == read).all():
             raise InvalidInput(
                 f"readings of {self.task.randomizer!r} must be whole numbers, so that sums are exact; scale them"
             )
-        found: list[NDArray[Any]] = [self._tables[0].add_numbers(values, levels)]
-        for table in self._tables[1:]:
-            away = np.abs(2 * values - self._doubled)
-            low, high = away & ((1 << _LIMB) - 1), away >> _LIMB
-            squares = table.add_numbers(low * low, levels)
-            if high.any():
-                squares += (table.add_numbers(2 * low * high, levels) << _LIMB) + (
-                    table.add_numbers(high * high, levels) << 2 * _LIMB
-                )
-            found.append(squares)
-        return found
+        sums[0] += self._tables[0].add_numbers(values, levels)
+        if len(sums) == 1:
+            return
+        away, table = np.abs(2 * values - self._doubled), self._tables[1]
+        if away.max() < 1 << _LIMB:
+            sums[1] += table.add_numbers(away * away, levels)
+            return
+        low, high = away & ((1 << _LIMB) - 1), away >> _LIMB
+        for product, shift in ((low * low, 0), (2 * low * high, _LIMB), (high * high, 2 * _LIMB)):
+            sums[1] += table.add_numbers(product, levels) << shift
 
     def _information(self, law: _Law) -> tuple[FloatArray, FloatArray]:
         return law.slope, law.middle

@@ -1,7 +1,7 @@
 """Exact sums over reports, by level: the whole numbers that a tally holds.
 
-A sum over doubles depends on the order of its terms, and the order of rows is not released (docs/guarantees.md, "What
-is released"). So reports enter sums of whole numbers only. Wanted are, for public coefficients c of the levels,
+A sum over doubles depends on the order of its terms, and the order of rows is not released (docs/theorems/README.md,
+"What is released"). So reports enter sums of whole numbers only. Wanted are, for public coefficients c of the levels,
 
     sum_i c_g(i) phi(report_i),    phi(report) a vector of whole numbers, g(i) the level of report i.               (S)
 
@@ -162,6 +162,8 @@ class LevelSums:
 
 def whole_sum(values: Whole) -> int:
     """Sum of whole numbers below 2^62, exactly."""
+    if values.size and max(-int(values.min()), int(values.max())) < 2**62 // values.size:
+        return int(values.sum())
     return (int(np.sum(values >> _LIMB)) << _LIMB) + int(np.sum(values & ((1 << _LIMB) - 1)))
 
 

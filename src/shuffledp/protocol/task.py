@@ -17,6 +17,7 @@ from shuffledp.setting import Seen
 
 SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
 """What an analyzer may see of shuffled reports."""
+_MANY = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,16 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
     """
     columns = (epsilons, 0.0 if deltas is None else deltas)
     wanted, slack = np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns))
-    if budgets.is_pure or np.unique(budgets.deltas).size == 1:
-        found = np.searchsorted(budgets.epsilons, wanted)
-    else:  # complex numbers are sorted as pairs, as budgets are
-        found = np.searchsorted(budgets.epsilons + 1j * budgets.deltas, wanted + 1j * slack)
+    one_slack = bool((budgets.deltas == budgets.deltas[0]).all())  # complex numbers are sorted as pairs, as budgets are
+    known, asked = (
+        (budgets.epsilons, wanted) if one_slack else (_pairs(budgets.epsilons, budgets.deltas), _pairs(wanted, slack))
+    )
+    if budgets.levels > _MANY:  # neighbours are found in memory that was just read
+        order = np.argsort(asked, axis=None)
+        found = np.empty(asked.shape, dtype=np.int64)
+        found.reshape(-1)[order] = np.searchsorted(known, asked.reshape(-1)[order])
+    else:
+        found = np.searchsorted(known, asked)
     found = np.minimum(found, budgets.levels - 1)
     wrong = (budgets.epsilons[found] != wanted) | (budgets.deltas[found] != slack)
     if wrong.any():
@@ -127,4 +134,8 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
             f"the budget in row {row + 1}, epsilon0 {wanted.ravel()[row]:g} and delta0 {slack.ravel()[row]:g}, is none "
             "of the population's levels; count the same budgets that the reports were drawn with"
         )
-    return found.astype(np.int64)
+    return np.asarray(found, dtype=np.int64)
+
+
+def _pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.complex128]:
+    return first + 1j * second

@@ -25,7 +25,8 @@ from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.balls import VectorRandomizer
 from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.seeded import SeededFamily
+from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.setting import Seen
 
 NORMS = ("l2", "linf", "l1")
@@ -79,13 +80,13 @@ class VectorTally(Tally):
 
     def _layout(self) -> list[LevelSums]:
         family, n = self._family, self.task.budgets.n
-        a = self._coefficients(1, lambda *_: ())
+        a = self._coefficients(1)
         if isinstance(family, CoordinateSampling):
             return [LevelSums(a, 2 * family.dimension, n)]
         return [LevelSums(row, family.dimension, n, bits) for row, bits in zip((a, a * a), family.bits, strict=True)]
 
     @property
-    def _family(self) -> CoordinateSampling | SeededFamily:
+    def _family(self) -> CoordinateSampling | DirectionCodebook | SignedSketch:
         return self.task.randomizer
 
     def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
