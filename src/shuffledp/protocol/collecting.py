@@ -63,8 +63,8 @@ def collect(
     InvalidInput
         For the first bad row; if the data changed since the first pass.
     """
-    who, kinds = people.who, {"numbers": (), "texts": ()}
-    kinds[question.reads] = tuple(columns)
+    who = people.who
+    kinds: dict[str, tuple[str, ...]] = {"numbers": (), "texts": (), question.reads: tuple(columns)}
     numbers = tuple(dict.fromkeys((*kinds["numbers"], *who.numbers)))
     texts = tuple(dict.fromkeys((*kinds["texts"], *who.texts)))
     gaps = (*who.gaps, *(columns if recode.missing_as is not None else ()))
@@ -142,7 +142,8 @@ def _in_threads(
                 return tally
 
     with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda _: work(tally_for(task), random.another()), range(workers)))
+        futures = [pool.submit(work, tally_for(task), random.another()) for _ in range(workers)]
+        parts = [future.result() for future in futures]
     if failures:
         raise failures[min(failures)]
     whole: Any = parts[0]

@@ -16,6 +16,7 @@ from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.columns import Recode, category_codes
 from shuffledp.protocol.owners import Owners, RowsPerPerson
 from shuffledp.protocol.sources import Batch, Source
+from shuffledp.protocol.task import level_indices
 
 _MERGE = 1 << 22
 """Different budgets gathered before they are merged: memory is a few times that."""
@@ -201,23 +202,13 @@ class People:
         if not (self.who.numbers or self.who.texts):
             return None
         epsilons, deltas = self.who.epsilons(batch), self.who.deltas(batch)
-        population = self.population
-        if population.levels == 1:
-            known = np.all((epsilons == population.epsilons[0]) & (deltas == population.deltas[0]))
-            places = None
-        elif population.is_pure:
-            places = np.minimum(np.searchsorted(population.epsilons, epsilons), population.levels - 1)
-            known = np.array_equal(population.epsilons[places], epsilons)
-        else:
-            pairs = _pairs(np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,)))
-            levels = _pairs(population.epsilons, population.deltas)
-            places = np.minimum(np.searchsorted(levels, pairs), population.levels - 1)
-            known = np.array_equal(levels[places], pairs)
-        if not known:
+        try:
+            places = level_indices(self.population, epsilons, deltas)
+        except InvalidInput:
             raise InvalidInput(
                 "a budget was not there when the budgets were counted; leave the table unchanged until the command ends"
-            )
-        return None if places is None else np.broadcast_to(places, (batch.rows,))
+            ) from None
+        return None if self.population.levels == 1 else np.broadcast_to(places, (batch.rows,))
 
 
 def count_people(
@@ -309,8 +300,3 @@ class _Counter:
             np.concatenate([part.counts for part in self._parts]),
             np.concatenate([part.deltas for part in self._parts]),
         )
-
-
-def _pairs(epsilons: FloatArray, deltas: FloatArray) -> NDArray[np.complex128]:
-    """Return (epsilon0, delta0) as one sortable number: complex numbers sort by their real part first."""
-    return epsilons + 1j * deltas

@@ -128,7 +128,7 @@ class Release:
             ("interval_low", lower),
             ("interval_high", upper),
         ):
-            if column is not None:
+            if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
         return pl.DataFrame(columns)
 
@@ -193,7 +193,7 @@ class RangeRelease(Release):
         return self.distribution.quantiles(self.probabilities, self.edges)
 
     @property
-    def standard_error(self) -> None:
+    def standard_error(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """None: the error of a quantile is told by its interval."""
         return None
 
