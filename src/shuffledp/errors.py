@@ -11,13 +11,75 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
+LONGEST_ENTRY = 80
+"""Characters of an entry that a message shows."""
+
+
+def shown(value: object) -> str:
+    """Return an entry as a message shows it: as Python writes it, cut to 80 characters.
+
+    Parameters
+    ----------
+    value : object
+        An entry as it was given; of a NumPy number the plain number is shown.
+
+    Examples
+    --------
+    >>> shown("yes"), len(shown("y" * 1000))
+    ("'yes'", 80)
+    """
+    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value  # type: ignore[union-attr]
+    text = repr(plain[: 2 * LONGEST_ENTRY] if isinstance(plain, str | bytes) else plain)
+    return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
+
+
+def printable(text: str) -> str:
+    r"""Return a text without the characters that a terminal or a page obeys instead of showing.
+
+    Control characters, those that change the direction of writing, and other invisible ones are left out; line ends and
+    tabs become blanks.
+
+    Parameters
+    ----------
+    text : str
+        A name that somebody else chose.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb\u202ec\nd")
+    'a[2Jbc d'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text if c.isprintable() or c.isspace())
+
+
+def named(text: str) -> str:
+    """Return a name as a message shows it without quotes: `printable`, cut to 80 characters."""
+    plain = printable(text[: 2 * LONGEST_ENTRY])
+    return plain if len(plain) <= LONGEST_ENTRY else plain[: LONGEST_ENTRY - 3] + "..."
+
 
 class ShuffleDPError(Exception):
     """Base of every error raised on purpose by shuffledp."""
 
 
 class InvalidInput(ShuffleDPError, ValueError):
-    """A value given by the caller breaks a stated rule; the message names value, rule and way out."""
+    """A value given by the caller breaks a stated rule; the message names value, rule and way out.
+
+    A parameter's name stands in backticks in the message, as `delta`, so that the command line can name its option.
+
+    Parameters
+    ----------
+    message : str
+        One line.
+    parameter : str, optional
+        The parameter, or the column, whose value it is.
+    """
+
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class OutOfRegime(ShuffleDPError):
