@@ -10,9 +10,9 @@ from __future__ import annotations
 import codecs
 import difflib
 import gzip
-import io
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,8 +97,8 @@ class Opened:
         What messages call it.
     separator : str or None
         The character between two fields of a text file; None for Parquet.
-    copy : optional
-        The copy, which disappears with this object.
+    copy : object, optional
+        What keeps a temporary copy; it disappears with it.
     """
 
     path: Path
@@ -125,26 +125,24 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
     file = Path(source) if source != STANDARD_INPUT else None
     name = named(str(file)) if file is not None else "standard input"
     try:
-        with _stream(file) as stream:
-            start = _start(stream, name)
-            packed = file is None or start.startswith((GZIP, ZSTD, *ZLIB))
-            copy = _spooled(_unpacked(stream, start, file)) if packed else None
-        path = file if copy is None else copy.path
-        assert path is not None
-        start = start if copy is None else _beginning(path)
+        copy = _Copy(_checked(file)) if file is not None else _spooled(_pieces(sys.stdin.buffer))
+        start = _beginning(copy.path, name)
+        if start.startswith((GZIP, ZSTD, *ZLIB)):
+            copy = _spooled(_unpacked(copy.path, start))
+            start = _beginning(copy.path, name)
         if start.startswith(PARQUET_MAGIC):
-            return Opened(path, name, None, copy)
+            return Opened(copy.path, name, None, copy)
         _refuse_foreign(start, name, file)
         encoding = options.encoding or ("utf-16" if start.startswith(UTF_16) else "utf-8")
         if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
-            copy = _spooled(_in_utf_8(path, encoding, name))
-            path, start = copy.path, _beginning(copy.path)
+            copy = _spooled(_in_utf_8(copy.path, encoding, name))
+            start = _beginning(copy.path, name)
     except FileNotFoundError:
         raise InvalidInput(f"table {name} does not exist; {_similar_file(Path(source))}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(name, error) from None
     separator = options.separator or _sniffed(start, SEPARATORS.get(_suffix(file), ","))
-    return Opened(path, name, separator, copy)
+    return Opened(copy.path, name, separator, copy)
 
 
 def unreadable(name: str, error: Any) -> InvalidInput:
@@ -157,75 +155,41 @@ def unreadable(name: str, error: Any) -> InvalidInput:
 # ------------------------------------------------------------------ copies
 
 
-@dataclass(frozen=True, eq=False)
 class _Copy:
-    path: Path
-    file: IO[bytes] | None
+    """A file that only its owner reads: a temporary one that goes when this object goes, or one that was there."""
 
-    def __del__(self) -> None:
-        if self.file is not None:
-            self.file.close()
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        self.path = path
+        if file is not None:
+            weakref.finalize(self, file.close)
 
 
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
     """Write a temporary copy, which nobody else can open."""
     if _NAMELESS.is_dir():
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
-        path = _NAMELESS / str(file.fileno())
+        copy = _Copy(_NAMELESS / str(file.fileno()), file)
     else:
         file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-"))  # noqa: SIM115
-        path = Path(file.name)
+        copy = _Copy(Path(file.name), file)
     for piece in pieces:
         file.write(piece)
     file.flush()
-    if path.stat().st_size == 0:
-        raise InvalidInput("the table is empty; give a header line and one row per user")
-    return _Copy(path, file)
+    return copy
 
 
-def _stream(file: Path | None) -> BinaryIO:
-    if file is None:
-        return cast(BinaryIO, io.BufferedReader(_Undying(sys.stdin.fileno())))
+def _checked(file: Path) -> Path:
     if file.is_dir():
         raise InvalidInput(f"{named(str(file))} is a directory; name one CSV, TSV or Parquet file")
-    return file.open("rb")
+    return file
 
 
-class _Undying(io.FileIO):
-    """Standard input, which stays open for whoever else reads it."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number, "rb", closefd=False)
-
-
-def _start(stream: BinaryIO, name: str) -> bytes:
-    """The first bytes, which are read again afterwards."""
-    start = cast(io.BufferedReader, stream).peek(_SAMPLE)[:_SAMPLE]
+def _beginning(path: Path, name: str) -> bytes:
+    with path.open("rb") as stream:
+        start = stream.read(_SAMPLE)
     if not start:
         raise InvalidInput(f"table {name} is empty; give a header line and one row per user")
     return start
-
-
-def _beginning(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(_SAMPLE)
-
-
-def _unpacked(stream: BinaryIO, start: bytes, file: Path | None) -> Iterator[bytes]:
-    """The bytes of a stream, unpacked if they are packed."""
-    if start.startswith(ZSTD):
-        yield from _from_zstd(stream, file)
-    elif start.startswith(GZIP):
-        with gzip.open(stream) as unpacked:
-            yield from _pieces(cast(BinaryIO, unpacked))
-    elif start.startswith(ZLIB) and file is not None:
-        unpacker = zlib.decompressobj()
-        for piece in _pieces(stream):
-            yield unpacker.decompress(piece)
-        if not unpacker.eof:
-            raise EOFError("it ends before its end")
-    else:
-        yield from _pieces(stream)
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
@@ -233,20 +197,30 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _from_zstd(stream: BinaryIO, file: Path | None) -> Iterator[bytes]:
+def _unpacked(path: Path, start: bytes) -> Iterator[bytes]:
+    """What a packed file holds."""
+    if start.startswith(ZSTD):
+        yield from _from_zstd(path)
+    elif start.startswith(GZIP):
+        with gzip.open(path) as stream:
+            yield from _pieces(cast(BinaryIO, stream))
+    else:
+        unpacker = zlib.decompressobj()
+        with path.open("rb") as stream:
+            for piece in _pieces(stream):
+                yield unpacker.decompress(piece)
+        if not unpacker.eof:
+            raise EOFError("it ends too early")
+
+
+def _from_zstd(path: Path) -> Iterator[bytes]:
     """Unpack text line by line: Python has no zstd before 3.14, and polars unpacks it only for its own readers."""
     import polars as pl
 
-    packed = _spooled(_pieces(stream)) if file is None else _Copy(file, None)
-    lines = pl.scan_csv(
-        packed.path,
-        separator="\x01",
-        quote_char=None,
-        has_header=False,
-        infer_schema=False,
-        new_columns=["line"],
-    )
     try:
+        lines = pl.scan_csv(
+            path, separator="\x01", quote_char=None, has_header=False, infer_schema=False, new_columns=["line"]
+        )
         for batch in lines.collect_batches(chunk_size=1 << 16, lazy=True):
             yield "\n".join([*(line or "" for line in batch["line"].to_list()), ""]).encode()
     except pl.exceptions.PolarsError as error:

@@ -93,7 +93,7 @@ class Table:
 
         how = options or TableOptions()
         if isinstance(source, str | Path):
-            opened = open_file(source if str(source) == STANDARD_INPUT else Path(source), how)
+            opened = open_file(STANDARD_INPUT if str(source) == STANDARD_INPUT else Path(source), how)
             if opened.separator is None:
                 return cls(pl.scan_parquet(opened.path), opened.name, opened=opened)
             frame = pl.scan_csv(opened.path, separator=opened.separator, infer_schema=False)
@@ -210,6 +210,8 @@ class Table:
             raise unreadable(self.name, f"its header has {self.lines.survey.width} fields, and {len(names)} were read")
         for name in wanted:
             if name not in names:
+                if any("\ufffd" in other for other in names) and (other_encoding := self._encoding_error()):
+                    raise other_encoding
                 near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
                 hint = f"did you mean {shown(near[0])}? " if near else ""
                 more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
@@ -222,10 +224,11 @@ class Table:
         return InvalidInput(f"table {self.name} has no rows; give one row per user")
 
     def _undecodable(self, error: Exception) -> InvalidInput | None:
-        """Say that a file is in another encoding than the one it was read in, if that is why it cannot be read."""
-        if self.lines is None or "utf-8" not in str(error).lower():
-            return None
-        where = self.lines.first_unreadable("utf-8")
+        return self._encoding_error() if "utf-8" in str(error).lower() else None
+
+    def _encoding_error(self) -> InvalidInput | None:
+        """Say where a text file is not in UTF-8; None if it is."""
+        where = None if self.lines is None else self.lines.first_unreadable("utf-8")
         if where is None:
             return None
         return InvalidInput(
