@@ -120,7 +120,7 @@ def test_plans(run, arguments, message):
         (("t.csv", "--column", "negative"), r"epsilon0 must be .*; got -0.25 \(entry 6 of 40\)"),
         (("t.csv", "--column", "infinite"), r"epsilon0 must be .*; got inf \(entry 6 of 40\)"),
         (("t.csv", "--column", "undefined"), "undefined in row 6 is 'NaN', not a number"),
-        (("t.csv", "--column", "gap"), "gap in row 6 is missing; give every row a number, or drop the row"),
+        (("t.csv", "--column", "gap"), "gap in row 6 is missing; give every row a number, or say what a missing one counts as"),
         (("t.csv", "--column", "word"), "word in row 6 is 'high', not a number; give every row a number"),
         (
             ("t.csv", "--column", "budget", "--delta-column", "x"),
@@ -228,7 +228,7 @@ def test_frequencies(run, table, arguments, message):
         ("t.csv", b'x,y\n1,2\n1,"2\n', r"(cannot read t.csv as a table|is )"),
         ("t.parquet", b"PAR1 cut short", r"cannot read t.parquet as a table"),
         ("t.parquet", b"x\n1\n", r"t.parquet is not a Parquet file"),
-        ("t.png", b"\x89PNG", r"t.png has the ending '.png', so its format is unknown; use one of .csv"),
+        ("t.png", b"\x89PNG", r"t.png is a picture, not a table of text or Parquet; export it as CSV"),
     ],
 )
 def test_files_that_are_no_tables(run, tmp_path, name, content, message):

@@ -160,7 +160,8 @@ def test_a_copy_has_no_name_and_is_gone_with_its_table(tmp_path, monkeypatch):
     [
         (b"PK\x03\x04" + bytes(30), "is a spreadsheet or a zip archive, not a table of text or Parquet; export it as"),
         (b"%PDF-1.7\n", "is a PDF, not a table of text or Parquet; export it as CSV$"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(30), "is neither text nor Parquet; export it as CSV$"),
+        (b"\x89PNG", "is a picture, not a table of text or Parquet; export it as CSV$"),
+        (b"GIF89a" + bytes(30), "is neither text nor Parquet; export it as CSV$"),
         (b"", "^table .*people is empty; give a header line and one row per user$"),
         (gzip.compress(b"", mtime=0), "^table .*people is empty; give a header line and one row per user$"),
         (gzip.compress(ROWS.encode(), mtime=0)[:-12], "^cannot read .*people as a table "),

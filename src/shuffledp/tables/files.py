@@ -31,7 +31,12 @@ PARQUET_MAGIC = b"PAR1"
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZLIB = (b"x\x01", b"x\x9c", b"x\xda")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-FOREIGN = {b"PK\x03\x04": "a spreadsheet or a zip archive", b"%PDF": "a PDF", b"SQLite format 3": "a database"}
+FOREIGN = {
+    b"PK\x03\x04": "a spreadsheet or a zip archive",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "a database",
+    b"\x89PNG": "a picture",
+}
 _SAMPLE = 1 << 16
 _PIECE = 1 << 20
 _NAMELESS = Path("/proc/self/fd")
