@@ -20,7 +20,7 @@ LAYERS = (
     ("setting",),
     ("guarantee",),
     ("accounting",),
-    ("randomizers", "protocol", "csv_rows", "tables"),
+    ("randomizers", "protocol", "tables"),
     ("planning", "learning", "audit", "flower"),
     ("report",),
     ("reproduce",),

@@ -33,6 +33,33 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
 
 
+def printable(text: str) -> str:
+    r"""Return a text without the characters that a terminal or a page obeys instead of showing.
+
+    Control characters, those that change the direction of writing, and other invisible ones are left out; line ends and
+    tabs become blanks.
+
+    Parameters
+    ----------
+    text : str
+        A name that somebody else chose.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb\u202ec\nd")
+    'a[2Jbc d'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text if c.isprintable() or c.isspace())
+
+
+def named(text: str) -> str:
+    """Return a name as a message shows it without quotes: `printable`, cut to 80 characters."""
+    plain = printable(text[: 2 * LONGEST_ENTRY])
+    return plain if len(plain) <= LONGEST_ENTRY else plain[: LONGEST_ENTRY - 3] + "..."
+
+
 class ShuffleDPError(Exception):
     """Base of every error raised on purpose by shuffledp."""
 

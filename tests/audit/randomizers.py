@@ -38,10 +38,30 @@ def oue(epsilon: float) -> tuple[float, float]:
 
 
 def laplace(scale: float) -> Callable[..., Array]:
+    """Laplace noise, the sum rounded to multiples of 2^-30: its digits say nothing of the record."""
+    noisy = laplace_in_doubles(scale)
+    return lambda records, random: np.round(noisy(records, random) * 2.0**30) / 2.0**30
+
+
+def laplace_in_doubles(scale: float) -> Callable[..., Array]:
+    """The textbook's Laplace noise as doubles: noise added to 1 has fewer digits below 2^-53 than noise added to 0."""
+
     def randomize(records, random):
         return records + generator(random).laplace(0.0, scale, len(records))
 
     return randomize
+
+
+def in_clear(randomize: Callable[..., Array], which: Callable[[int], NDArray[np.intp]]) -> Callable[..., Array]:
+    """A randomizer that sends some rows of each call as they are; `which` names them, given the call's length."""
+
+    def broken(records, random):
+        reports = np.array(randomize(records, random))
+        rows = which(len(records))
+        reports[rows] = records[rows]
+        return reports
+
+    return broken
 
 
 def response(epsilon: float, uniform: Callable[[int], Array]) -> Callable[[Array], Array]:

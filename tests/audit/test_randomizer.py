@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import math
 import re
 from functools import partial
@@ -97,6 +99,116 @@ def test_noise_shared_by_users_can_be_subtracted(shared):
     found = attack(randomize)
     assert found.violated
     assert "two" in found.attack
+
+
+# ------------------------------------------------------------------ a few rows in clear
+
+
+def rr(records, random):
+    return RandomizedResponse(2).randomize(records, 1.0, random)
+
+
+IN_CLEAR = {
+    "calls with 1 row": (lambda n: np.arange(n if n == 1 else 0), "a call with 1 row"),
+    "calls with 2 rows": (lambda n: np.arange(n if n == 2 else 0), "a call with 2 rows"),
+    "calls with 17 rows": (lambda n: np.arange(n if n == 17 else 0), "a call with 17 rows"),
+    "calls below 1000 rows": (lambda n: np.arange(n if n < 1000 else 0), "a call with few rows"),
+    "first row": (lambda n: np.array([0]), "the first row of a call with few rows"),
+    "last row": (lambda n: np.array([n - 1]), "the last row of a call with few rows"),
+    "rest after blocks of 16": (lambda n: np.arange(n // 16 * 16, n), "the last row of a call with few rows"),
+    "rest after blocks of 8, if any": (lambda n: np.arange(n // 8 * 8 if n > 8 else n, n), "row 17 of a call with 17"),
+    "first 1 %": (lambda n: np.arange(n // 100), "the first 1 % of a call's rows"),
+    "last 1 %": (lambda n: np.arange(n - n // 100, n), "the last 1 % of a call's rows"),
+    "rows from 37 % to 38 %": (lambda n: np.arange(n * 37 // 100, n * 38 // 100), "the rows from 37 % to 38 %"),
+}
+
+
+@pytest.mark.parametrize("name", IN_CLEAR)
+def test_rows_that_are_sent_in_clear_at_one_place_of_a_call_are_caught(name):
+    """Version 0.1.0 called with 12,500 rows only, and passed all of these."""
+    which, where = IN_CLEAR[name]
+    found = attack(some.in_clear(rr, which), trials=200_000)
+    assert found.violated
+    assert found.epsilon_lower_bound > 1.9
+    assert found.attack.startswith(f"the value of the report, in {where}")
+    assert found.event.startswith("the report is ")
+
+
+def test_the_path_of_short_calls_is_caught():
+    """The script of the finding, word for word."""
+
+    def single(records, random):
+        source = np.random.default_rng(random.words(4))
+        y = records.astype(int)
+        if len(y) < 1000:
+            return y
+        return np.where(source.random(len(y)) < np.e / (np.e + 1), y, 1 - y)
+
+    assert audit_randomizer(single, 1.0, random=simulation_random(1)).violated
+
+
+def test_noise_that_small_calls_share_is_caught():
+    """Calls of one user take the same number again and again for ten calls: each report is sound, two are not."""
+    count, numbers = itertools.count(), np.random.default_rng(3)
+
+    def uniform(n: int):
+        return numbers.random(n) if n > 1 else np.random.default_rng(next(count) // 10).random(1)
+
+    found = attack(some.response(1.0, uniform), trials=200_000)
+    assert found.violated
+    assert found.attack == "the reports of one place in two calls (1 apart), in calls with 1 row"
+
+
+def test_calls_have_1_2_and_17_rows_too():
+    sizes = collections.Counter()
+
+    def counted(records, random):
+        sizes[len(records)] += 1
+        return rr(records, random)
+
+    attack(counted, trials=200_000)
+    assert sizes == {1: 640, 2: 192, 17: 256, 12_500: 16}
+
+
+# ------------------------------------------------------------------ the digits of a float
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda records, reports: np.where(records == 1, -0.0, 0.0),
+        lambda records, reports: np.copysign(reports, 0.5 - records),
+        lambda records, reports: np.copysign(reports, 0.5 - records).astype(np.float32),
+        lambda records, reports: np.nextafter(reports, records * 9.0),
+    ],
+)
+def test_a_record_hidden_in_the_bytes_of_a_float_is_caught(hide):
+    """In the sign of a zero (version 0.1.0 took 0.0 and -0.0 for one report), or in the last bit."""
+    found = attack(lambda records, random: hide(records, rr(records, random).astype(np.float64)))
+    assert found.violated
+    assert found.epsilon_lower_bound > 5.0
+
+
+def test_the_last_bit_of_continuous_noise_is_read():
+    """Noise on a grid of 2^-20, and the record added at 2^-40: no interval of values shows it."""
+
+    def randomize(records, random):
+        noisy = np.round((records + some.generator(random).laplace(0.0, 1.0, len(records))) * 2.0**20) / 2.0**20
+        return noisy + records * 2.0**-40
+
+    found = attack(randomize)
+    assert found.epsilon_lower_bound > 5.0
+    assert found.attack == "the last binary digit of the report"
+
+
+def test_noise_added_in_doubles_betrays_the_record():
+    """Mironov 2012: the textbook's Laplace noise, true on paper, has an infinite epsilon in floating point."""
+    found = attack(some.laplace_in_doubles(1.0))
+    assert found.violated
+    assert found.attack == "the last binary digit of the report"
+    assert found.event.startswith("the last binary digit of the report is 2^-")
+    vectors = attack(lambda records, random: np.stack([some.laplace_in_doubles(1.0)(records, random)] * 2, axis=1))
+    assert vectors.violated
 
 
 def test_the_limit_grows_with_the_trials_for_a_deterministic_mechanism():
@@ -199,8 +311,13 @@ SHOWN = {
     ),
     "four workers started with the same seed": lambda: some.response(1.0, partial(some.workers_alike, calls=[])),
     "one user in ten repeats her neighbour's noise": lambda: some.response(1.0, partial(some.some_alike, calls=[])),
-    "Laplace noise, right scale": lambda: some.laplace(1.0),
-    "Laplace noise, half the scale": lambda: some.laplace(0.5),
+    "Laplace noise, right scale, rounded to multiples of 2⁻³⁰": lambda: some.laplace(1.0),
+    "Laplace noise, half the scale, rounded": lambda: some.laplace(0.5),
+    "Laplace noise, right scale, added in double precision": lambda: some.laplace_in_doubles(1.0),
+    "the record in the sign of a zero": lambda: lambda records, random: np.copysign(0.0, 0.5 - records),
+    "in clear in a call with one row": lambda: some.in_clear(rr, IN_CLEAR["calls with 1 row"][0]),
+    "the last row of a call in clear": lambda: some.in_clear(rr, IN_CLEAR["last row"][0]),
+    "the first 1 % of a call in clear": lambda: some.in_clear(rr, IN_CLEAR["first 1 %"][0]),
     "symmetric unary encoding that flips with the chance of the optimized one": lambda: some.unary(
         *BROKEN_UNARY["sue with oue's flips"][0], packed=True
     ),

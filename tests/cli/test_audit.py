@@ -13,7 +13,8 @@ import numpy
 
 
 def laplace(records, random):
-    return records + numpy.random.default_rng(random.words(4)).laplace(0.0, 0.5, len(records))
+    noisy = records + numpy.random.default_rng(random.words(4)).laplace(0.0, 0.5, len(records))
+    return numpy.round(noisy * 2.0**30) / 2.0**30
 
 
 def fails(records):
@@ -63,7 +64,9 @@ def test_a_violation_is_told_in_full(run, mine):
     assert "VIOLATED: epsilon = 1 was claimed, but epsilon is at least 1.9" in text
     assert "at confidence 0.999." in text
     assert "Attacked: mine.py:laplace, records 0 and 1." in text
-    assert re.search(r"The event: the .*report (is at least|is at most|lies in) .*How often it happened", text)
+    assert re.search(
+        r"The event: the .*report('s bytes)? (is at least|is at most|lies in) .*How often it happened", text
+    )
     assert "accused with chance at most 0.001." in text
     assert "An audit can only accuse" not in text
 

@@ -228,7 +228,7 @@ def test_frequencies(run, table, arguments, message):
         ("t.csv", b'x,y\n1,2\n1,"2\n', r"(cannot read t.csv as a table|is )"),
         ("t.parquet", b"PAR1 cut short", r"cannot read t.parquet as a table"),
         ("t.parquet", b"x\n1\n", r"t.parquet is not a Parquet file"),
-        ("t.png", b"\x89PNG", r"t.png has the ending '.png', so its format is unknown; use one of .csv"),
+        ("t.png", b"\x89PNG", r"t.png is a picture, not a table of text or Parquet; export it as CSV"),
     ],
 )
 def test_files_that_are_no_tables(run, tmp_path, name, content, message):

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import pickle
+import threading
+import time
 from collections import Counter
 from itertools import permutations
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics import randomness
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 
 # Every chi-square test below is seeded; with a fresh seed each would fail by chance once in 10,000 runs.
@@ -95,6 +99,102 @@ def test_forked_children_draw_their_own_words():
     drawn.append(random.words(8).tobytes())
     assert len(set(drawn)) == 3
     assert all(len(words) == 64 for words in drawn)
+
+
+def in_child(work) -> bytes:
+    """Bytes that `work()` returns in a forked child; an exception's text if it raised."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = work()
+        except BaseException as error:
+            said = repr(error).encode()
+        os.write(write, said)
+        os._exit(0)
+    os.waitpid(child, 0)
+    found = os.read(read, 1 << 16)
+    os.close(read)
+    os.close(write)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_threads_of_a_forked_child_share_a_source_from_their_first_draw():
+    """Six threads draw at once from an inherited source, and each finds that it needs a new key.
+
+    `os.urandom` answers them a millisecond apart, so that without a lock the key is replaced again and again while
+    others draw: in version 0.1.0 that raised "Already borrowed".
+    """
+    random = secure_random()
+    random.words(3)
+    quick, asked = os.urandom, itertools.count()
+
+    def urandom(n: int) -> bytes:
+        time.sleep(0.02 + 0.001 * next(asked))
+        return quick(n)
+
+    def draw() -> bytes:
+        os.urandom = urandom
+        found, errors = [], []
+        together = threading.Barrier(6)
+
+        def one() -> None:
+            together.wait()
+            try:
+                found.append(random.words(1 << 19))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=one) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        words = np.sort(np.concatenate(found))
+        repeated = np.count_nonzero(words[1:] == words[:-1])
+        return f"{len(errors)} {words.size} {repeated} ".encode() + words[:4].tobytes()
+
+    first, second = in_child(draw), in_child(draw)
+    assert first.split(b" ", 3)[:3] == [b"0", b"3145728", b"0"]  # 2^42 pairs of 2^64 values: chance 3e-7
+    assert first.split(b" ", 3)[3] != second.split(b" ", 3)[3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_another_thread_draws_leaves_the_child_free_to_draw():
+    """The parent's lock is held at the fork, by a thread that does not exist in the child."""
+    random = secure_random()
+    keystream = random._keystream
+    with keystream.lock, randomness._renewing:
+        drawn = in_child(lambda: random.words(8).tobytes())
+    assert len(drawn) == 64
+    assert drawn != random.words(8).tobytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_in_the_middle_of_a_draw_shares_no_word():
+    """As a signal handler may do: parent and child both go on with the call of `words` that was under way."""
+    random = secure_random()
+    keystream = random._keystream
+    fill = type(keystream).fill
+    read, write = os.pipe()
+    children = []
+
+    def fill_and_fork(view: memoryview, size: int) -> None:
+        fill(keystream, view, size)
+        children.append(os.fork())
+
+    keystream.fill = fill_and_fork
+    mine = random.words(8).tobytes()
+    if children[0] == 0:
+        os.write(write, mine)
+        os._exit(0)
+    os.waitpid(children[0], 0)
+    theirs = os.read(read, 64)
+    os.close(read)
+    os.close(write)
+    assert len(theirs) == 64
+    assert theirs != mine
 
 
 def test_bernoulli_compares_integers():

@@ -8,8 +8,33 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.randomizers import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
-from shuffledp.randomizers.wire import MAGIC, WireFormat, decode, encode, pack_integers, unpack_integers
+from shuffledp.randomizers import (
+    Gaussian,
+    HadamardResponse,
+    Laplace,
+    LocalHashing,
+    OneBit,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from shuffledp.randomizers.coordinate import CoordinateSampling
+from shuffledp.randomizers.hybrid import Hybrid
+from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.tree import RangeTree
+from shuffledp.randomizers.vector import DirectionCodebook
+from shuffledp.randomizers.wire import (
+    MAGIC,
+    WireFormat,
+    decode,
+    decode_each,
+    encode,
+    pack_integers,
+    unpack_each,
+    unpack_integers,
+)
 from tests.randomizers.drawing import RUN
 
 SIZES = {"krr": 5, "sue": 30, "oue": 30, "olh": 12, "olh-wide": 54, "hadamard": 6, "subset": 30, "subset-list": 15}
@@ -100,3 +125,86 @@ def test_reports_out_of_range_are_not_written():
     with pytest.raises(InvalidInput, match="row 1 is -1"):
         pack_integers(np.array([-1]), 64)
     assert unpack_integers(pack_integers(np.array([2**64 - 1], dtype=np.uint64), 64), 64)[0] == 2**64 - 1
+
+
+# ------------------------------------------------------------------ row by row
+
+EVERY = {
+    **RUN,
+    "rr": RandomizedResponse(2),
+    "krr-64": RandomizedResponse(64),
+    "hadamard-7": HadamardResponse(7),
+    "oue-16": UnaryEncoding(16),
+    "subset-wide": SubsetSelection(70_000, 2),
+    "tree": RangeTree(100, 4),
+    "one-bit": OneBit(0.0, 1.0),
+    "moments": TwoMoments(0.0, 1.0),
+    "laplace": Laplace(0.0, 1.0),
+    "gaussian": Gaussian(0.0, 1.0),
+    "piecewise": Piecewise(0.0, 1.0, 100),
+    "hybrid": Hybrid(0.0, 1.0, 100),
+    "coordinates": CoordinateSampling(5),
+    "sketch": SignedSketch(8, 2),
+    "codebook": DirectionCodebook(4, 6, 2),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_verdict_on_a_row_is_that_of_strict_reading(name):
+    """Random bytes of all sizes, and random flips in real reports; each row read alone, strictly, as the oracle."""
+    family = EVERY[name]
+    random = np.random.default_rng(7)
+    size = -(-family.report_bits // 8)
+    rows = random.integers(0, 256, (400, size), dtype=np.uint8)
+    rows[100:] &= random.choice(np.array([0, 1, 3, 7, 255], dtype=np.uint8), (300, size))
+    rows[0], rows[1] = 255, 0
+    if name == "laplace" or name == "gaussian":
+        real = family.pack(np.arange(-100, 100))
+    elif hasattr(family, "dimension"):
+        vectors = np.zeros((200, family.dimension))
+        real = family.pack(family.randomize(vectors, 1.0, simulation_random(2)))
+    else:
+        real = family.pack(family.randomize(np.arange(200) % 2, 1.0, simulation_random(2)))
+    flipped = real ^ (random.random(real.shape) < 0.1) * random.integers(0, 256, real.shape).astype(np.uint8)
+    rows = np.concatenate((rows, real, flipped))
+    possible = family.possible(rows)
+    for row, found in zip(rows, possible, strict=True):
+        try:
+            family.unpack(row[None])
+        except InvalidInput:
+            assert not found
+        else:
+            assert found
+    assert possible[400:600].all()
+    reports, again = unpack_each(rows, family)
+    assert (again == possible).all()
+    assert (family.pack(reports) == rows[possible]).all()
+    empty, none = unpack_each(rows[:0], family)
+    assert (empty.shape[0], none.shape, none.dtype) == (0, (0,), bool)
+
+
+def test_one_bad_report_among_20_000_spoils_no_other():
+    """Version 0.1.0 read none of them, and its strict reading still does."""
+    family = RandomizedResponse(5)
+    sent = simulation_random(1).integers(5, 20_000)
+    data = bytearray(encode(sent, family, task="a"))
+    data[-1] = 5
+    reports, possible = decode_each(data, family, task="a")
+    assert reports.tolist() == sent[:-1].tolist()
+    assert np.flatnonzero(~possible).tolist() == [19_999]
+    with pytest.raises(InvalidInput, match="report in row 20000 is 5"):
+        decode(data, family, task="a")
+    with pytest.raises(InvalidInput, match="another task"):
+        decode_each(data, family, task="b")
+
+
+def test_the_reserved_byte_of_the_header_must_be_0():
+    for read in (decode, decode_each):
+        with pytest.raises(InvalidInput, match=r"^the header's sixth byte is 7, and 0 in every message of version 1$"):
+            read(GOOD[:5] + b"\7" + GOOD[6:], KRR, task="a")
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 2), np.uint8), np.zeros(3, np.uint8), np.zeros((3, 1), np.int64)])
+def test_rows_of_another_shape_are_refused(rows):
+    with pytest.raises(InvalidInput, match=r"rows of reports are bytes \(uint8\) of shape \(n, 1\) in this task; got"):
+        unpack_each(rows, KRR)

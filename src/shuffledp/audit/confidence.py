@@ -10,7 +10,6 @@ is wrong with chance at most alpha (Jagielski, Ullman, Oprea 2020). E must have 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,14 +62,14 @@ def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
     return np.where(h < n, np.minimum(found * (1.0 + _MARGIN), 1.0), 1.0)
 
 
-def epsilon_limit(hits: ArrayLike, trials: tuple[int, int], delta: float, alpha: float) -> FloatArray:
+def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: float, alpha: float) -> FloatArray:
     """Return the lower limit (A) of epsilon.
 
     Parameters
     ----------
     hits : array_like, shape (2, ...)
         How often the event happened on the record that makes it likelier, and on the other one.
-    trials : (int, int)
+    trials : (int, int), or a pair of arrays of shape (...)
         Independent trials of each.
     delta : float
         The claim's delta, in [0, 1).
@@ -176,15 +175,14 @@ def best_cut(scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) 
     below = np.stack([np.searchsorted(part, cuts, side="left") for part in ordered])
     sizes = ordered[0].size, ordered[1].size
     at_least = np.asarray(sizes)[:, None] - below
-    best, chosen = -math.inf, Cut(0.0, above=True, likelier=0)
-    for above, hits in ((True, at_least), (False, at_most)):
-        for likelier in (0, 1):
-            turned = hits if likelier == 0 else hits[::-1]
-            limits = epsilon_limit(turned, (sizes[likelier], sizes[1 - likelier]), delta, alpha)
-            at = int(np.argmax(limits))
-            if limits[at] > best:
-                best, chosen = float(limits[at]), Cut(float(cuts[at]), above=above, likelier=likelier)
-    return chosen, best
+    events = [(above, likelier) for above in (True, False) for likelier in (0, 1)]
+    hits = np.stack([(at_least if above else at_most)[[likelier, 1 - likelier]] for above, likelier in events], axis=1)
+    order = np.array([likelier for _, likelier in events])
+    trials = np.asarray(sizes)[order][:, None], np.asarray(sizes)[1 - order][:, None]
+    limits = epsilon_limit(hits, trials, delta, alpha)
+    event, at = np.unravel_index(int(np.argmax(limits)), limits.shape)
+    above, likelier = events[int(event)]
+    return Cut(float(cuts[at]), above=above, likelier=likelier), float(limits[event, at])
 
 
 def _thresholds(ordered: tuple[FloatArray, FloatArray]) -> FloatArray:

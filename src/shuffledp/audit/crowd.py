@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
+from shuffledp.audit.fitting import fit_scores
 from shuffledp.audit.loading import Subject
 from shuffledp.audit.reports import Reports, join
-from shuffledp.audit.scores import Score, fit_scores, reading_score
+from shuffledp.audit.scores import Score, reading_score
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 

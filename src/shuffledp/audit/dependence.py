@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.confidence import Cut, best_cut
-from shuffledp.audit.reports import Reports
+from shuffledp.audit.confidence import Cut, Hits, best_cut
+from shuffledp.audit.loading import Subject
+from shuffledp.audit.reports import Reports, join
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
 
 Labels = NDArray[np.int64]
+ALIKE = ("two users of the same record", "two users of different records")
+"""What an event of two users' reports tells apart."""
 _CELLS = 8
 
 
@@ -41,6 +45,32 @@ class Sequence:
         victims = np.arange(self.labels.size - lag)
         victims = victims[victims % (2 * lag) < lag]
         return victims, victims + lag
+
+
+def draw_calls(
+    attacked: Subject, held: tuple[int, ...], size: int, calls: int, random: Randomness, like: Reports | None = None
+) -> Sequence:
+    """Call the randomizer `calls` times with `size` users, each holding a random one of these records.
+
+    Parameters
+    ----------
+    attacked : Subject
+        The randomizer.
+    held : tuple of int
+        Indices of the records; all records are known to the attacker.
+    size, calls : int
+        Users of a call, and number of calls.
+    random : Randomness
+        Where records and noise come from.
+    like : Reports, optional
+        Reports of earlier calls, with which these will be compared; by default those of the first call here.
+    """
+    labels = np.asarray(held)[random.integers(len(held), size * calls)]
+    parts: list[Reports] = []
+    for start in range(0, size * calls, size):
+        parts.append(attacked.draw(labels[start : start + size], random, like))
+        like = parts[0] if like is None else like
+    return Sequence(join(parts), labels)
 
 
 PairValues = Callable[[Sequence, int], FloatArray]
@@ -73,9 +103,9 @@ class PairAttack:
     cut: Cut
     estimate: float
 
-    def scores(self, data: Sequence) -> tuple[FloatArray, FloatArray]:
-        """Scores of pairs whose records are alike, and of those whose records differ."""
-        return split(data, self.lag, self.values)
+    def limit(self, judge: Sequence, delta: float, alpha: float) -> tuple[float, Hits]:
+        """Bind epsilon from below on fresh reports; see `Cut.limit`."""
+        return self.cut.limit(split(judge, self.lag, self.values), delta, alpha)
 
     @property
     def attack(self) -> str:

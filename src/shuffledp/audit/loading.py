@@ -8,14 +8,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.audit.reports import Reports, read_reports
+from shuffledp.audit.reports import Printed, Reports, read_reports
 from shuffledp.audit.scores import Reading
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
@@ -79,15 +79,27 @@ class Subject:
         Records to try; the attack looks for the worst pair among them.
     reading : callable, optional
         What a report says of a record (see `shuffledp.audit.scores.Reading`), where it is known.
+    costly : bool
+        Whether a call takes long, however few its rows, as starting a program does.
     """
 
     name: str
     call: Callable[[NDArray[Any], Randomness], Any]
     records: tuple[Any, ...]
     reading: Reading | None = None
+    costly: bool = False
 
-    def draw(self, labels: NDArray[np.int64], random: Randomness) -> Reports:
+    def draw(self, labels: NDArray[np.int64], random: Randomness, like: Reports | None = None) -> Reports:
         """Call the randomizer once, user i holding the record of index labels[i].
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (n,)
+            Indices of records.
+        random : Randomness
+            Where the noise comes from.
+        like : Reports, optional
+            See `read_reports`.
 
         Raises
         ------
@@ -95,7 +107,7 @@ class Subject:
             If it fails, or does not return one report per record.
         """
         records = np.asarray(self.records)[labels]
-        return read_reports(self.call(records, random), labels.size, self.name)
+        return read_reports(self.call(records, random), labels.size, self.name, like)
 
 
 def subject(
@@ -139,7 +151,7 @@ def _checked(found: Subject, records: Sequence[Any] | None) -> Subject:
     kept = tuple(dict.fromkeys(tuple(entry) if isinstance(entry, list | np.ndarray) else entry for entry in records))
     if len(kept) < 2:
         raise InvalidInput(f"an audit compares at least two different records; got {list(records)!r}")
-    return Subject(found.name, found.call, kept, found.reading)
+    return replace(found, records=kept)
 
 
 # ------------------------------------------------------------------ families of ours
@@ -209,7 +221,7 @@ def _python_call(function: Callable[..., Any], name: str) -> Callable[[NDArray[A
         except (Exception, SystemExit) as error:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise InvalidInput(
-                f"{name} raised {what}; it is called with {records.size} records such as {records.tolist()[0]!r}"
+                f"{name} raised {what}; it is called with {_counted(len(records))} such as {records.tolist()[0]!r}"
                 + (" and random=" if takes_random else "")
             ) from error
 
@@ -218,7 +230,7 @@ def _python_call(function: Callable[..., Any], name: str) -> Callable[[NDArray[A
 
 def _from_text(text: str, reading: Reading | None) -> Subject:
     if text.startswith(COMMAND):
-        return Subject(text, _command_call(text.removeprefix(COMMAND)), (0, 1), reading)
+        return Subject(text, _command_call(text.removeprefix(COMMAND)), (0, 1), reading, costly=True)
     path, colon, function = text.rpartition(":")
     if colon and path.endswith(".py"):
         return Subject(text, _python_call(_load(Path(path), function), text), (0, 1), reading)
@@ -269,7 +281,7 @@ def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
             raise InvalidInput(f"command {words[0]!r} cannot be run: {error.strerror}; check its name") from None
         except subprocess.TimeoutExpired:
             raise InvalidInput(
-                f"command {words[0]!r} took more than {COMMAND_SECONDS:g} s for {records.size} records; "
+                f"command {words[0]!r} took more than {COMMAND_SECONDS:g} s for {_counted(len(records))}; "
                 "ask for fewer trials"
             ) from None
         except UnicodeDecodeError:
@@ -278,20 +290,24 @@ def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
             said = next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr")
             raise InvalidInput(f"command {words[0]!r} failed with status {done.returncode}: {said}")
         lines = done.stdout.splitlines()
-        if len(lines) != records.size:
+        if len(lines) != len(records):
             raise InvalidInput(
-                f"command {words[0]!r} printed {len(lines)} lines for {records.size} records; print one report each"
+                f"command {words[0]!r} printed {len(lines)} lines for {_counted(len(records))}; print one report each"
             )
         return _parsed(lines)
 
     return call
 
 
-def _parsed(lines: list[str]) -> NDArray[Any]:
+def _counted(records: int) -> str:
+    return f"{records} record" if records == 1 else f"{records} records"
+
+
+def _parsed(lines: list[str]) -> Printed:
     """Numbers, rows of numbers separated by commas or blanks, or words."""
     rows = [line.replace(",", " ").split() for line in lines]
     try:
         table = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError:
-        return np.array([line.strip() for line in lines])
-    return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table
+        return Printed(lines, np.array([line.strip() for line in lines]))
+    return Printed(lines, table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from shuffledp.audit.confidence import Cut, Hits, best_cut
-from shuffledp.audit.dependence import PairAttack, Sequence, choose_pair_attack
+from shuffledp.audit.dependence import ALIKE, PairAttack, Sequence, choose_pair_attack, draw_calls
+from shuffledp.audit.fitting import fit_scores
 from shuffledp.audit.loading import Subject, Subjectable, subject
-from shuffledp.audit.reports import join
+from shuffledp.audit.places import PlaceAttack, Placed, choose_place, every_call, suspect_hundredths
 from shuffledp.audit.result import AuditResult
-from shuffledp.audit.scores import Reading, Score, fit_scores, reading_score, show
+from shuffledp.audit.scores import Reading, Score, reading_score, show
+from shuffledp.audit.small import SmallPair, choose_small_attack, draw_small
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random
 
@@ -23,8 +25,10 @@ TRIALS = 200_000
 FEWEST_TRIALS = 1000
 MOST_RECORDS = 16
 _CALLS = 16
-_ALIKE = ("two users of the same record", "two users of different records")
-_EVENTS = 2  # judged at the end: the best of one report, and the best of two users' reports
+_FIRST = 1 / 2
+"""Share of the error that the event of one report has, wherever it stands."""
+_OTHERS = 1 / 6
+"""Share of each other event: two users' reports, one report at its place in a large call, small calls."""
 
 
 def audit_randomizer(
@@ -41,10 +45,13 @@ def audit_randomizer(
     """Attack a local randomizer that claims to be (epsilon0, delta0)-LDP, for one user and for users together.
 
     The claim tested is: reports are independent of each other given the records, also from call to call, and each
-    is (epsilon0, delta0)-LDP. The randomizer is called 16 times, with users whose records are drawn at random. A
-    quarter of the reports teaches scores that tell two records apart, a quarter chooses the pair of records, score and
-    threshold of largest limit, and the rest judges just two events: one of a single report, and one of the reports of
-    two users who may share their noise. Each judgement is a Clopper-Pearson test at half of 1 - confidence.
+    is (epsilon0, delta0)-LDP, however many rows a call has. The randomizer is called 16 times with `trials` / 16 users,
+    and many times with 1, 2 and 17, whose records are drawn at random. A part of the reports teaches scores that tell
+    two records apart, a part chooses the pair of records, score and threshold of largest limit, and the rest judges
+    just four events: one of a single report; one of the reports of two users who may share their noise; one of a report
+    at its place in a large call (one hundredth of the rows); and one of small calls (of a report at its place, or of
+    two users' reports). Each judgement is a Clopper-Pearson test, the first at a half of 1 - confidence, each
+    other at a sixth of it.
 
     Parameters
     ----------
@@ -60,7 +67,7 @@ def audit_randomizer(
     records : sequence, optional
         From 2 to 16 records among which the worst pair is sought. By default a few of a family's, else 0 and 1.
     trials : int
-        Reports drawn, at least 1,000; default 200,000.
+        Reports drawn in large calls, at least 1,000; default 200,000. Below that there are fewer small calls, too.
     confidence : float
         In (0, 1): a randomizer which keeps the claim is accused with chance at most 1 - confidence; default 0.999.
     score : callable, optional
@@ -96,60 +103,74 @@ def audit_randomizer(
     attacked = subject(randomizer, claimed, delta0, records, score)
     if len(attacked.records) > MOST_RECORDS:
         raise InvalidInput(f"an audit tries at most {MOST_RECORDS} records; got {len(attacked.records)}")
-    batch, everyone = trials // _CALLS, tuple(range(len(attacked.records)))
-    fit, choose = (_run(attacked, everyone, batch, _CALLS // 4, source) for _ in range(2))
-    each = alpha / _EVENTS
-    single = _choose_single(attacked, fit, choose, delta0, each)
-    paired = choose_pair_attack(fit, choose, batch, delta0, each)
-    judge = _run(attacked, single.records, batch, _CALLS // 2, source)
-    limits = (_judge_single(single, judge, delta0, each), _judge_pair(paired, judge, delta0, each))
-    at = int(limits[1][0] > limits[0][0])
-    limit, hits = limits[at]
-    first, second = (show(attacked.records[i]) for i in single.records)
+    found = _strongest(attacked, trials, delta0, alpha, source)
     return AuditResult(
         subject=attacked.name,
         claimed=claimed,
         delta=delta0,
-        epsilon_lower_bound=max(limit, 0.0),
+        epsilon_lower_bound=max(found.limit, 0.0),
         confidence=confidence,
-        records=(first, second),
-        worlds=_ALIKE if at else (f"record {first}", f"record {second}"),
-        attack=paired.attack if at else single.score.attack,
-        event=paired.event if at else single.score.words(single.cut),
-        likelier=paired.cut.likelier if at else single.cut.likelier,
-        hits=hits,
+        records=found.records,
+        worlds=found.worlds,
+        attack=found.attack.attack,
+        event=found.attack.event,
+        likelier=found.attack.cut.likelier,
+        hits=found.hits,
         private=source.private,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Single:
-    """The chosen event of one report.
+class _Judged:
+    """An event, and how far its hits on fresh reports bind epsilon from below."""
 
-    Parameters
-    ----------
-    records : (int, int)
-        Indices of the two records.
-    score, cut
-        The event.
-    estimate : float
-        Its limit on the data that chose it.
-    """
+    limit: float
+    hits: Hits
+    attack: PlaceAttack | PairAttack | SmallPair
+    records: tuple[str, str]
 
-    records: tuple[int, int]
-    score: Score
-    cut: Cut
-    estimate: float
+    @property
+    def worlds(self) -> tuple[str, str]:
+        """What the event tells apart, in words."""
+        if isinstance(self.attack, PlaceAttack):
+            return f"record {self.records[0]}", f"record {self.records[1]}"
+        return ALIKE
 
 
-def _run(attacked: Subject, held: tuple[int, ...], batch: int, calls: int, random: Randomness) -> Sequence:
-    """Call the randomizer so often, each user holding a random one of these records, all known to the attacker."""
-    labels = [np.asarray(held)[random.integers(len(held), batch)] for _ in range(calls)]
-    return Sequence(join([attacked.draw(part, random) for part in labels]), np.concatenate(labels))
+def _strongest(attacked: Subject, trials: int, delta: float, alpha: float, source: Randomness) -> _Judged:
+    """Choose four events, judge each of them on fresh reports, and return the one of largest limit."""
+    batch, everyone = trials // _CALLS, tuple(range(len(attacked.records)))
+    first, other = alpha * _FIRST, alpha * _OTHERS
+    fit = draw_calls(attacked, everyone, batch, _CALLS // 4, source)
+    like = fit.reports
+    choose = draw_calls(attacked, everyone, batch, _CALLS // 4, source, like)
+    single, scores = _choose_single(attacked, fit, choose, delta, first)
+    pair = single.pair
+    paired = choose_pair_attack(fit, choose, batch, delta, other)
+    suspects = suspect_hundredths(Placed.of(fit, batch), scores, pair)
+    placed = choose_place(suspects, scores, pair, Placed.of(choose, batch), delta, other)
+    judge = draw_calls(attacked, pair, batch, _CALLS // 2, source, like)
+    large = Placed.of(judge, batch)
+    small = draw_small(attacked, pair, trials, source, like)
+    few = choose_small_attack(small, scores, pair, delta, other)
+    limits: list[tuple[tuple[float, Hits], PlaceAttack | PairAttack | SmallPair]]
+    limits = [(single.limit(large, delta, first), single), (paired.limit(judge, delta, other), paired)]
+    if placed is not None:
+        limits.append((placed.limit(large, delta, other), placed))
+    if isinstance(few, PlaceAttack):
+        limits.append((few.limit(Placed.joined(small.judge.values()), delta, other), few))
+    elif few is not None:
+        limits.append((few.limit(small.judge, delta, other), few))
+    (limit, hits), attack = max(limits, key=lambda entry: entry[0][0])
+    return _Judged(limit, hits, attack, (show(attacked.records[pair[0]]), show(attacked.records[pair[1]])))
 
 
-def _choose_single(attacked: Subject, fit: Sequence, choose: Sequence, delta: float, alpha: float) -> _Single:
-    best = _Single((0, 1), reading_score(lambda raw, _: np.zeros(len(raw)), (0, 0)), Cut(0.0, True, 0), -math.inf)
+def _choose_single(
+    attacked: Subject, fit: Sequence, choose: Sequence, delta: float, alpha: float
+) -> tuple[PlaceAttack, list[Score]]:
+    """The pair of records and the event of one report, wherever it stands; and all scores learned for that pair."""
+    nothing = reading_score(lambda raw, _: np.zeros(len(raw)), (0, 0))
+    best = PlaceAttack(every_call(), (0, 1), nothing, Cut(0.0, True, 0), -math.inf), [nothing]
     parts = {
         i: [run.reports.take(np.flatnonzero(run.labels == i)) for run in (fit, choose)]
         for i in range(len(attacked.records))
@@ -163,19 +184,9 @@ def _choose_single(attacked: Subject, fit: Sequence, choose: Sequence, delta: fl
             scores.append(reading_score(attacked.reading, (attacked.records[pair[0]], attacked.records[pair[1]])))
         for score in scores:
             cut, estimate = best_cut((score.values(test[0]), score.values(test[1])), delta, alpha)
-            if estimate > best.estimate:
-                best = _Single((pair[0], pair[1]), score, cut, estimate)
+            if estimate > best[0].estimate:
+                best = PlaceAttack(every_call(), (pair[0], pair[1]), score, cut, estimate), scores
     return best
-
-
-def _judge_single(chosen: _Single, judge: Sequence, delta: float, alpha: float) -> tuple[float, Hits]:
-    scores = chosen.score.values(judge.reports)
-    first, second = (scores[judge.labels == i] for i in chosen.records)
-    return chosen.cut.limit((first, second), delta, alpha)
-
-
-def _judge_pair(chosen: PairAttack, judge: Sequence, delta: float, alpha: float) -> tuple[float, Hits]:
-    return chosen.cut.limit(chosen.scores(judge), delta, alpha)
 
 
 # ------------------------------------------------------------------ arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ class Reports:
     raw : ndarray, first axis n
         As they came.
     keys : ndarray of uint64, shape (n,)
-        Equal for equal reports; different for different ones but for collisions of a 64-bit hash.
+        Equal for reports of the same bytes; different for others, such as 0.0 and -0.0, but for collisions of a 64-bit
+        hash.
     columns : ndarray, shape (n, columns)
         The numbers in each report; the bits of unsigned integers, which may be packed, after their value if a report is
         one number. No columns for words.
@@ -50,6 +52,22 @@ class Reports:
         return Reports(self.raw[which], self.keys[which], self.columns[which])
 
 
+@dataclass(frozen=True, eq=False)
+class Printed:
+    """What a program printed: one line a report.
+
+    Parameters
+    ----------
+    lines : list of str, length n
+        The lines, which tell reports apart even where they are the same number: 1 and 1.0.
+    values : ndarray, first axis n
+        The same as numbers or rows of numbers; as words if they are none.
+    """
+
+    lines: list[str]
+    values: NDArray[Any]
+
+
 def join(parts: Sequence[Reports]) -> Reports:
     """Put the reports of several calls behind each other."""
     return Reports(
@@ -59,52 +77,91 @@ def join(parts: Sequence[Reports]) -> Reports:
     )
 
 
-def read_reports(raw: Any, n: int, name: str) -> Reports:
+def read_reports(raw: Any, n: int, name: str, like: Reports | None = None) -> Reports:
     """Read what a randomizer returned.
 
     Parameters
     ----------
-    raw : array_like
+    raw : array_like or Printed
         Whole numbers, floats, bools or words, or rows of numbers; the first axis runs over users.
     n : int
         How many records were handed in.
     name : str
         The randomizer, for messages.
+    like : Reports, optional
+        Reports of an earlier call, with which these will be compared: whole numbers become floats, and numbers become
+        words, where those were.
 
     Raises
     ------
     InvalidInput
-        If there is not one report per record, or the reports are neither numbers nor words.
+        If there is not one report per record, the reports are neither numbers nor words, or they are of another kind
+        than those of the earlier call.
     """
+    if isinstance(raw, Printed):
+        found = read_reports(raw.values, n, name, like)
+        return Reports(found.raw, _word_keys(np.array(raw.lines)), found.columns)
     try:
         array = np.asarray(raw)
     except ValueError:
         raise InvalidInput(f"{name} returned rows of different lengths; return one report of fixed size each") from None
     if array.ndim == 0 or array.shape[0] != n:
-        got = "a single value" if array.ndim == 0 else f"{array.shape[0]} reports"
-        raise InvalidInput(f"{name} returned {got} for {n} records; return one report for each record")
-    array = array.reshape(n, -1) if array.ndim > 2 else array
+        got = "a single value" if array.ndim == 0 else f"{array.shape[0]} report{'' if array.shape[0] == 1 else 's'}"
+        raise InvalidInput(
+            f"{name} returned {got} for {n} record{'' if n == 1 else 's'}; return one report for each record"
+        )
+    array = _alike(array.reshape(n, -1) if array.ndim > 2 else array, name, like)
     if array.dtype.names is not None:
         fields = [read_reports(array[field], n, name) for field in array.dtype.names]
         keys = _mixed(np.stack([field.keys for field in fields], axis=1))
         return Reports(array, keys, np.concatenate([field.columns for field in fields], axis=1))
-    if array.dtype.kind == "O":
-        array = _from_objects(array)
     if array.dtype.kind in "US":
         return Reports(array, _word_keys(array), np.empty((n, 0)))
-    if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{name} returned reports of type {array.dtype}; return numbers, rows of numbers, or words")
-    if array.dtype.kind == "f":
-        array = array + 0.0  # -0.0 and 0.0 are one report
     return Reports(array, _number_keys(array), _columns(array))
 
 
+def _alike(array: NDArray[Any], name: str, like: Reports | None) -> NDArray[Any]:
+    """Numbers, words or records of both; of the kind and shape of an earlier call's, where there was one."""
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
+    if array.dtype.kind not in "biufUS" and array.dtype.names is None:
+        raise InvalidInput(f"{name} returned reports of type {array.dtype}; return numbers, rows of numbers, or words")
+    if like is None:
+        return array
+    known = like.raw.dtype
+    if known.kind in "US" and array.dtype.kind in "biuf":
+        array = _as_words(array)
+    elif known.kind == "f" and array.dtype.kind in "bi":
+        array = array.astype(known)
+    if (array.dtype.kind, array.dtype.names, array.shape[1:]) == (known.kind, known.names, like.raw.shape[1:]):
+        return array
+    raise InvalidInput(
+        f"{name} returned {_kind(array)} from a call with {array.shape[0]} record{'' if array.shape[0] == 1 else 's'}, "
+        f"and {_kind(like.raw)} before; return reports of one kind and size"
+    )
+
+
+def _kind(array: NDArray[Any]) -> str:
+    if array.dtype.names is not None:
+        return "records"
+    one = {"b": "bools", "u": "unsigned whole numbers", "i": "whole numbers", "f": "floats"}.get(
+        array.dtype.kind, "words"
+    )
+    return f"rows of {array.shape[1]} {one}" if array.ndim > 1 else one
+
+
 def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
-    """Python objects as numbers if they are, else as words."""
+    """Python objects as numbers if all are, else as words."""
     try:
-        return array.astype(np.float64)
+        if all(isinstance(entry, Number) for entry in array.ravel()):
+            return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([" ".join(map(str, np.atleast_1d(entry))) for entry in array])
+        pass
+    return _as_words(array)
+
+
+def _as_words(array: NDArray[Any]) -> NDArray[Any]:
+    return np.array([" ".join(map(str, np.atleast_1d(entry))) for entry in array])
 
 
 def _columns(array: NDArray[Any]) -> NDArray[Any]:
@@ -114,7 +171,9 @@ def _columns(array: NDArray[Any]) -> NDArray[Any]:
         bits = np.unpackbits(packed, axis=1, bitorder="little")
         return np.concatenate((flat.astype(np.float64), bits), axis=1) if flat.shape[1] == 1 else bits
     flat = flat[:, :MOST_COLUMNS]
-    return np.clip(np.nan_to_num(flat), -_LARGEST, _LARGEST) if array.dtype.kind == "f" else flat
+    if array.dtype.kind != "f":
+        return flat
+    return np.clip(np.nan_to_num(flat.astype(np.float64)), -_LARGEST, _LARGEST)
 
 
 def _number_keys(array: NDArray[Any]) -> Words:

@@ -22,9 +22,8 @@ Reading = Callable[[NDArray[Any], Any], FloatArray]
 MOST_VALUES = 4096
 """Different reports up to which each gets its own likelihood ratio."""
 _BINS = 32
-_SHOWN = 6
-_TOP_COLUMNS = (1, 2, 4, 16)
-_MOST_LINEAR = 64
+SHOWN = 6
+"""Parts of an event that its words name; the others are counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,30 +43,6 @@ class Score:
     attack: str
     values: Callable[[Reports], FloatArray]
     words: Callable[[Cut], str]
-
-
-def fit_scores(first: Reports, second: Reports) -> list[Score]:
-    """Learn scores that separate two samples of reports.
-
-    Parameters
-    ----------
-    first, second : Reports
-        Reports of the one record and of the other, at least one each.
-    """
-    scores = counted_score(first, second)
-    width = first.columns.shape[1]
-    if width == 0:
-        return scores
-    scores.append(_value_score())
-    if width == 1:
-        return [*scores, _binned_score(first, second)]
-    ranked = _ranked_columns(first, second)
-    for most in _TOP_COLUMNS:
-        if most <= ranked.size:
-            scores.append(_naive_score(first, second, ranked[:most]))
-    if 2 <= ranked.size <= _MOST_LINEAR:
-        scores.append(_linear_score(first, second, ranked))
-    return scores
 
 
 def reading_score(reading: Reading, records: tuple[Any, Any]) -> Score:
@@ -104,8 +79,8 @@ def counted_score(first: Reports, second: Reports) -> list[Score]:
 
     def words(cut: Cut) -> str:
         inside = np.flatnonzero(cut.hits(ratio))
-        shown = ", ".join(sorted(show(examples[i]) for i in inside[:_SHOWN]))
-        more = f" or one of {inside.size - _SHOWN} others" if inside.size > _SHOWN else ""
+        shown = ", ".join(sorted(show(examples[i]) for i in inside[:SHOWN]))
+        more = f" or one of {inside.size - SHOWN} others" if inside.size > SHOWN else ""
         return f"the report is {shown}{more}" if inside.size == 1 else f"the report is one of: {shown}{more}"
 
     return [Score("the value of the report", values, words)]
@@ -117,33 +92,38 @@ def show(report: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _value_score() -> Score:
+def value_score() -> Score:
+    """Score a report by its first number."""
+
     def values(reports: Reports) -> FloatArray:
         return reports.columns[:, 0].astype(np.float64)
 
     return Score("the first number of the report", values, lambda cut: f"the first number of the report {cut.words}")
 
 
-def _binned_score(first: Reports, second: Reports) -> Score:
+def binned_score(first: Reports, second: Reports) -> Score:
     """Likelihood ratio of the interval a number falls into: intervals of about equal chance."""
-    edges, table = _bin_column(first.columns[:, 0], second.columns[:, 0], _BINS)
+    edges, table = bin_column(first.columns[:, 0], second.columns[:, 0], _BINS)
 
     def values(reports: Reports) -> FloatArray:
         return table[np.searchsorted(edges, reports.columns[:, 0], side="right")]
 
     def words(cut: Cut) -> str:
         ends = np.concatenate(([-np.inf], edges, [np.inf]))
-        inside = cut.hits(table).astype(np.int8)
-        turns = np.diff(inside, prepend=0, append=0)  # intervals that touch are written as one
-        stretches = zip(np.flatnonzero(turns > 0), np.flatnonzero(turns < 0), strict=True)
-        parts = [f"[{ends[i]:.5g}, {ends[j]:.5g})" for i, j in stretches]
-        more = f" or one of {len(parts) - _SHOWN} more intervals" if len(parts) > _SHOWN else ""
-        return f"the report lies in {', '.join(parts[:_SHOWN])}{more}"
+        parts = [f"[{ends[i]:.5g}, {ends[j]:.5g})" for i, j in stretches(cut.hits(table))]
+        more = f" or one of {len(parts) - SHOWN} more intervals" if len(parts) > SHOWN else ""
+        return f"the report lies in {', '.join(parts[:SHOWN])}{more}"
 
     return Score("intervals of the report", values, words)
 
 
-def _bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[FloatArray, FloatArray]:
+def stretches(inside: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Where the entries that are True stand: start and end (exclusive) of each unbroken stretch."""
+    turns = np.diff(inside.astype(np.int8), prepend=0, append=0)
+    return list(zip(np.flatnonzero(turns > 0).tolist(), np.flatnonzero(turns < 0).tolist(), strict=True))
+
+
+def bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[FloatArray, FloatArray]:
     """Edges of intervals, and the logarithm of the ratio of their smoothed shares."""
     both = np.concatenate((first, second)).astype(np.float64)
     distinct = np.unique(both)
@@ -158,11 +138,15 @@ def _bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[F
     return edges, np.log((counts[0] + 0.5) / first.size) - np.log((counts[1] + 0.5) / second.size)
 
 
-def _ranked_columns(first: Reports, second: Reports) -> NDArray[np.int64]:
-    """Columns that are not constant, those whose means differ most (in standard errors) first."""
-    means = [part.columns.mean(axis=0, dtype=np.float64) for part in (first, second)]
-    spreads = [part.columns.var(axis=0, dtype=np.float64) / part.n for part in (first, second)]
-    spread = spreads[0] + spreads[1]
+def rank_columns(means: tuple[FloatArray, FloatArray], variances: tuple[FloatArray, FloatArray]) -> NDArray[np.int64]:
+    """Columns that are not constant, those whose means differ most (in standard errors) first.
+
+    Parameters
+    ----------
+    means, variances : (ndarray, ndarray), each of shape (columns,)
+        Mean of each column under the first and the second record, and that mean's own variance.
+    """
+    spread = variances[0] + variances[1]
     varied = (spread > 0) | (means[0] != means[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = np.where(varied, np.abs(means[0] - means[1]) / np.sqrt(spread), -1.0)
@@ -170,9 +154,9 @@ def _ranked_columns(first: Reports, second: Reports) -> NDArray[np.int64]:
     return order[varied[order]]
 
 
-def _naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
+def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
     """Sum of the columns' own likelihood ratios."""
-    tables = [_bin_column(first.columns[:, j], second.columns[:, j], 8) for j in chosen]
+    tables = [bin_column(first.columns[:, j], second.columns[:, j], 8) for j in chosen]
 
     def values(reports: Reports) -> FloatArray:
         total = np.zeros(reports.n)
@@ -180,12 +164,12 @@ def _naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> 
             total += table[np.searchsorted(edges, reports.columns[:, j].astype(np.float64), side="right")]
         return total
 
-    named = f"column{'s' if chosen.size > 1 else ''} {', '.join(map(str, np.sort(chosen)[:_SHOWN]))}"
-    named += ", ..." if chosen.size > _SHOWN else ""
+    named = f"column{'s' if chosen.size > 1 else ''} {', '.join(map(str, np.sort(chosen)[:SHOWN]))}"
+    named += ", ..." if chosen.size > SHOWN else ""
     return Score(f"{named} of the report", values, lambda cut: f"the log-likelihood ratio of {named} {cut.words}")
 
 
-def _linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
+def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
     """Fisher's linear discriminant."""
     parts = [part.columns[:, chosen].astype(np.float64) for part in (first, second)]
     scale = np.maximum(np.concatenate(parts).std(axis=0), 1e-300)

@@ -176,32 +176,49 @@ class Randomness(ABC):
                 return order
 
 
+class _Keystream:
+    """AES-256 in counter mode under a key of its own, for one process."""
+
+    def __init__(self) -> None:
+        # A key is used for one object in one process, so a fixed first counter never repeats a keystream.
+        self.process = _process()
+        self.lock = threading.Lock()
+        self.cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+    def fill(self, view: memoryview, size: int) -> None:
+        """Write `size` bytes of the stream; the view has `_SLACK` bytes more."""
+        with self.lock:
+            for start in range(0, size, len(_ZEROS)):
+                zeros = _ZEROS[: size - start]
+                self.cipher.update_into(zeros, view[start : start + len(zeros) + _SLACK])
+
+
 class _SecureRandom(Randomness):
-    """Keystream of AES-256 in counter mode under a key from the operating system, one key per object."""
+    """Keystream of AES-256 in counter mode under a key from the operating system, one key per object and process."""
 
     private = True
 
     def __init__(self) -> None:
-        self._rekey()
-
-    def _rekey(self) -> None:
-        # A key is used for one object in one process, so a fixed first counter never repeats a keystream.
-        self._stream = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
-        self._lock = threading.Lock()
-        self._process = _process()
+        self._keystream = _Keystream()
 
     def words(self, n: int) -> Words:
         """See `Randomness.words`; after a fork the child draws under a new key."""
         size = 8 * _count(n)
-        if self._process != _process():
-            self._rekey()
         out = np.empty(size + _SLACK, dtype=np.uint8)
-        view = memoryview(out.data)
-        with self._lock:
-            for start in range(0, size, len(_ZEROS)):
-                zeros = _ZEROS[: size - start]
-                self._stream.update_into(zeros, view[start : start + len(zeros) + _SLACK])
-        return out[:size].view(np.uint64)
+        while True:
+            keystream = self._own_keystream()
+            keystream.fill(memoryview(out.data), size)
+            if keystream.process == _process():
+                return out[:size].view(np.uint64)
+            # A signal handler forked while the words were drawn; the parent keeps them, so the child draws others.
+
+    def _own_keystream(self) -> _Keystream:
+        """The keystream of this process. Cipher, lock and process are replaced together, by one thread."""
+        if self._keystream.process != _process():
+            with _renewing:
+                if self._keystream.process != _process():
+                    self._keystream = _Keystream()
+        return self._keystream
 
     def another(self) -> Randomness:
         """See `Randomness.another`: under a key of its own."""
@@ -283,11 +300,13 @@ def _count(n: int) -> int:
 
 
 _forks = 0
+_renewing = threading.Lock()
 
 
 def _after_fork() -> None:
-    global _forks
+    global _forks, _renewing
     _forks += 1
+    _renewing = threading.Lock()  # another thread of the parent may have held the old one; it does not exist here
 
 
 def _process() -> tuple[int, int]:

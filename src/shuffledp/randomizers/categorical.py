@@ -24,7 +24,7 @@ from shuffledp.randomizers.mixing import (
     uniform_below,
 )
 from shuffledp.randomizers.two_level import third_record
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096
@@ -285,6 +285,10 @@ class RandomizedResponse:
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`; those that are no category are refused."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), self.k)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, self.report_bits, self.k)
 
     def _masses(self, epsilon0: FloatArray) -> tuple[FloatArray, FloatArray]:
         """1 - gamma and gamma, each to a few ulp of itself; written in e^-epsilon0, so nothing overflows."""

@@ -16,7 +16,7 @@ from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, report_rows, whole_number
 from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 MAX_DIMENSION = 10**7
 
@@ -202,3 +202,7 @@ class CoordinateSampling(TwoLevelFamily):
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`; those that are none are refused."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.dimension)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, self.report_bits, 2 * self.dimension)

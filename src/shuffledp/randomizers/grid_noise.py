@@ -16,7 +16,7 @@ from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, local_deltas, matching, real_range, whole_number
 from shuffledp.randomizers.grid import ROUNDING_VARIANCE, round_at_random, unit_fractions
-from shuffledp.randomizers.wire import pack_integers, unpack_integers
+from shuffledp.randomizers.wire import pack_integers, possible_integers, unpack_integers
 
 FARTHEST = 1 << 51
 """Reports are cut to -2^51 and 2^51 - 1 steps: 52 bits. Noise of the largest scale exceeds them with chance e^-127."""
@@ -148,6 +148,10 @@ class GridNoise(ABC):
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`."""
         return unpack_integers(rows, REPORT_BITS).view(np.int64) - FARTHEST
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, REPORT_BITS, 2**REPORT_BITS)
 
     def _grid_scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
         return self.scale(epsilon0, delta0) * self.steps

@@ -27,7 +27,7 @@ from shuffledp.randomizers.checks import (
 )
 from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,10 @@ class LocalHashing(TwoLevelFamily):
     def unpack(self, rows: PackedBits) -> NDArray[np.uint64]:
         """Reports as they were before `pack`."""
         return unpack_integers(rows, self.report_bits)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, self.report_bits, 2**self.report_bits)
 
     def _hashes(self) -> AffineHash:
         """The hashes of the fixed range, which must be one that can be drawn."""

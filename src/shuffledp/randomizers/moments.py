@@ -15,7 +15,7 @@ from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.checks import local_budgets, matching, real_range
 from shuffledp.randomizers.grid import round_at_random, unit_fractions
 from shuffledp.randomizers.mixing import SampledLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 _BINARY = RandomizedResponse(2)
 
@@ -141,3 +141,7 @@ class TwoMoments:
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`; those that are no possible report are refused."""
         return checked_reports(unpack_integers(rows, 2).view(np.int64), 4)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, 2, 4)

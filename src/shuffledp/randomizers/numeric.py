@@ -177,3 +177,7 @@ class OneBit:
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`."""
         return _BINARY.unpack(rows)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return _BINARY.possible(rows)

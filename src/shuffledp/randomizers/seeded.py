@@ -32,7 +32,7 @@ from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, report_rows
 from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 REPORT_BITS = 63
 """Seed and index together fill one non-negative 64-bit integer."""
@@ -281,3 +281,10 @@ class SeededFamily(TwoLevelFamily):
         reports = unpack_integers(rows, REPORT_BITS).view(np.int64)
         self.read(reports)
         return reports
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        own = rows.copy()
+        own[:, -1] &= 0x7F  # the index is in the low bits, and the seed above them may be anything
+        index = unpack_integers(own, REPORT_BITS) & np.uint64(2**self.index_bits - 1)
+        return possible_integers(rows, REPORT_BITS, 2**REPORT_BITS) & (index < np.uint64(self.codewords))

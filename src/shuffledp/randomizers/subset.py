@@ -227,6 +227,10 @@ class SubsetSelection(TwoLevelFamily):
         """Reports as they were before `pack`; those that are no subset of that size are refused."""
         return self._reports().unpack(rows)
 
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return self._reports().possible(rows)
+
     def _reports(self) -> SubsetReports:
         """How subsets of the fixed size are written."""
         if self.size is None and not self.mixture:

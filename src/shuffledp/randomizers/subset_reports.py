@@ -12,7 +12,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.bits import PackedBits, bytes_for, column_counts, weighted_column_counts
 from shuffledp.randomizers.checks import counted, report_rows
-from shuffledp.randomizers.wire import check_padding
+from shuffledp.randomizers.wire import check_padding, possible_padding
 
 
 def draw_subsets(
@@ -121,23 +121,28 @@ class SubsetReports(NamedTuple):
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
         """The reports `pack` was given; InvalidInput names the first row that is no subset of that size."""
         check_padding(rows, self.bits)
+        reports, right = self._read(rows)
+        if not right.all():
+            are = f"is no ascending list of {self.size} categories below {self.k}"
+            what = are if self.listed else f"has not {self.size} members"
+            raise InvalidInput(f"the report in row {int(np.argmin(right)) + 1} {what}; are these reports of this task?")
+        return reports
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a subset of that size; see `WireFormat`."""
+        return possible_padding(rows, self.bits) & self._read(rows)[1]
+
+    def _read(self, rows: PackedBits) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """What the rows say, the bits beyond the last overlooked, and whether each is a subset of that size."""
         if not self.listed:
-            wrong = np.bitwise_count(rows).sum(axis=1, dtype=np.int64) != self.size
-            return _refuse(wrong, rows.copy(), f"has not {self.size} members")
+            return rows.copy(), np.bitwise_count(rows).sum(axis=1, dtype=np.int64) == self.size
         bits = np.unpackbits(rows, axis=1, count=self.bits, bitorder="little")
         each = np.packbits(bits.reshape(-1, self._each), axis=1, bitorder="little")
         wide = np.zeros((each.shape[0], 4), dtype=np.uint8)
         wide[:, : each.shape[1]] = each
         members = wide.view("<u4").reshape(rows.shape[0], self.size).astype(np.uint32)
-        wrong = (members[:, -1] >= self.k) | (members[:, 1:] <= members[:, :-1]).any(axis=1)
-        return _refuse(wrong, members, f"is no ascending list of {self.size} categories below {self.k}")
+        return members, (members[:, -1] < self.k) & (members[:, 1:] > members[:, :-1]).all(axis=1)
 
     def _check(self, reports: NDArray[Any]) -> None:
         what = f"rows of {self._columns} " + ("categories" if self.listed else f"bytes, {self.k} bits each")
         report_rows(reports, "iu", self._columns, what)
-
-
-def _refuse(wrong: NDArray[np.bool_], reports: NDArray[Any], what: str) -> NDArray[Any]:
-    if wrong.any():
-        raise InvalidInput(f"the report in row {int(np.argmax(wrong)) + 1} {what}; are these reports of this task?")
-    return reports

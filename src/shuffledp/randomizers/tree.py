@@ -14,7 +14,7 @@ from shuffledp.randomizers.checks import local_budgets, matching, record_codes, 
 from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.walsh import walsh_hadamard
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 MAX_BINS = 1 << 22
 
@@ -205,3 +205,7 @@ class RangeTree(TwoLevelFamily):
         """Reports as they were before `pack`; those that are none are refused."""
         reports = unpack_integers(rows, self.report_bits).view(np.int64)
         return checked_reports(reports, int(self.offsets[-1]))
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, self.report_bits, int(self.offsets[-1]))

@@ -31,7 +31,7 @@ from shuffledp.randomizers.checks import (
 )
 from shuffledp.randomizers.mixing import MARGIN, complement
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import check_padding
+from shuffledp.randomizers.wire import check_padding, possible_padding
 
 _CHUNK_BYTES = 1 << 18
 """Bytes of reports at a time: temporaries stay in cache."""
@@ -245,6 +245,10 @@ class UnaryEncoding(TwoLevelFamily):
     def unpack(self, rows: PackedBits) -> PackedBits:
         """Reports as they were before `pack`; those with a bit beyond k are refused."""
         return check_padding(rows, self.k).copy()
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_padding(rows, self.k)
 
     def _check(self, reports: PackedBits) -> None:
         width = bytes_for(counted(self.k))

@@ -28,7 +28,7 @@ from shuffledp.randomizers.checks import local_budgets, matching, one_budget, re
 from shuffledp.randomizers.grid import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, unpack_integers
+from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 WHOLE = 1 << 24
 """Shares of omega are whole numbers over this."""
@@ -228,6 +228,10 @@ class WindowFamily(TwoLevelFamily):
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
         """Reports as they were before `pack`; those that are no possible report are refused."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.cells)
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row is a report of this family; see `WireFormat`."""
+        return possible_integers(rows, self.report_bits, 2 * self.cells)
 
     def _plan(self, budgets: FloatArray) -> tuple[Shape, NDArray[np.uint64]]:
         shape = self.shape(budgets)

@@ -17,7 +17,7 @@ from shuffledp.randomizers.bits import PackedBits, bytes_for
 
 MAGIC = b"SHFL"
 VERSION = 1
-_HEADER = struct.Struct("<4sBxHIQ16s")  # magic, version, bytes of the name, bytes of a report, reports, task
+_HEADER = struct.Struct("<4sBBHIQ16s")  # magic, version, reserved: 0, bytes of the name and of a report, reports, task
 
 
 @runtime_checkable
@@ -40,6 +40,10 @@ class WireFormat(Protocol):
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
         """The reports that `pack` was given; InvalidInput names the first row that is no possible report."""
+        ...
+
+    def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
+        """Whether each row of bytes is a report that `unpack` reads, shape (n,); nothing is refused."""
         ...
 
 
@@ -76,7 +80,7 @@ def encode(reports: NDArray[Any], family: WireFormat, *, task: str = "") -> byte
     rows = family.pack(reports)
     name = family.name.encode()
     size = bytes_for(family.report_bits)
-    header = _HEADER.pack(MAGIC, VERSION, len(name), size, rows.shape[0], fingerprint(family, task))
+    header = _HEADER.pack(MAGIC, VERSION, 0, len(name), size, rows.shape[0], fingerprint(family, task))
     return header + name + rows.tobytes()
 
 
@@ -103,12 +107,82 @@ def decode(data: bytes | bytearray | memoryview, family: WireFormat, *, task: st
         If the bytes are no reports, of another version or task, cut short or too long, or hold a report that
         cannot be. Nothing is read from such a message.
     """
+    return family.unpack(_rows(data, family, task))
+
+
+def decode_each(
+    data: bytes | bytearray | memoryview, family: WireFormat, *, task: str = ""
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Read a message row by row: reports that cannot be are left out instead of spoiling the others.
+
+    Parameters
+    ----------
+    data, family, task
+        As for `decode`.
+
+    Returns
+    -------
+    reports : ndarray, first axis m <= n
+        The reports of the rows that hold one, in their order.
+    possible : ndarray of bool, shape (n,)
+        Which rows those are.
+
+    Raises
+    ------
+    InvalidInput
+        As `decode`, but for impossible reports: a message whose header or length is wrong has no rows.
+
+    Examples
+    --------
+    >>> from shuffledp.randomizers import RandomizedResponse
+    >>> data = encode(np.array([2, 0, 1]), RandomizedResponse(3))
+    >>> reports, possible = decode_each(data[:-1] + bytes([3]), RandomizedResponse(3))
+    >>> reports.tolist(), possible.tolist()
+    ([2, 0], [True, True, False])
+    """
+    return unpack_each(_rows(data, family, task), family)
+
+
+def unpack_each(rows: PackedBits, family: WireFormat) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Read rows of bytes one by one, as `decode_each` reads those of a message.
+
+    Parameters
+    ----------
+    rows : ndarray of uint8, shape (n, S)
+        One row a report; S is the least number of bytes that holds `report_bits`.
+    family : WireFormat
+        The member of the family that drew them.
+
+    Returns
+    -------
+    reports, possible
+        As for `decode_each`.
+
+    Raises
+    ------
+    InvalidInput
+        If the array has another type or shape.
+    """
+    size = bytes_for(family.report_bits)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != size:
+        raise InvalidInput(
+            f"rows of reports are bytes (uint8) of shape (n, {size}) in this task; got {rows.dtype} of shape "
+            f"{rows.shape}"
+        )
+    possible = family.possible(rows)
+    return family.unpack(rows[possible]), possible
+
+
+def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -> PackedBits:
+    """The rows of a message whose header and length are right; see `decode`."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size or bytes(view[:4]) != MAGIC:
         _refuse_headless(view)
-    _, version, name_size, size, n, digest = _HEADER.unpack_from(view)
+    _, version, reserved, name_size, size, n, digest = _HEADER.unpack_from(view)
     if version != VERSION:
         raise InvalidInput(f"these reports are of wire version {version}; this library reads version {VERSION}")
+    if reserved:
+        raise InvalidInput(f"the header's sixth byte is {reserved}, and 0 in every message of version {VERSION}")
     start = _HEADER.size + name_size
     if len(view) < start:
         raise InvalidInput(f"the reports are cut short: {len(view)} bytes, and the header alone has {start}")
@@ -123,7 +197,7 @@ def decode(data: bytes | bytearray | memoryview, family: WireFormat, *, task: st
             f"the reports are {'cut short' if len(view) < start + n * size else 'too long'}: {n} of {size} bytes need "
             f"{start + n * size} bytes with their header; got {len(view)}"
         )
-    return family.unpack(np.frombuffer(view, dtype=np.uint8, offset=start).reshape(n, size))
+    return np.frombuffer(view, dtype=np.uint8, offset=start).reshape(n, size)
 
 
 def fingerprint(family: WireFormat, task: str) -> bytes:
@@ -152,11 +226,33 @@ def unpack_integers(rows: PackedBits, bits: int) -> NDArray[np.uint64]:
     InvalidInput
         If one is 2^bits or more (the first such row is named).
     """
-    wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
-    wide[:, : rows.shape[1]] = rows
-    values = wide.view("<u8").reshape(-1).astype(np.uint64)
+    values = _integers(rows)
     _check_width(values, bits)
     return values
+
+
+def possible_integers(rows: PackedBits, bits: int, bound: int) -> NDArray[np.bool_]:
+    """Whether each row is a whole number below a bound that `unpack_integers` reads.
+
+    Parameters
+    ----------
+    rows : ndarray of uint8, shape (n, S)
+        One number a row, lowest byte first.
+    bits : int
+        Bits of a report, at most 64.
+    bound : int
+        At most 2^bits.
+    """
+    values = _integers(rows)
+    return values <= np.uint64(min(bound, 2**bits) - 1)
+
+
+def possible_padding(rows: PackedBits, bits: int) -> NDArray[np.bool_]:
+    """Whether the bits of each row beyond `bits` are 0."""
+    used = bits % 8
+    if used == 0:
+        return np.ones(rows.shape[0], dtype=np.bool_)
+    return rows[:, -1] >> np.uint8(used) == 0
 
 
 def checked_reports(values: NDArray[Any], bound: int) -> NDArray[Any]:
@@ -181,10 +277,16 @@ def check_padding(rows: PackedBits, bits: int) -> PackedBits:
     InvalidInput
         If one is not (the first such row is named).
     """
-    used = bits % 8
-    if used and rows.size and (spill := rows[:, -1] >> np.uint8(used)).any():
-        raise InvalidInput(f"the report in row {int(np.argmax(spill != 0)) + 1} has more than {bits} bits")
+    possible = possible_padding(rows, bits)
+    if not possible.all():
+        raise InvalidInput(f"the report in row {int(np.argmin(possible)) + 1} has more than {bits} bits")
     return rows
+
+
+def _integers(rows: PackedBits) -> NDArray[np.uint64]:
+    wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
+    wide[:, : rows.shape[1]] = rows
+    return wide.view("<u8").reshape(-1).astype(np.uint64)
 
 
 def _check_width(values: NDArray[Any], bits: int) -> None:

@@ -1,0 +1,9 @@
+"""Tables as people have them: files of text or Parquet, dataframes, standard input."""
+
+from __future__ import annotations
+
+from shuffledp.tables.entries import canonical, canonical_texts
+from shuffledp.tables.files import TableOptions
+from shuffledp.tables.table import BATCH, Columns, Table, read_columns
+
+__all__ = ["BATCH", "Columns", "Table", "TableOptions", "canonical", "canonical_texts", "read_columns"]

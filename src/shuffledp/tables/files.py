@@ -1,0 +1,284 @@
+"""Files as people have them: known by their content, unpacked, in UTF-8, with their separator found out.
+
+A packed file, one in another encoding, and standard input are copied to a temporary file first, since a table is read
+twice: its budgets before its records. The copy has no name where the system allows it, else one that only its owner may
+read; it is gone when the table is.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import gzip
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.tables.rows import BYTE_ORDER_MARK, LINE_END, field_count
+
+STANDARD_INPUT = "-"
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+CANDIDATES = (",", ";", "\t", "|")
+"""Separators that are found out."""
+PARQUET = (".parquet", ".pq")
+PARQUET_MAGIC = b"PAR1"
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+ZLIB = (b"x\x01", b"x\x9c", b"x\xda")
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+FOREIGN = {
+    b"PK\x03\x04": "a spreadsheet or a zip archive",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "a database",
+    b"\x89PNG": "a picture",
+}
+_SAMPLE = 1 << 16
+_PIECE = 1 << 20
+_NAMELESS = Path("/proc/self/fd")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a text file is written, where that is not to be found out.
+
+    Parameters
+    ----------
+    separator : str, optional
+        The one ASCII character between two fields; ``"tab"`` for a tab. By default the one of comma, semicolon, tab
+        and bar that cuts all of the first rows into equally many fields.
+    encoding : str, optional
+        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 if the file begins with its mark.
+    decimal : str
+        The decimal mark of numbers, ``"."`` or ``","``.
+
+    Raises
+    ------
+    InvalidInput
+        If one of them is no such thing.
+
+    Examples
+    --------
+    >>> TableOptions(separator=";", decimal=",").separator
+    ';'
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        mark = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
+        object.__setattr__(self, "separator", mark)
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n\0'):
+            raise InvalidInput(
+                f"`separator` must be one ASCII character, such as ; or tab; got {shown(mark)}", "separator"
+            )
+        if self.decimal not in (".", ",") or self.decimal == mark:
+            raise InvalidInput(f"`decimal` must be . or , and not the separator; got {shown(self.decimal)}", "decimal")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except (LookupError, ValueError):
+                raise InvalidInput(
+                    f"`encoding` must be one that Python knows, such as utf-8 or cp1252; got {shown(self.encoding)}",
+                    "encoding",
+                ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A file that can be read any number of times.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a temporary copy: unpacked, and UTF-8 if it is text.
+    name : str
+        What messages call it.
+    separator : str or None
+        The character between two fields of a text file; None for Parquet.
+    copy : object, optional
+        What keeps a temporary copy; it disappears with it.
+    """
+
+    path: Path
+    name: str
+    separator: str | None
+    copy: object | None = None
+
+
+def open_file(source: Path | str, options: TableOptions) -> Opened:
+    """Open a file, or standard input, and find out what it holds.
+
+    Parameters
+    ----------
+    source : Path, or "-"
+        Where it is.
+    options : TableOptions
+        How it is written, where that is given.
+
+    Raises
+    ------
+    InvalidInput
+        If it is missing, empty, or neither text nor Parquet.
+    """
+    file = Path(source) if source != STANDARD_INPUT else None
+    name = named(str(file)) if file is not None else "standard input"
+    try:
+        copy = _Copy(_checked(file)) if file is not None else _spooled(_pieces(sys.stdin.buffer))
+        start = _beginning(copy.path, name)
+        if start.startswith((GZIP, ZSTD, *ZLIB)):
+            copy = _spooled(_unpacked(copy.path, start))
+            start = _beginning(copy.path, name)
+        if start.startswith(PARQUET_MAGIC):
+            return Opened(copy.path, name, None, copy)
+        _refuse_foreign(start, name, file)
+        encoding = options.encoding or ("utf-16" if start.startswith(UTF_16) else "utf-8")
+        if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+            copy = _spooled(_in_utf_8(copy.path, encoding, name))
+            start = _beginning(copy.path, name)
+    except FileNotFoundError:
+        raise InvalidInput(f"table {name} does not exist; {_similar_file(Path(source))}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise unreadable(name, error) from None
+    separator = options.separator or _sniffed(start, SEPARATORS.get(_suffix(file), ","))
+    return Opened(copy.path, name, separator, copy)
+
+
+def unreadable(name: str, error: Any) -> InvalidInput:
+    """One line for whatever polars or the operating system found wrong, without their own many lines."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = named(" ".join(reason.strip().splitlines()[0].split())) if reason.strip() else type(error).__name__
+    return InvalidInput(f"cannot read {name} as a table ({first.rstrip('.')}); it may be cut short or no table at all")
+
+
+# ------------------------------------------------------------------ copies
+
+
+class _Copy:
+    """A file that only its owner reads: a temporary one that goes when this object goes, or one that was there."""
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        self.path = path
+        if file is not None:
+            weakref.finalize(self, file.close)
+
+
+def _spooled(pieces: Iterator[bytes]) -> _Copy:
+    """Write a temporary copy, which nobody else can open."""
+    if _NAMELESS.is_dir():
+        file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
+        copy = _Copy(_NAMELESS / str(file.fileno()), file)
+    else:
+        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-"))  # noqa: SIM115
+        copy = _Copy(Path(file.name), file)
+    for piece in pieces:
+        file.write(piece)
+    file.flush()
+    return copy
+
+
+def _checked(file: Path) -> Path:
+    if file.is_dir():
+        raise InvalidInput(f"{named(str(file))} is a directory; name one CSV, TSV or Parquet file")
+    return file
+
+
+def _beginning(path: Path, name: str) -> bytes:
+    with path.open("rb") as stream:
+        start = stream.read(_SAMPLE)
+    if not start:
+        raise InvalidInput(f"table {name} is empty; give a header line and one row per user")
+    return start
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    while piece := stream.read(_PIECE):
+        yield piece
+
+
+def _unpacked(path: Path, start: bytes) -> Iterator[bytes]:
+    """What a packed file holds."""
+    if start.startswith(ZSTD):
+        yield from _from_zstd(path)
+    elif start.startswith(GZIP):
+        with gzip.open(path) as stream:
+            yield from _pieces(cast(BinaryIO, stream))
+    else:
+        unpacker = zlib.decompressobj()
+        with path.open("rb") as stream:
+            for piece in _pieces(stream):
+                yield unpacker.decompress(piece)
+        if not unpacker.eof:
+            raise EOFError("it ends too early")
+
+
+def _from_zstd(path: Path) -> Iterator[bytes]:
+    """Unpack text line by line: Python has no zstd before 3.14, and polars unpacks it only for its own readers."""
+    import polars as pl
+
+    try:
+        lines = pl.scan_csv(
+            path, separator="\x01", quote_char=None, has_header=False, infer_schema=False, new_columns=["line"]
+        )
+        for batch in lines.collect_batches(chunk_size=1 << 16, lazy=True):
+            yield "\n".join([*(line or "" for line in batch["line"].to_list()), ""]).encode()
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInput(
+            f"a file packed with zstd must hold UTF-8 text ({named(str(error))}); unpack it first"
+        ) from None
+
+
+def _in_utf_8(path: Path, encoding: str, name: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as stream:
+        try:
+            for piece in _pieces(stream):
+                yield decoder.decode(piece).encode()
+            yield decoder.decode(b"", final=True).encode()
+        except (UnicodeError, LookupError):
+            raise InvalidInput(f"{name} is not {encoding} text; say how it is encoded with `encoding`") from None
+
+
+# ------------------------------------------------------------------ content
+
+
+def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
+    for magic, kind in FOREIGN.items():
+        if start.startswith(magic):
+            raise InvalidInput(f"{name} is {kind}, not a table of text or Parquet; export it as CSV")
+    if _suffix(file) in PARQUET:
+        raise InvalidInput(f"{name} is not a Parquet file (no PAR1 mark); export the table again")
+    if b"\0" in start and not start.startswith(UTF_16):
+        raise InvalidInput(f"{name} is neither text nor Parquet; export it as CSV")
+
+
+def _suffix(file: Path | None) -> str:
+    """The ending of a name that tells the format, whatever it is packed with."""
+    parts = [part.lower() for part in file.suffixes] if file is not None else []
+    while parts and parts[-1] in (".gz", ".zst", ".zz"):
+        parts.pop()
+    return parts[-1] if parts else ""
+
+
+def _sniffed(start: bytes, usual: str) -> str:
+    """The separator that cuts the first rows into equally many fields, at least two; else the one the header shows."""
+    records = [record for record in start.removeprefix(BYTE_ORDER_MARK).split(b"\n") if record.strip(LINE_END)]
+    records = records[:-1] if len(records) > 1 and len(start) == _SAMPLE else records
+    order = (usual, *(mark for mark in CANDIDATES if mark != usual))
+    widths = {mark: [field_count(record, mark.encode()) for record in records[:50]] for mark in order}
+    even = [mark for mark in order if widths[mark] and len(set(widths[mark])) == 1 and widths[mark][0] > 1]
+    return max(even or order, key=lambda mark: widths[mark][0] if widths[mark] else 0)
+
+
+def _similar_file(file: Path) -> str:
+    try:
+        near = difflib.get_close_matches(file.name, [entry.name for entry in file.parent.iterdir()], n=1)
+    except OSError:
+        near = []
+    return f"did you mean {named(str(file.with_name(near[0])))}?" if near else "check the path"

@@ -1,0 +1,273 @@
+"""Columns out of a table, or one sentence on why not: CSV, TSV and Parquet through polars, and any dataframe.
+
+Text files are read as text and each asked-for column is converted over its full length, so that a stray word in the
+last row is an error that names the row, never a silent null or a guessed type; and so is a row with fewer or more
+fields than the header. Columns that were not asked for are not decoded.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.tables import entries
+from shuffledp.tables.files import STANDARD_INPUT, Opened, TableOptions, open_file, unreadable
+from shuffledp.tables.rows import TextRows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCH = 1 << 19
+"""Rows read at a time: a few MB a column."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were asked for, row by row.
+
+    Parameters
+    ----------
+    numbers : dict of str to ndarray of float64, shape (n,)
+        NaN where an entry is missing and may be, else none; infinities are left to the caller's own range check.
+    texts : dict of str to polars Series of text, length n
+        Entries as the file spells them, white space at both ends removed; null where one is missing and may be.
+    rows : int
+        Their number n.
+    """
+
+    numbers: dict[str, NDArray[np.float64]]
+    texts: dict[str, pl.Series]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be read again and again, in batches: memory does not grow with its length.
+
+    Parameters
+    ----------
+    frame : polars LazyFrame
+        The rows.
+    name : str
+        What error messages call it.
+    lines : TextRows, optional
+        The rows of a text file as they stand there; None for every other table, whose rows cannot differ in length.
+    decimal : str
+        The decimal mark of numbers written as text.
+    opened : Opened, optional
+        The file behind it; a temporary copy of a packed file lives as long as this.
+    """
+
+    frame: pl.LazyFrame
+    name: str
+    lines: TextRows | None = None
+    decimal: str = "."
+    opened: Opened | None = None
+
+    @classmethod
+    def of(cls, source: Any, options: TableOptions | None = None) -> Table:
+        """Open a file, or any dataframe.
+
+        Parameters
+        ----------
+        source : str, Path, polars DataFrame or LazyFrame, or any object with ``__arrow_c_stream__``
+            A file of text with a header line (CSV, TSV and the like) or of Parquet, known by its content, plain or
+            packed with gzip or zstd; ``"-"`` for standard input; or a table of any library that speaks the Arrow
+            PyCapsule interface (pandas, pyarrow, duckdb, ...).
+        options : TableOptions, optional
+            Separator, encoding and decimal mark of a text file, where they are not to be found out.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is missing, empty or of an unknown format, or the object is no table.
+        """
+        import polars as pl
+
+        how = options or TableOptions()
+        if isinstance(source, str | Path):
+            opened = open_file(STANDARD_INPUT if str(source) == STANDARD_INPUT else Path(source), how)
+            if opened.separator is None:
+                return cls(pl.scan_parquet(opened.path), opened.name, opened=opened)
+            frame = pl.scan_csv(opened.path, separator=opened.separator, infer_schema=False)
+            lines = TextRows(opened.path, opened.separator, opened.name)
+            return cls(frame, opened.name, lines, how.decimal, opened)
+        if isinstance(source, pl.LazyFrame):
+            return cls(source, "the table", decimal=how.decimal)
+        if hasattr(source, "__arrow_c_stream__"):
+            try:
+                return cls(pl.DataFrame(source).lazy(), "the table", decimal=how.decimal)
+            except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
+                raise unreadable("the dataframe", error) from None
+        raise InvalidInput(
+            f"a table is a file, or a dataframe with the Arrow interface (__arrow_c_stream__); "
+            f"got {type(source).__name__}"
+        )
+
+    def batches(
+        self,
+        *,
+        numbers: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        gaps: Sequence[str] = (),
+        rows: int | None = BATCH,
+    ) -> Iterator[Columns]:
+        """Read the named columns, and only those, batch by batch, each row checked.
+
+        Parameters
+        ----------
+        numbers : sequence of str
+            Columns that must hold a number in every row.
+        texts : sequence of str
+            Columns read as text, whatever their type.
+        gaps : sequence of str
+            Those of them that may have missing entries: NaN among numbers, null among texts.
+        rows : int, optional
+            About how many rows a batch has, at least 1; None for the whole table at once.
+
+        Raises
+        ------
+        InvalidInput
+            As `read_columns`.
+        """
+        import polars as pl
+
+        wanted = list(dict.fromkeys([*numbers, *texts]))
+        if not wanted:
+            yield from self._empty(self.count(), rows)
+            return
+        read = 0
+        try:
+            self._check_names(wanted)
+            for batch in self._frames(wanted, rows):
+                yield Columns(
+                    numbers={
+                        name: entries.numbers(batch[name], read, gaps=name in gaps, decimal=self.decimal)
+                        for name in numbers
+                    },
+                    texts={name: entries.texts(batch[name], read, gaps=name in gaps) for name in texts},
+                    rows=batch.height,
+                )
+                read += batch.height
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._undecodable(error) or unreadable(self.name, error) from None
+        if read == 0:
+            raise self._no_rows()
+        if self.lines is not None and read != self.lines.survey.rows:
+            raise InvalidInput(
+                f"{self.name} has {self.lines.survey.rows} rows, and {read} were read; leave it unchanged until the "
+                "command ends, and put quotes around entries that hold quotes"
+            )
+
+    def count(self) -> int:
+        """Return the number of rows, at least 1; no column is decoded.
+
+        Raises
+        ------
+        InvalidInput
+            As `read_columns`.
+        """
+        import polars as pl
+
+        try:
+            if self.lines is not None:
+                rows = self.lines.survey.rows
+                self._check_names([])
+            else:
+                rows = int(self.frame.select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._undecodable(error) or unreadable(self.name, error) from None
+        if rows == 0:
+            raise self._no_rows()
+        return rows
+
+    def _frames(self, wanted: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
+        chosen = self.frame.select(wanted)
+        if rows is None:
+            yield chosen.collect()
+            return
+        yield from chosen.collect_batches(chunk_size=rows, lazy=True)
+
+    def _empty(self, n: int, rows: int | None) -> Iterator[Columns]:
+        """Yield batches without a column."""
+        size = n if rows is None else rows
+        for start in range(0, n, size):
+            yield Columns({}, {}, min(size, n - start))
+
+    def _check_names(self, wanted: list[str]) -> None:
+        """Look at all rows of a text file before polars sees it, and at the names of the columns."""
+        if self.lines is not None and self.lines.survey.width == 0:
+            raise InvalidInput(f"table {self.name} has no header; give a header line and one row per user")
+        names = self.frame.collect_schema().names()
+        if self.lines is not None and len(names) != self.lines.survey.width:
+            raise unreadable(self.name, f"its header has {self.lines.survey.width} fields, and {len(names)} were read")
+        for name in wanted:
+            if name not in names:
+                if any("\ufffd" in other for other in names) and (other_encoding := self._encoding_error()):
+                    raise other_encoding
+                near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+                hint = f"did you mean {shown(near[0])}? " if near else ""
+                more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+                listed = ", ".join(map(named, names[:20])) + more
+                raise InvalidInput(f"no column {shown(name)} in {self.name}; {hint}its columns are {listed}")
+            if f"{name}_duplicated_0" in names:  # how polars renames a header's second use of a name
+                raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}; rename one")
+
+    def _no_rows(self) -> InvalidInput:
+        return InvalidInput(f"table {self.name} has no rows; give one row per user")
+
+    def _undecodable(self, error: Exception) -> InvalidInput | None:
+        return self._encoding_error() if "utf-8" in str(error).lower() else None
+
+    def _encoding_error(self) -> InvalidInput | None:
+        """Say where a text file is not in UTF-8; None if it is."""
+        where = None if self.lines is None else self.lines.first_unreadable("utf-8")
+        if where is None:
+            return None
+        return InvalidInput(
+            f"{self.name} is not UTF-8 text: {where} cannot be read; say how it is encoded, such as `encoding` = "
+            "'cp1252' for a file of Windows (Western Europe)"
+        )
+
+
+def read_columns(
+    path: str | Path, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), options: TableOptions | None = None
+) -> Columns:
+    r"""Read the named columns of a table, each row checked.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, see `Table.of`. Only the named columns are kept in memory.
+    numbers : sequence of str
+        Columns that must hold a number in every row.
+    texts : sequence of str
+        Columns read as text, whatever their type.
+    options : TableOptions, optional
+        As for `Table.of`.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is missing, not a table, truncated or empty; if a row of a text file has fewer or more fields
+        than the header, or more than 1,000,000 bytes (first such row named); if a column is missing (the nearest name
+        is suggested) or named twice in the header; if an entry is missing or not a number (first such row
+        named, counting from 1 after the header).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "hours.csv"
+    >>> _ = file.write_text("hours,sector\n40,public\n38.5,private\n")
+    >>> read_columns(file, numbers=["hours"]).numbers["hours"]
+    array([40. , 38.5])
+    """
+    (whole,) = Table.of(path, options).batches(numbers=numbers, texts=texts, rows=None)
+    return whole
