@@ -27,6 +27,7 @@ from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
+from shuffledp.tables import TableOptions
 
 Typed = Mapping[str, Any]
 """The options as typed, by their names in Python."""
@@ -79,6 +80,7 @@ def run(name: str, typed: Typed) -> None:
                 clip=typed.get("clip", False),
                 weights=typed["weights"],
                 random=choose_random(typed["simulation_seed"]),
+                table_options=TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
                 progress=progress,
             )
         found = shown.complete(found)

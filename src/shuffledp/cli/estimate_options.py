@@ -62,6 +62,14 @@ AnyDelta = Annotated[
     bool,
     typer.Option("--any-delta", help="Allow a delta of 1/n and above, which lets one person's record be published."),
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="CHAR", help="Between two fields of a text file, such as ; or tab."),
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", metavar="NAME", help="Of a text file, such as cp1252; default UTF-8.")
+]
+Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of a text file: . or ,")]
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
 Norm = Annotated[
     float, typer.Option("--norm", parser=number, metavar="R", help="Largest norm of a vector, known beforehand.")

@@ -205,7 +205,12 @@ Bounds = Annotated[
     ),
 ]
 Table = Annotated[
-    Path, typer.Argument(parser=file_path, metavar="TABLE", help="CSV, TSV or Parquet file, one row per user.")
+    Path,
+    typer.Argument(
+        parser=file_path,
+        metavar="TABLE",
+        help="Text (CSV, TSV) or Parquet, one row per user; - for standard input.",
+    ),
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
 OwnEpsilon0 = Annotated[

@@ -23,7 +23,7 @@ from shuffledp.protocol.sources import open_source
 from shuffledp.protocol.tally import Task
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import SEEN_MEANING, Seen, Setting
-from shuffledp.tables import BATCH
+from shuffledp.tables import BATCH, TableOptions
 
 
 def release(
@@ -46,6 +46,7 @@ def release(
     weights: Weights = "population",
     random: Randomness | None = None,
     rows: int = BATCH,
+    table_options: TableOptions | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Release:
     """Ask one question of people's records, and release a private estimate with its certified guarantee.
@@ -55,7 +56,8 @@ def release(
     question : Question
         `Frequency`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
     data : str, Path, dataframe, or mapping of str to array
-        A CSV, TSV or Parquet file; any dataframe that speaks the Arrow interface; or arrays by name.
+        A file of text (CSV, TSV and the like) or of Parquet, plain or packed; ``"-"`` for standard input; any dataframe
+        that speaks the Arrow interface; or arrays by name.
     value : str or sequence of str
         The column with the records; one column for each coordinate of a vector.
     budgets : float, str or RowBudgets
@@ -94,6 +96,8 @@ def release(
         Default `secure_random()`. `simulation_random(seed)` marks the release as not private.
     rows : int
         About how many rows are held at a time.
+    table_options : TableOptions, optional
+        Separator, encoding and decimal mark of a text file, where they are not to be found out.
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
 
@@ -125,7 +129,7 @@ def release(
         raise InvalidInput(
             f"`rows_per_person = {rows_per_person}` needs the column that tells whose row it is; name it with `person`"
         )
-    source = open_source(data, rows)
+    source = open_source(data, rows, table_options)
     people = count_people(source, who, person, rows_per_person, random)
     guarantee, task = certified(question, people, name, seen, delta, weights, any_delta=any_delta)
     tally = collect(question, source, columns_of(question, value), recode, people, task, random, progress)

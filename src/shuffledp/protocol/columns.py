@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
+from shuffledp.tables.entries import canonical, canonical_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,8 +86,8 @@ def category_codes(
     InvalidInput
         For the first record that is missing or unlisted and not recoded.
     """
-    column: Any = records if _texts(records, labels) or isinstance(records, list | tuple) else as_array(records)
-    if _texts(column, labels):
+    column: Any = records if _texts(records) or isinstance(records, list | tuple) else as_array(records)
+    if _texts(column):
         codes = _text_codes(column, labels)
     elif isinstance(column, np.ndarray) and _comparable(column, labels):
         codes = _number_codes(column, labels)
@@ -124,20 +125,28 @@ def _comparable(column: NDArray[Any], labels: tuple[Hashable, ...]) -> bool:
     return (whole and column.dtype.kind in "bi") or (number and column.dtype.kind == "f")
 
 
-def _texts(column: Any, labels: tuple[Hashable, ...]) -> bool:
-    """Whether this is a polars column of text, and every label a text: then polars looks them up itself."""
-    return (
-        type(column).__module__.startswith("polars")
-        and str(column.dtype) == "String"
-        and all(isinstance(label, str) for label in labels)
-    )
+def _texts(column: Any) -> bool:
+    """Whether this is a polars column of text: then polars looks the labels up itself."""
+    return type(column).__module__.startswith("polars") and str(column.dtype) == "String"
 
 
 def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
+    """Look words up as they stand, and those that are none of the labels in their one spelling (`canonical`)."""
     import polars as pl
 
-    codes = column.cast(pl.Enum([str(label) for label in labels]), strict=False).to_physical()
-    return codes.cast(pl.Int64).fill_null(-1).to_numpy()
+    names = [label if isinstance(label, str) else canonical(str(label)) for label in labels]
+    if len(set(names)) < len(names):
+        return np.full(column.len(), -1, dtype=np.int64)
+    codes = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    unknown = codes < 0
+    spellings = {canonical(name): code for code, name in enumerate(names)}
+    if not unknown.any() or len(spellings) < len(names):
+        return codes
+    others = canonical_texts(column.filter(pl.Series(unknown)))
+    known = others.cast(pl.Enum(list(spellings)), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    codes = codes.copy()  # polars hands its own, read-only
+    codes[unknown] = np.append(np.array(list(spellings.values())), -1)[known]
+    return codes
 
 
 def _number_codes(column: NDArray[Any], labels: tuple[Hashable, ...]) -> NDArray[np.int64]:

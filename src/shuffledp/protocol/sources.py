@@ -11,7 +11,7 @@ import numpy as np
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.columns import as_array, as_floats
-from shuffledp.tables import BATCH, Table
+from shuffledp.tables import BATCH, Table, TableOptions
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Source(Protocol):
         ...
 
 
-def open_source(data: Any, rows: int = BATCH) -> Source:
+def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = None) -> Source:
     """Open data for reading.
 
     Parameters
@@ -86,6 +86,8 @@ def open_source(data: Any, rows: int = BATCH) -> Source:
         length.
     rows : int
         About how many rows are held at a time, at least 1.
+    options : TableOptions, optional
+        How a text file is written, where that is not to be found out.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def open_source(data: Any, rows: int = BATCH) -> Source:
         raise InvalidInput(f"a batch needs at least one row; got {rows}")
     if isinstance(data, Mapping):
         return Arrays(data, rows)
-    return Rows(Table.of(data), rows)
+    return Rows(Table.of(data, options), rows)
 
 
 @dataclass(frozen=True)
