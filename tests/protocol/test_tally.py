@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from shuffledp.protocol.collect import guarantee_for
 
+from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
@@ -24,6 +24,7 @@ from shuffledp.protocol.tally import Task, level_indices, tally_for, tally_from_
 from shuffledp.randomizers import CoordinateSampling, Laplace, OneBit, RandomizedResponse, RangeTree, SignedSketch
 from shuffledp.randomizers.moments import TwoMoments
 from shuffledp.randomizers.vector import DirectionCodebook
+from shuffledp.setting import Setting
 
 NUMBERS = tuple(NUMBER_MECHANISMS)
 OTHERS = ("variance", "tree", "coordinates", "sketch", "directions", "directions-inner")
@@ -141,7 +142,10 @@ def test_no_bit_of_what_is_released_exceeds_the_certificate(epsilons, delta, see
         tally.add(reports, levels)
         released[place] = names.setdefault(shown(tally.estimate()) + tally.state(), len(names))
     law = family.support_law(budgets)
-    certified = {level.epsilon0: level.epsilon.upper for level in guarantee_for(population, family, seen, delta).levels}
+    certified = {
+        level.epsilon0: level.epsilon.upper
+        for level in certify(Setting(population, family, seen=seen, neighboring="replace-one"), delta).levels
+    }
     for victim in range(n):
         for pattern in PATTERNS:
             chances = []

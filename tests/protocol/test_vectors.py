@@ -6,7 +6,8 @@ from scipy import stats
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import estimate_vector_mean, vectors
+from shuffledp.protocol import estimate_vector_mean
+from shuffledp.protocol.columns import Recode, bounded_vectors
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.protocol.vector_families import vector_family
 from shuffledp.protocol.vectors import VectorEstimate, vector_mean
@@ -141,17 +142,17 @@ def test_release_carries_its_guarantee():
 @pytest.mark.parametrize("norm", NORMS)
 def test_clip_shortens_but_never_invents(norm):
     x = data(50, 3, norm, bound=4.0)
-    with pytest.raises(InvalidInput, match="above the bound 2; clip"):
+    with pytest.raises(InvalidInput, match=r"norm 3\.02732, beyond 2; say `clip`"):
         ask(x, norm=norm)
     assert ask(x, norm=norm, clip=True).n == 50
-    clipped = vectors._bounded(x, norm, 2.0, clip=True)
+    clipped = bounded_vectors([x], 3, norm, 2.0, Recode(clip=True))
     size = {"l1": np.abs(clipped).sum(1), "l2": np.linalg.norm(clipped, axis=1), "linf": np.abs(clipped).max(1)}[norm]
     assert size.max() <= 2.0 * (1 + 1e-15)
     inside = {"l1": np.abs(x).sum(1), "l2": np.linalg.norm(x, axis=1), "linf": np.abs(x).max(1)}[norm] <= 2.0
     assert inside.any()
     assert (clipped[inside] == x[inside]).all()
     x[3, 1] = np.nan
-    with pytest.raises(InvalidInput, match="row 4 has an entry that is missing"):
+    with pytest.raises(InvalidInput, match="row 4 is missing"):
         ask(x, norm=norm, clip=True)
 
 

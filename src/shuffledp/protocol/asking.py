@@ -113,6 +113,7 @@ def release(
 
     Examples
     --------
+    >>> from shuffledp.protocol import Frequency
     >>> people = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500}
     >>> release(Frequency(["yes", "no"]), people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000

@@ -303,9 +303,10 @@ def _in_memory(
         names.append(float(budgets) if one else name)  # type: ignore[arg-type]
         if not one:
             data[name] = budgets
+            what = "budgets" if name == "epsilon0" else name
             if np.shape(budgets) != (len(records),):
                 raise InvalidInput(
-                    f"{len(records)} records need {len(records)} budgets, or one number for all; got {np.size(budgets)}"
+                    f"{len(records)} records need {len(records)} {what}, or one number for all; got {np.size(budgets)}"
                 )
     who = RowBudgets(names[0], delta0=names[1])
     return release(question, data, value="record", budgets=who, any_delta=True, **options)
