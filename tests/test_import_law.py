@@ -21,6 +21,7 @@ LAYERS = (
     ("accounting",),
     ("randomizers", "protocol", "csv_rows", "tables"),
     ("planning", "learning", "audit", "flower"),
+    ("collection",),
     ("report",),
     ("reproduce",),
     ("cli",),
