@@ -18,7 +18,7 @@ from shuffledp.collection.holding import Refused
 from shuffledp.collection.ingest import Ingest
 from shuffledp.collection.keeper import Keeper
 from shuffledp.collection.sealing import Opener
-from shuffledp.collection.store import Store, TaskRow
+from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask, task_digest
 from shuffledp.errors import InvalidInput
 
@@ -102,7 +102,7 @@ class Service:
         from shuffledp.collection.survey_page import content_security_policy, survey_page
 
         self._store, self._clock = store, clock
-        self._ingest, self._keeper = Ingest(store.path), Keeper(store.path, clock)
+        self._ingest, self._keeper = Ingest(store.path), Keeper(store.path, clock, ended=self._forget_key)
         self._posts: dict[bytes, Post] = {}
         self._bytes = 0
         self._health = (0.0, Reply(503, b"starting\n"))
@@ -170,10 +170,9 @@ class Service:
             return _closing(413, b"at most 100 reports are taken in one request\n")
         if length == 0 or length % size:
             return _closing(400, b"the body must be whole reports of this task\n")
-        row = self._row(post)
-        closed = self._door(row, post)
-        if closed is not None:
-            return closed
+        opener = self._door(post)
+        if isinstance(opener, Reply):
+            return opener
         if self._bytes + length > MOST_BYTES:
             return _busy(b"too much is under way\n")
         self._bytes += length
@@ -181,29 +180,28 @@ class Service:
             body = await _read(receive, length)
             if body is None:
                 return _closing(400, b"the body did not come in time, or is not of the length announced\n")
-            assert post.opener is not None
-            answer = await self._ingest.submit(body, post.task, post.opener)
+            answer = await self._ingest.submit(body, post.task, opener)
         finally:
             self._bytes -= length
         if isinstance(answer, bytes):
             return Reply(200, answer, b"application/octet-stream")
         return CLOSED if answer is Refused.CLOSED else _busy(b"nothing was kept\n")
 
-    def _door(self, row: TaskRow, post: Post) -> Reply | None:
-        """Say why a task takes no reports now; None if it does."""
-        now, draft = self._clock(), post.task.draft
-        if row.state != "open" or (now >= draft.expires and is_trusted(now, row.tick)):
-            post.opener = None  # the key's copy in memory goes with the key
-            return CLOSED
-        if now < draft.opens:
+    def _door(self, post: Post) -> Opener | Reply:
+        """Return what opens the task's reports, or say why it takes none now."""
+        state, now, draft = self._state(post), self._clock(), post.task.draft
+        if state == "not-yet-open":
             wait = min(draft.opens - now, 86_400)
             return Reply(409, b"this task is not open yet\n", headers=((b"retry-after", b"%d" % wait),))
-        if post.opener is None:
-            key = self._store.key(row.digest)
-            if key is None:  # closed since the row was read
-                return CLOSED
-            post.opener = Opener(key)
-        return None
+        opener = post.opener
+        if state == "open" and opener is None and (key := self._store.key(post.task.digest)):
+            post.opener = opener = Opener(key)
+        return opener if state == "open" and opener else CLOSED
+
+    def _forget_key(self, digest: bytes) -> None:
+        """Let the copy in memory go with the key; the timers' thread says so when a task is no longer open."""
+        if digest in self._posts:
+            self._posts[digest].opener = None
 
     def _post(self, name: str) -> Post | None:
         try:
@@ -217,24 +215,19 @@ class Service:
             self._posts[digest] = Post(PostedTask.parse(row.posted))
         return self._posts[digest]
 
-    def _row(self, post: Post) -> TaskRow:
-        row = self._store.task(post.task.digest)
-        assert row is not None, "a task is never removed from its store"
-        return row
-
-    def _state(self, row: TaskRow, post: Post) -> str:
-        now, draft = self._clock(), post.task.draft
-        if row.state != "open":
-            return row.state
+    def _state(self, post: Post) -> str:
+        (state, tick), now, draft = self._store.state(post.task.digest), self._clock(), post.task.draft
+        if state != "open":
+            return state
         if now < draft.opens:
             return "not-yet-open"
-        return "expired" if now >= draft.expires and is_trusted(now, row.tick) else "open"
+        return "expired" if now >= draft.expires and is_trusted(now, tick) else "open"
 
     def _index(self) -> Reply:
         shown: list[dict[str, Any]] = []
         for row in self._store.tasks():
             post = self._post(to_base64(row.digest))
-            if post is not None and self._state(row, post) == "open":
+            if post is not None and self._state(post) == "open":
                 shown.append({"id": post.task.id, "title": dict(post.task.draft.title), "page": f"/t/{post.task.id}"})
         return _json({"tasks": shown})
 
@@ -249,12 +242,13 @@ class Service:
         post = self._post(name)
         if post is None:
             return NOT_FOUND
-        row, draft, period = self._row(post), post.task.draft, self._clock() // STATUS_SECONDS
+        draft, period = post.task.draft, self._clock() // STATUS_SECONDS
         if period != post.counted:
-            post.held, post.counted = rounded(self._store.held(row.digest)), period
+            post.held, post.counted = rounded(self._store.held(post.task.digest)), period
         times = {key: write_time(getattr(draft, key)) for key in ("opens", "closes", "expires")}
-        reason = {"reason": row.reason} if row.reason else {}
-        return _json({"state": self._state(row, post), "held": post.held, **times, **reason})
+        row = self._store.task(post.task.digest)
+        reason = {"reason": row.reason} if row and row.reason else {}
+        return _json({"state": self._state(post), "held": post.held, **times, **reason})
 
     def _release(self, name: str) -> Reply:
         post = self._post(name)

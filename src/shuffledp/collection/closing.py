@@ -183,7 +183,9 @@ def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Cl
     sync_folder(path.parent)
 
 
-def _end(store: Store, task: bytes, state: str, reason: str | None, clock: Clock, *, only_from: tuple[str, ...]) -> None:
+def _end(
+    store: Store, task: bytes, state: str, reason: str | None, clock: Clock, *, only_from: tuple[str, ...]
+) -> None:
     with _one_at_a_time(store):
         row = _known(store, task)
         posted = PostedTask.parse(row.posted)

@@ -164,9 +164,12 @@ def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list
 def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> Iterable[Row]:
     """Spend the codes of a request; yield the rows that may be inserted and add their digests to `spent`."""
     for row in offer.rows:
-        if row.code is None or db.execute(
-            "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0", (task, row.code)
-        ).rowcount:
+        if (
+            row.code is None
+            or db.execute(
+                "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0", (task, row.code)
+            ).rowcount
+        ):
             spent.add(row.digest)
             yield row
         elif row.digest not in spent and not _is_held(db, task, row.digest):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from shuffledp.collection.clock import DAY, Clock, due, is_trusted
@@ -30,12 +31,14 @@ class Keeper:
         The store.
     clock : callable
         Returns seconds since 1970.
+    ended : callable
+        Is told the digest of a task that is no longer open.
     period : float
         Seconds between two looks at the clock.
     """
 
-    def __init__(self, path: Path, clock: Clock, *, period: float = PERIOD) -> None:
-        self._store, self._clock, self._period = Store(path), clock, period
+    def __init__(self, path: Path, clock: Clock, *, ended: Callable[[bytes], None], period: float = PERIOD) -> None:
+        self._store, self._clock, self._ended, self._period = Store(path), clock, ended, period
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         self._drafts: dict[bytes, Draft] = {}
@@ -65,6 +68,8 @@ class Keeper:
             if self._states.get(row.digest) != row.state:  # perhaps a command of another process has deleted rows
                 self._states[row.digest] = row.state
                 self._tidying.again()
+            if row.state != "open":
+                self._ended(row.digest)
             try:
                 self._look_at(row, now)
             except Exception as error:  # for instance a full disk: it is tried again at the next look

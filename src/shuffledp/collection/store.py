@@ -13,39 +13,17 @@ import json
 import os
 import sqlite3
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shuffledp.collection import sealing
 from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-APPLICATION = 0x53484654
-"""SQLite's application_id of our files: the letters SHFT."""
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """CREATE TABLE task (id BLOB PRIMARY KEY, posted BLOB NOT NULL, state TEXT NOT NULL, key BLOB, reason TEXT,
-           tick INTEGER NOT NULL, since INTEGER NOT NULL, ran INTEGER NOT NULL DEFAULT 0, floor TEXT NOT NULL, release BLOB) WITHOUT ROWID""",
-        """CREATE TABLE report (task BLOB, digest BLOB, level INTEGER NOT NULL, inners BLOB NOT NULL,
-           PRIMARY KEY (task, digest)) WITHOUT ROWID""",
-        """CREATE TABLE code (task BLOB, hash BLOB, spent INTEGER NOT NULL,
-           PRIMARY KEY (task, hash)) WITHOUT ROWID""",
-        "CREATE TABLE dummy (task BLOB NOT NULL, question INTEGER NOT NULL, sealed BLOB NOT NULL)",
-        """CREATE TABLE tally (task BLOB, kind INTEGER, number INTEGER NOT NULL,
-           PRIMARY KEY (task, kind)) WITHOUT ROWID""",
-    ),
-)
-"""Statements that lead from one version of the schema to the next; a released entry never changes.
-
-`tally` holds, beside the rows and in the same transactions, how many there are: kind >= 0 is a level and counts its
-reports, kind -a counts reports that were refused with the answer byte a. So `stop_at` is exact, also with two servers.
-"""
-PATIENCE = 10.0
-"""Seconds to wait for another writer."""
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
 CHUNK = 10_000
@@ -106,45 +84,11 @@ class Store:
         os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # it will hold private keys
-            self._db = self._open()
+            self._db = connect(self.path)
         except OSError as error:
             raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
         except sqlite3.Error as error:
             raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
-
-    def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        try:
-            version = self._version(db)
-            _until_free(lambda: db.execute("PRAGMA journal_mode=WAL").fetchone())
-            for pragma in ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF"):
-                db.execute(f"PRAGMA {pragma}").fetchone()
-            if version < len(MIGRATIONS):
-                self._migrate(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _version(self, db: sqlite3.Connection) -> int:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
-        if not ours and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise InvalidInput(f"{self.path} is a database of something else; name another file for the store")
-        if version > len(MIGRATIONS):
-            raise InvalidInput(
-                f"the store {self.path} is of version {version}; this shuffledp reads up to {len(MIGRATIONS)}: install "
-                "the newer shuffledp again"
-            )
-        return version
-
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        with _transaction(db):
-            for number in range(self._version(db), len(MIGRATIONS)):  # read again: another process may have been first
-                for statement in MIGRATIONS[number]:
-                    db.execute(statement)
-            db.execute(f"PRAGMA application_id={APPLICATION}")
-            db.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
 
     def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Open one transaction that writes: committed to disk when the block ends well, else undone.
@@ -154,7 +98,7 @@ class Store:
         sqlite3.Error
             If it cannot be committed: nothing of it was kept.
         """
-        return _transaction(self._db)
+        return transaction(self._db)
 
     def close(self) -> None:
         """Close the connection."""
@@ -247,6 +191,10 @@ class Store:
         """Return all tasks."""
         return [_row(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM task ORDER BY id").fetchall()]
 
+    def state(self, task: bytes) -> tuple[str, int]:
+        """Return state and tick of a known task: what is asked for every request."""
+        return self._db.execute("SELECT state, tick FROM task WHERE id = ?", (task,)).fetchall()[0]
+
     def key(self, task: bytes) -> bytes | None:
         """Return the private HPKE key of an open task; None for any other."""
         rows = self._db.execute("SELECT key FROM task WHERE id = ? AND state = 'open'", (task,)).fetchall()
@@ -289,7 +237,9 @@ class Store:
             If the task's batch was not handed over, or is deleted.
         """
         with self.writing() as db:
-            if not db.execute("UPDATE task SET release = ? WHERE id = ? AND state = 'released'", (release, task)).rowcount:
+            if not db.execute(
+                "UPDATE task SET release = ? WHERE id = ? AND state = 'released'", (release, task)
+            ).rowcount:
                 row = self.task(task)
                 raise InvalidInput(
                     f"a release is published while its task is released; {to_base64(task)} is "
@@ -379,28 +329,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # a full disk has rolled back already
-            db.execute("ROLLBACK")
-        raise
-
-
-def _until_free(action: Callable[[], object]) -> None:
-    """Repeat what SQLite refuses at once, without waiting, while another process has the file locked."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            action()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(0.02)
