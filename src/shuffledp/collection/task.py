@@ -110,6 +110,8 @@ class Level:
         People expected at this level.
     promise : float
         Central epsilon over all questions that the floor must not exceed, at the task's delta.
+    crowd : float
+        Central epsilon if as many people as planned answer and at least 95 % of the others are honest.
     """
 
     name: Text
@@ -117,6 +119,7 @@ class Level:
     draw: tuple[int, ...]
     planned: int
     promise: float
+    crowd: float
 
 
 @dataclass(frozen=True)
@@ -422,4 +425,6 @@ def _level(fields: Fields, languages: frozenset[str], questions: tuple[Question,
                 f"{fields.what}: the integer {keep} of {question.family.name} implies a budget above epsilon0 = "
                 f"{epsilon0:g}; this task asks for more than it says, do not answer it"
             )
-    return Level(name, epsilon0, draw, fields.whole("planned", 0, MOST_PEOPLE), fields.number("promise", 1e-6, 1e3))
+    planned = fields.whole("planned", 0, MOST_PEOPLE)
+    promise = fields.number("promise", 1e-6, 1e3)
+    return Level(name, epsilon0, draw, planned, promise, fields.number("crowd", 0.0, promise))
