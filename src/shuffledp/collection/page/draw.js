@@ -76,3 +76,6 @@ export function pack(family, report) {
 }
 
 export const reportBytes = (family) => Math.ceil((family.reports - 1).toString(2).length / 8);
+
+// The chance, rounded, that an answer decides its report.
+export const ownShare = (keep) => Number(keep) / 2 ** 64;

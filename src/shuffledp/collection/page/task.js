@@ -13,7 +13,7 @@ const KEYS = {
     "opens closes expires stop_at analyzer_key analyzer_identity retention_days",
   choice: "text kind choices family report_bytes dummies",
   number: "text kind low high step family report_bytes dummies",
-  level: "name epsilon0 draw planned promise",
+  level: "name epsilon0 draw planned promise crowd",
 };
 
 export function toBase64url(bytes) {
@@ -55,7 +55,7 @@ function readLevels(levels, questions) {
   let before = 0;
   return levels.map((level) => {
     onlyKeys(level, "level");
-    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0, "levels");
+    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd > 0, "levels");
     need(level.draw.length === questions.length && level.draw.every((keep) => /^[0-9]{1,20}$/.test(keep)), "draw");
     before = level.epsilon0;
     const draw = level.draw.map((keep) => BigInt(keep)); // decimal text: a double would round it
