@@ -6,7 +6,7 @@ import contextlib
 import json as jsonlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,7 +129,7 @@ def clock_ok(store: StorePath = STORE) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Store]:
+def opened(path: Path) -> Generator[Store]:
     """Open a store that is there, for a command.
 
     Raises
@@ -166,9 +166,8 @@ def chosen(store: Store, task: str | None) -> TaskRow:
         left = [row for row in rows if row.state in ("open", "closing")]
         if len(left) == 1:
             return left[0]
-        raise InvalidInput(
-            f"{len(left)} tasks have not ended; name one: {', '.join(to_base64(r.digest) for r in left)}"
-        )
+        names = ", ".join(to_base64(row.digest) for row in left)
+        raise InvalidInput(f"name a task: {len(left)} have not ended{': ' if names else ''}{names}")
     path = Path(task)
     digest = PostedTask.parse(path.read_bytes()).digest if path.is_file() else task_digest(task)
     for row in rows:

@@ -16,7 +16,7 @@ import fcntl
 import os
 import platform
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -117,7 +117,7 @@ def batch_path(store: Store, posted: PostedTask) -> Path:
 
 
 @contextlib.contextmanager
-def _one_at_a_time(store: Store) -> Iterator[None]:
+def _one_at_a_time(store: Store) -> Generator[None]:
     """Hold the outbox's lock, which the system releases when the process dies."""
     with open(store.outbox / ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from shuffledp.errors import ShuffleDPError
@@ -79,7 +79,7 @@ class ServiceProcess:
 
 
 @contextlib.contextmanager
-def running(store: Path, log: Path | None = None) -> Iterator[ServiceProcess]:
+def running(store: Path, log: Path | None = None) -> Generator[ServiceProcess]:
     """Start a service and stop it at the end of the block.
 
     Parameters

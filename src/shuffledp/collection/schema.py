@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput
@@ -15,7 +15,8 @@ APPLICATION = 0x53484654
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE task (id BLOB PRIMARY KEY, posted BLOB NOT NULL, state TEXT NOT NULL, key BLOB, reason TEXT,
-           tick INTEGER NOT NULL, since INTEGER NOT NULL, ran INTEGER NOT NULL DEFAULT 0, floor TEXT NOT NULL, release BLOB) WITHOUT ROWID""",
+           tick INTEGER NOT NULL, since INTEGER NOT NULL, ran INTEGER NOT NULL DEFAULT 0, floor TEXT NOT NULL,
+           release BLOB) WITHOUT ROWID""",
         """CREATE TABLE report (task BLOB, digest BLOB, level INTEGER NOT NULL, inners BLOB NOT NULL,
            PRIMARY KEY (task, digest)) WITHOUT ROWID""",
         """CREATE TABLE code (task BLOB, hash BLOB, spent INTEGER NOT NULL,
@@ -70,8 +71,8 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
         raise InvalidInput(f"{path} is a database of something else; name another file for the store")
     if version > len(MIGRATIONS):
         raise InvalidInput(
-            f"the store {path} is of version {version}; this shuffledp reads up to {len(MIGRATIONS)}: install the newer "
-            "shuffledp again"
+            f"the store {path} is of version {version}; this shuffledp reads up to {len(MIGRATIONS)}: install the "
+            "newer shuffledp again"
         )
     return version
 
@@ -86,7 +87,7 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def transaction(db: sqlite3.Connection) -> Generator[sqlite3.Connection]:
     """Open one transaction that writes: committed when the block ends well, else undone.
 
     Parameters

@@ -30,6 +30,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     _timer: asyncio.TimerHandle | None = None
     _head = 0
+    _reads_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for a head."""
@@ -47,13 +48,19 @@ class PatientProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._timer is not None and self._head > HEAD_BYTES:
             self._give_up()
-        elif self.cycle is None or self.cycle.response_complete:
+        elif self._reads_head:
             self._expect_head()
 
     def on_headers_complete(self) -> None:
         """End waiting; the body has a time of its own."""
         self._end_waiting()
+        self._reads_head = False
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Expect the next head, unless it is here already."""
+        self._reads_head = not self.pipeline
+        super().on_response_complete()
 
     def _expect_head(self) -> None:
         if self._timer is None:

@@ -112,7 +112,7 @@ class Store:
         return folder
 
     def identity(self) -> bytes:
-        """Return the private signing key of this shuffler, 32 bytes; drawn and written to ``shuffler.key`` at first use.
+        """Return this shuffler's private signing key, 32 bytes; drawn and written to ``shuffler.key`` at first use.
 
         Raises
         ------
@@ -157,7 +157,8 @@ class Store:
             raise InvalidInput("this private key does not belong to the posted task; post the draft again")
         with self.writing() as db:
             db.execute(
-                "INSERT OR IGNORE INTO task (id, posted, state, key, tick, since, floor) VALUES (?, ?, 'open', ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO task (id, posted, state, key, tick, since, floor) "
+                "VALUES (?, ?, 'open', ?, ?, ?, ?)",
                 (task.digest, task.data, key, now, now, json.dumps(list(floor))),
             )
 
@@ -237,9 +238,8 @@ class Store:
             If the task's batch was not handed over, or is deleted.
         """
         with self.writing() as db:
-            if not db.execute(
-                "UPDATE task SET release = ? WHERE id = ? AND state = 'released'", (release, task)
-            ).rowcount:
+            sql = "UPDATE task SET release = ? WHERE id = ? AND state = 'released'"
+            if not db.execute(sql, (release, task)).rowcount:
                 row = self.task(task)
                 raise InvalidInput(
                     f"a release is published while its task is released; {to_base64(task)} is "
@@ -264,7 +264,8 @@ class Store:
         """
         with self.writing() as db:
             done = db.execute(
-                "UPDATE task SET tick = :now, ran = ran + CASE WHEN :expired THEN min(:now - tick, :longest) ELSE 0 END "
+                "UPDATE task SET tick = :now, "
+                "ran = ran + CASE WHEN :expired THEN min(:now - tick, :longest) ELSE 0 END "
                 "WHERE id = :task AND :now - tick BETWEEN 0 AND :day",
                 {"now": now, "expired": expired, "longest": longest, "task": task, "day": day},
             )
@@ -295,7 +296,7 @@ class Store:
 
 
 class Tidying:
-    """The way to a file that holds no deleted row and no order of arrival: rebuild once, empty the log until it is done.
+    """The way to a file without deleted rows and order of arrival: rebuild once, empty the log until it is done.
 
     Parameters
     ----------
