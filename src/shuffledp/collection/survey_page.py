@@ -18,7 +18,9 @@ from shuffledp.collection.fields import to_base64
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-SCRIPTS = ("hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "survey")
+SCRIPTS = (
+    "hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "steps", "outcome", "survey"
+)
 """The modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")
 

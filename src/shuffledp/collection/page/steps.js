@@ -1,6 +1,6 @@
 // The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
 import { ownShare } from "./draw.js";
-import { promised } from "./promise.js";
+import { numbersOf, promised } from "./promise.js";
 import { button, choiceField, el, numberField, section } from "./view.js";
 
 export function introduction(reader, task) {
@@ -78,7 +78,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   const rows = task.levels.map((level, i) => {
     const input = el("input", { type: "radio", name: "level", value: i, checked: i === chosen, onchange: () => choose(i) });
     const name = el("span", { class: "name" }, text(level.name));
-    const headline = el("span", { class: "figure" }, "ε ≤ ", promised(reader, task, level).headline);
+    const headline = el("span", { class: "figure" }, "ε ≤ ", reader.up(numbersOf(task, level).headline));
     return el("label", { class: "row level" }, input, name, headline, el("span", { class: "share" }, decides(reader, task, level)));
   });
   fix.disabled = chosen === null;
@@ -86,7 +86,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   return section(
     "level",
     say("levelTitle"),
-    el("p", {}, say("levelWhy")),
+    promised(task, task.levels[0], reader.language).first.map((sentence) => el("p", {}, sentence)),
     el("fieldset", { class: "levels" }, el("legend", { class: "hidden" }, say("levelLegend")), rows),
     panel,
     fix,
@@ -96,7 +96,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
 
 // The numbers of a level, each with its own enemy, and what they do not cover.
 function promises(reader, task, level, name) {
-  const { numbers, limits, meaning } = promised(reader, task, level);
+  const { numbers, limits, meaning } = promised(task, level, reader.language);
   return [
     el("h3", {}, reader.say("promised", { level: name })),
     el("dl", {}, numbers.map(({ figure, sentence }) => el("div", {}, el("dt", {}, figure), el("dd", {}, sentence)))),
@@ -143,12 +143,12 @@ export function allAnswered(answers) {
 export function spentLines(reader, task, lines, next) {
   const { say } = reader;
   const earlier = lines.filter((line) => line.organizer === task.organizer);
-  const oneHand = next.promise >= next.epsilon0;
+  const { isOneHand } = numbersOf(task, task.levels[next.level]);
   const sum = (records) => {
     const count = records.length;
     const collections = count === 1 ? say("spentOne") : say("spentMany", { count });
     const total = (key) => reader.up(records.reduce((whole, record) => whole + record[key], 0));
-    return say(oneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
+    return say(isOneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
   };
   const before = earlier.length
     ? say("spent", { organizer: task.organizer, before: sum(earlier) })

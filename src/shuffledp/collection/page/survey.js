@@ -10,7 +10,7 @@ import { readRelease } from "./release.js";
 import { button, el, reader } from "./view.js";
 import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
-import { isOneHand } from "./promise.js";
+import { numbersOf } from "./promise.js";
 
 const LANGUAGES = Object.keys(WORDS);
 const main = document.getElementById("main");
@@ -32,7 +32,7 @@ const state = {
   phase: "loading",
   problem: null,
   found: null, // the release
-  fresh: true, // whether the person has done nothing yet: then the focus stays where it is
+  shown: null, // the state of the record that the page shows
 };
 
 const firstOf = (names) => navigator.languages.map((name) => name.split("-")[0]).find((name) => names.includes(name));
@@ -132,10 +132,10 @@ function say(key, values) {
   return reader(state.language).say(key, values);
 }
 
-const PROBLEMS = { browser: "browser", network: "network", unknown: "unknown" };
+const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title of their own
 
 function failed() {
-  const title = say(`error.${PROBLEMS[state.problem] ?? "task"}Title`);
+  const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
   const again = state.problem === "network" && button(say("reload"), () => location.reload());
   return notice("problem", title, say(`error.${state.problem}`), again);
 }
@@ -185,6 +185,7 @@ function show(at = null) {
       return el("button", { type: "button", lang: name, "aria-pressed": String(name === state.language), onclick: choose }, WORDS[name].name);
     }),
   );
+  state.shown = state.record?.state ?? null;
   main.replaceChildren(...sections(read).flat().filter(Boolean));
   if (at) document.getElementById(`${at}-title`)?.focus();
 }
@@ -211,9 +212,7 @@ async function another() {
 // The level is kept before any answer is given, so that it does not follow the answer, not even after a reload.
 async function fixLevel() {
   const { task } = state;
-  const level = task.levels[state.level];
-  const epsilon0 = level.epsilon0 * task.questions.length;
-  const promise = isOneHand(task) ? epsilon0 : Math.min(level.promise, epsilon0);
+  const { local: epsilon0, headline: promise } = numbersOf(task, task.levels[state.level]);
   const { organizer, delta } = task;
   const fresh = { id: state.id, organizer, epsilon0, promise, delta, level: state.level, state: "level" };
   try {
@@ -259,16 +258,15 @@ async function pump() {
   await readRecords();
   let soonest = Infinity;
   const before = waitingHere();
+  const stood = state.shown;
   for (const record of before) {
     const tried = await attempt(state.keep, state.server, record, Date.parse(state.task.expires));
     if (tried.record.state === "waiting") soonest = Math.min(soonest, tried.again);
   }
   await readRecords();
   pumping = false;
-  if (before.length > 0) {
-    announce("");
-    show("sent");
-  }
+  announce("");
+  if ((state.record?.state ?? null) !== stood) show("sent");
   // up to twice the time, so that devices that were told the same time do not come back together
   if (soonest < Infinity) timer = setTimeout(pump, 1000 * soonest * (1 + Number(below(1000n)) / 1000));
 }

@@ -1,5 +1,6 @@
 // Pieces of the page: elements made without any HTML text, and numbers and words in the reader's language.
 import { WORDS } from "./words.js";
+import { shown } from "./promise.js";
 
 // An element. Attributes are set as such, but "onclick" and the like as listeners, true as an empty attribute, and
 // false, null and undefined not at all; children are nodes, texts, or lists of them.
@@ -15,15 +16,6 @@ export function el(name, attributes = {}, ...children) {
 }
 
 export const fill = (template, values = {}) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-
-// The number with at most three significant digits, not below `value`: an upper end is never shown too small.
-export function roundUp(value) {
-  if (!(value > 0) || value === Infinity) return value;
-  const near = Number(value.toPrecision(3));
-  if (near >= value) return near;
-  const unit = 10 ** (Math.floor(Math.log10(near)) - 2);
-  return Number((near + unit).toPrecision(3));
-}
 
 // {language, say, text, number, up, date}: how this reader reads.
 export function reader(language) {
@@ -42,7 +34,7 @@ export function reader(language) {
     },
     plain: (texts) => texts[language] ?? texts.en ?? Object.values(texts)[0],
     number,
-    up: (value) => (value === Infinity ? "∞" : number(roundUp(value), { maximumSignificantDigits: 3 })),
+    up: (value) => shown(value, language),
     date: (time) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
     day: (date) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
   };
