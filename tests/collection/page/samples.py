@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any
 
-from shuffledp.collection.sealing import Opener
+from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import Draft, PostedTask
-from tests.collection.tasks import IDENTITY, SHUFFLER, choice, document, number
+from tests.collection.tasks import ANALYST, IDENTITY, SHUFFLER, choice, document, number
 
 SMOKE = choice(3) | {
     "text": {
@@ -45,3 +46,34 @@ def task(*questions: dict[str, Any], **changed: Any) -> PostedTask:
     for level, name in zip(whole["levels"], NAMES, strict=False):
         level["name"] = {language: name[language] for language in TITLE}
     return PostedTask.post(Draft.parse(json.dumps(whole).encode()), Opener(SHUFFLER).public, IDENTITY)
+
+
+def release_of(posted: PostedTask, signer: bytes = ANALYST) -> bytes:
+    """A release with made-up figures, signed by the analyzer."""
+    shares = [(0.312, [0.27, 0.354]), (0.634, [0.59, 0.678]), (0.054, [-0.01, 0.102])]
+    levels = [level.name["en"] for level in posted.draft.levels]
+    document = {
+        "releases": [
+            {
+                "question": "frequency",
+                "n": 1000,
+                "estimates": [
+                    {"category": str(j), "frequency": share, "standard_error": 0.02, "confidence_interval": ends}
+                    for j, (share, ends) in enumerate(shares)
+                ],
+            },
+            {"question": "mean", "n": 1000, "estimate": 36.81, "standard_error": 0.73, "confidence_interval": [35.38, 38.24]},
+        ],
+        "collection": {
+            "id": posted.id,
+            "counts": dict(zip(levels, (540, 370, 90), strict=True)),
+            "floor": dict(zip(levels, (0.0999, 0.2499, 0.9999), strict=True)),
+            "crowd": dict(zip(levels, (0.0131, 0.0312, 0.1203), strict=True)),
+            "dummies": [172, 315],
+            "junk_seen": 3,
+            "promise_kept": True,
+        },
+    }
+    body = json.dumps(document).encode()
+    head = b"SHFR\1" + struct.pack("<I", len(body))
+    return head + body + sign(signer, b"shuffledp/1 release\0" + posted.digest + body)

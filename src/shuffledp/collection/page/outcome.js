@@ -1,9 +1,9 @@
 // What comes after sending, as sections: what became of the report, the device's record, the result.
 import { numbersOf } from "./promise.js";
-import { button, el, section, table } from "./view.js";
+import { button, codeField, el, section, table } from "./view.js";
 
 // `record` is the person's own; `others` how many reports of other people wait on this device.
-export function sentStep(reader, task, record, { lasting, others, again, another }) {
+export function sentStep(reader, task, record, { lasting, others, again, another, replaceCode }) {
   const { say, date } = reader;
   const next = task.codeBytes > 0 && record.state !== "waiting" && anotherPerson(say, another);
   if (record.state === "waiting")
@@ -17,7 +17,8 @@ export function sentStep(reader, task, record, { lasting, others, again, another
   if (record.state === "held")
     return section("sent", say("heldTitle"), el("p", {}, say("held")), el("p", {}, say("resultLater", { closes: date(task.closes) })), next);
   if (record.state === "unclear") return section("sent", say("unclearTitle"), el("p", {}, say("unclear")), next);
-  return section("sent", say("refusedTitle"), el("p", {}, say(`refused.${record.reason}`, { contact: task.contact })), next);
+  const fresh = record.reason === "code" && codeField(reader, replaceCode);
+  return section("sent", say("refusedTitle"), el("p", {}, say(`refused.${record.reason}`, { contact: task.contact })), fresh, next);
 }
 
 const anotherPerson = (say, another) => [
@@ -95,10 +96,12 @@ function shares({ say, text, number }, question, release) {
     { class: "shares" },
     question.choices.map((choice, i) => {
       const { frequency, confidence_interval: ends } = release.estimates[i];
-      const bar = el("div", { class: "bar" });
+      const [bar, range] = [el("div", { class: "bar" }), el("div", { class: "range" })];
       bar.style.width = `${toPercent(frequency)}%`;
+      range.style.left = `${toPercent(ends[0])}%`;
+      range.style.width = `${toPercent(ends[1]) - toPercent(ends[0])}%`;
       const said = say("resultChoice", { share: percent(frequency), low: percent(ends[0]), high: percent(ends[1]) });
-      return el("li", {}, el("div", { class: "line" }, el("span", {}, text(choice)), el("span", {}, said)), el("div", { class: "track" }, bar));
+      return el("li", {}, el("div", { class: "line" }, el("span", {}, text(choice)), el("span", {}, said)), el("div", { class: "track" }, bar, range));
     }),
   );
 }

@@ -2,7 +2,7 @@
 import { canSeal, sha256, join } from "./hpke.js";
 import { below } from "./draw.js";
 import { fromBase64url, readCode, readTask, toBase64url } from "./task.js";
-import { sealReport } from "./report.js";
+import { drawReport, sealReport } from "./report.js";
 import { openKeep } from "./keep.js";
 import { attempt } from "./send.js";
 import { WORDS } from "./words.js";
@@ -44,15 +44,28 @@ async function slotOf(id, code) {
 
 // The code out of the address, where nobody who looks over a shoulder or at the history will find it again. It stays in
 // this tab alone, so that loading the page again does not lose it.
-async function takeCode() {
-  const place = `shuffledp code ${state.id}`;
+function takeCode() {
   const given = readCode(location.hash);
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (given) rememberCode(given);
+  state.code = given ?? rememberedCode();
+}
+
+const codePlace = () => `shuffledp code ${state.id}`;
+
+function rememberCode(code) {
   try {
-    if (given) sessionStorage.setItem(place, toBase64url(given));
-    state.code = given ?? readCode(sessionStorage.getItem(place) ?? "");
+    sessionStorage.setItem(codePlace(), code === null ? "" : toBase64url(code));
   } catch {
-    state.code = given; // no storage: the code lives as long as the page
+    // no storage: the code lives as long as the page
+  }
+}
+
+function rememberedCode() {
+  try {
+    return readCode(sessionStorage.getItem(codePlace()) ?? "");
+  } catch {
+    return null;
   }
 }
 
@@ -84,7 +97,7 @@ async function load() {
   const held = embedded && JSON.parse(embedded.textContent);
   state.server = held?.server ?? "";
   state.id = held?.id ?? /^\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname)?.[1] ?? "";
-  await takeCode();
+  takeCode();
   show();
   if (!(await canSeal())) return fail("browser");
   if (!state.id) return fail("unknown");
@@ -143,14 +156,14 @@ function failed() {
 function mine(read) {
   const { task, record } = state;
   const others = waitingHere().filter((one) => one.slot !== state.slot).length;
-  return sentStep(read, task, record, { lasting: state.keep.lasting, others, again: pump, another });
+  return sentStep(read, task, record, { lasting: state.keep.lasting, others, again: pump, another, replaceCode });
 }
 
 function sections(read) {
   const { task, record, phase } = state;
   if (phase === "loading") return [el("p", { class: "lead" }, say("loading"))];
   if (phase === "failed") return [failed()];
-  const head = introduction(read, task);
+  const head = introduction(read, task, phase === "open" && record === null);
   const foot = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task)];
   const sent = record && record.state !== "level" ? mine(read) : null;
   if (phase === "released") return [head, result(read, task, state.found), foot];
@@ -193,18 +206,14 @@ function show(at = null) {
 async function useCode(text) {
   const code = readCode(text);
   if (!code) return false;
-  try {
-    sessionStorage.setItem(`shuffledp code ${state.id}`, toBase64url(code));
-  } catch {
-    // no storage: the code lives as long as the page
-  }
+  rememberCode(code);
   await usePerson(code);
   show(state.record ? "sent" : "level");
   return true;
 }
 
 async function another() {
-  sessionStorage.removeItem(`shuffledp code ${state.id}`);
+  rememberCode(null);
   await usePerson(null);
   show("code-step");
 }
@@ -212,7 +221,9 @@ async function another() {
 // The level is kept before any answer is given, so that it does not follow the answer, not even after a reload.
 async function fixLevel() {
   const { task } = state;
-  const { local: epsilon0, headline: promise } = numbersOf(task, task.levels[state.level]);
+  const level = task.levels[state.level];
+  const epsilon0 = level.epsilon0 * task.questions.length;
+  const promise = numbersOf(task, level).isOneHand ? epsilon0 : Math.min(level.promise, epsilon0);
   const { organizer, delta } = task;
   const fresh = { id: state.id, organizer, epsilon0, promise, delta, level: state.level, state: "level" };
   try {
@@ -227,17 +238,33 @@ function announce(text) {
   spoken.textContent = text;
 }
 
+// The same person with another code, because theirs was refused: what was drawn stays, and is sealed anew.
+async function replaceCode(text) {
+  const code = readCode(text);
+  if (!code) return false;
+  const { slot, record, task } = state;
+  const sealed = await sealReport(task, record.level, code, record.inners);
+  const { reason, ...before } = record;
+  await state.keep.move(slot, await slotOf(state.id, code), (now) => (now ? undefined : { ...before, state: "waiting", sealed, unsure: false }));
+  rememberCode(code);
+  await usePerson(code);
+  await pump();
+  show("sent");
+  return true;
+}
+
 // Draws, seals, keeps; only what is kept on this device is ever sent, also when two tabs come here at the same time.
 async function send(pressed) {
   if (!allAnswered(state.answers)) return;
   pressed.disabled = true;
   announce(say("sending"));
   const { task, record } = state;
-  const sealed = await sealReport(task, record.level, state.answers, task.codeBytes ? state.code : null);
+  const inners = await drawReport(task, record.level, state.answers);
+  const sealed = await sealReport(task, record.level, task.codeBytes ? state.code : null, inners);
   const date = new Date().toISOString().slice(0, 10);
   try {
     state.record = await state.keep.update(state.slot, (now) =>
-      now.state === "level" ? { ...now, state: "waiting", sealed, date } : undefined,
+      now.state === "level" ? { ...now, state: "waiting", inners, sealed, date } : undefined,
     );
   } catch {
     pressed.disabled = false;
@@ -274,7 +301,7 @@ async function pump() {
 addEventListener("online", () => state.task && pump());
 addEventListener("hashchange", async () => {
   if (!state.task || state.task.codeBytes === 0) return;
-  await takeCode();
+  takeCode();
   await usePerson(state.code);
   show();
 });

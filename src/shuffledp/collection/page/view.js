@@ -19,7 +19,8 @@ export const fill = (template, values = {}) => template.replace(/\{(\w+)\}/g, (_
 
 // {language, say, text, number, up, date}: how this reader reads.
 export function reader(language) {
-  const number = (value, options) => new Intl.NumberFormat(language, options).format(value);
+  const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
+  const number = (value, options) => new Intl.NumberFormat(locale, options).format(value);
   return {
     language,
     say: (key, values) => {
@@ -35,8 +36,8 @@ export function reader(language) {
     plain: (texts) => texts[language] ?? texts.en ?? Object.values(texts)[0],
     number,
     up: (value) => shown(value, language),
-    date: (time) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
-    day: (date) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
+    date: (time) => new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
+    day: (date) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
   };
 }
 
@@ -65,13 +66,13 @@ export function choiceField({ text, say }, question, j, chosen, onchange) {
   );
 }
 
-export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(12));
+export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(15));
 
 // The answer whose number was typed: a whole count of steps from the low end; null if there is none.
 export function answerOf(question, typed) {
   const value = typed.trim() === "" ? NaN : Number(typed);
   const answer = Math.round((value - question.low) / question.step);
-  const isStep = Math.abs(valueOf(question, answer) - value) <= 1e-9 * question.step;
+  const isStep = Math.abs(valueOf(question, answer) - value) <= 1e-6 * question.step;
   return isStep && answer >= 0 && answer < question.family.records ? answer : null;
 }
 
@@ -110,6 +111,19 @@ export function numberField({ text, say, number }, question, j, chosen, onchange
     el("p", { class: "ends", "aria-hidden": "true" }, el("span", {}, ends.low), el("span", {}, ends.high)),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingNumber", ends)),
   );
+}
+
+// A field for a one-time code; onuse resolves to false where the text is none.
+export function codeField({ say }, onuse) {
+  const error = el("p", { class: "error", id: "code-error", hidden: true }, say("codeBad"));
+  const plain = { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
+  const field = el("input", { id: "code", ...plain, "aria-describedby": "code-error" });
+  const use = async () => {
+    if (await onuse(field.value)) return;
+    error.hidden = false;
+    field.focus();
+  };
+  return [el("p", { class: "field" }, el("label", { for: "code" }, say("codeLabel")), field), error, button(say("codeUse"), use)];
 }
 
 export function table(caption, heads, rows) {
