@@ -16,7 +16,7 @@ from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.report import Verdict, seal_inner, seal_outer
 from shuffledp.collection.sealing import Sealer
-from shuffledp.collection.sending import Link, send
+from shuffledp.collection.sending import Link, TaskClosed, send
 from shuffledp.collection.state import DeviceState
 from shuffledp.collection.task import CODE, PostedTask, Question
 from shuffledp.errors import InvalidInput
@@ -202,7 +202,7 @@ class Device:
         if waiting is None:
             client = Client(task)
             inners = client.draw(answers, level)
-            kept = {"level": level, "inners": [to_base64(inner) for inner in inners]}
+            kept: dict[str, Any] = {"level": level, "inners": [to_base64(inner) for inner in inners]}
             kept["sealed"] = to_base64(outer_of(task, inners, level, code))
             waiting = self.state.keep(slot, kept, self._line(task, level, slot))
         if "sealed" not in waiting:
@@ -237,7 +237,11 @@ class Device:
             If the task is not open, or no clear answer came: the report is kept, and the next call sends it again.
         """
         sealed = self.prepare(task, answers, level, link.code)
-        verdict = send(link, task, sealed, patience=patience)
+        try:
+            verdict = send(link, task, sealed, patience=patience)
+        except TaskClosed:  # an earlier attempt may have arrived
+            self.state.answered(self._slot(task), "the task closed before a clear answer")
+            raise
         if verdict is Verdict.CODE_REFUSED:
             self.state.code_refused(self._slot(task))
         else:

@@ -17,12 +17,17 @@ from shuffledp.errors import InvalidInput
 TIMEOUT = 30.0
 LONGEST_WAIT = 60.0
 MOST_BODY = LONGEST_DRAFT + 4096
+CLOSED = 410
 _ENDED = {
     400: "the server says that the report has the wrong length; read the task again",
     404: "the server knows no such task; check the link",
-    410: "the task is closed: no further answers are taken",
+    CLOSED: "the task is closed: no further answers are taken",
     413: "the server refuses reports of this size; check the link",
 }
+
+
+class TaskClosed(InvalidInput):
+    """The task takes no answers any more."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Ver
     Raises
     ------
     InvalidInput
-        If the server refuses for good, or no clear answer came in time.
+        If the server refuses for good, or no clear answer came in time; `TaskClosed` if the task is closed.
     """
     until = time.monotonic() + patience
     pause = 0.5
@@ -124,14 +129,14 @@ def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Ver
         else:
             if status == 200 and len(body) == 1 and body[0] <= max(Verdict):
                 return Verdict(body[0])
+            if status == CLOSED:
+                raise TaskClosed(_ENDED[status])
             if status in _ENDED:
                 raise InvalidInput(_ENDED[status])
             reason = "the task is not yet open" if status == 409 else f"the server answers {status}"
             wait = pause if after is None else after
         if time.monotonic() + wait > until:
-            raise InvalidInput(
-                f"{reason}; no clear answer yet: the report is kept, repeat the command to send it again"
-            )
+            raise InvalidInput(f"{reason}; there is no clear answer yet: repeat the command, it sends the same report")
         time.sleep(wait)
         pause = min(2 * pause, LONGEST_WAIT)
 
