@@ -55,7 +55,9 @@ def floor(
         If a law of dummies cannot be certified.
     """
     return tuple(
-        _epsilon([(family, law, ()) for family, law in zip(questions, dummies, strict=True)], level, delta, reports)
+        _epsilon(
+            tuple((family, law, ()) for family, law in zip(questions, dummies, strict=True)), level, delta, reports
+        )
         for level in levels
     )
 
@@ -97,7 +99,7 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
             found.append(None)
             continue
         company = tuple(zip((one.epsilon0 for one in draft.levels), _honest(counts, place), strict=True))
-        parts = [(question.family, question.dummies, company) for question in draft.questions]
+        parts = tuple((question.family, question.dummies, company) for question in draft.questions)
         found.append(min(floors[place], _epsilon(parts, level.epsilon0, draft.delta, reports_of(draft))))
     return tuple(found)
 
@@ -140,7 +142,8 @@ Part = tuple[Family, Dummies, tuple[tuple[float, int], ...]]
 """A question: randomizer, dummies, and honest company by budget (none for the floor)."""
 
 
-def _epsilon(parts: Sequence[Part], epsilon0: float, delta: float, reports: int) -> float:
+@lru_cache(maxsize=512)
+def _epsilon(parts: tuple[Part, ...], epsilon0: float, delta: float, reports: int) -> float:
     # The integers of a task may imply epsilon0 + 2^-40, and a smaller budget is never worse: its pair of laws is a
     # mixture of the larger one's with the blanket, and the divergence is jointly convex.
     budget = round_up(epsilon0 + float(SLACK))

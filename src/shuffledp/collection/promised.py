@@ -1,7 +1,7 @@
 """What a person is promised, in words: one function for the drafting command, the client and the page's data.
 
-Three numbers, each with its own enemy: the local one holds against everybody, the promise if the shuffler is honest, the
-crowd's if besides most others are honest. Where one hand runs analyzer and shuffler, only the local one is told.
+Three numbers, each with its own enemy: the local one holds against everybody, the promise if the shuffler is honest,
+the crowd's if besides most others are honest. Where one hand runs analyzer and shuffler, only the local one is told.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from shuffledp.collection.fields import to_base64
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-SCRIPTS = ("hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "survey")
+SCRIPTS = (
+    "hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "steps", "outcome", "survey"
+)
 """The modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")
 
@@ -95,17 +97,17 @@ def modules() -> Mapping[str, str]:
 def in_scope(name: str, source: str) -> str:
     """Write a module as a function that runs at once and returns what the module exports."""
     exported = [match[2] for match in _EXPORT.finditer(source)]
-    body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(r"const { \1 } = \2;", source))
+    body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(r"const { \1 } = modules.\2;", source))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):
         raise AssertionError(f"{name}.js imports or exports in a way that this page cannot hold")
-    return f"const {name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
+    return f"modules.{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
 
 
 @cache
 def _parts() -> tuple[str, str, str]:
     """Return document, style and script of the page."""
     folder = files("shuffledp.collection") / "page"
-    script = "\n" + "\n".join(in_scope(name, modules()[name]) for name in SCRIPTS)
+    script = "\nconst modules = {};\n" + "\n".join(in_scope(name, modules()[name]) for name in SCRIPTS)
     style = "\n" + (folder / "survey.css").read_text(encoding="utf-8")
     return (folder / "survey.html").read_text(encoding="utf-8"), style, script
 
@@ -134,4 +136,4 @@ def _hash(text: str) -> str:
 
 def _literal(value: object) -> str:
     """Write JSON that may stand in a script: no ``</`` ends it early."""
-    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True).replace("</", "<\\/")
+    return json.dumps(value, ensure_ascii=False, indent=1).replace("</", "<\\/")

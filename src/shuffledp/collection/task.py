@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from shuffledp.collection import sealing
-from shuffledp.collection.draw import Family, family_named, most_implied
+from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64
 from shuffledp.errors import InvalidInput
 
@@ -410,8 +410,11 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
     if family.reports != 2:
         raise InvalidInput(f"{fields.what}: the law laplace is for reports of one bit; {family.name} needs uniform")
     draw = fields.words64("draw", count, count)
-    if any(one > two for one, two in pairwise(draw)):
-        raise InvalidInput(f"{fields.what}: the integers of the law laplace must not decrease")
+    steps = [two - one for one, two in pairwise((0, *draw, WHOLE))]
+    if any(step < 0 for step in steps) or steps != steps[::-1]:
+        raise InvalidInput(
+            f"{fields.what}: the integers of the law laplace must not decrease, and its chances be symmetric"
+        )
     return Dummies("laplace", count, draw)
 
 

@@ -40,9 +40,9 @@ function outcome(status, verdict, wasUnsure, expired) {
   return { state: "waiting", unsure: wasUnsure || !NOTHING_KEPT.includes(status) };
 }
 
-// A clear answer ends the need for the bytes; the ledger line stays.
+// A clear answer ends the need for the bytes; the ledger line stays, and what was drawn where only the code was refused.
 function finished(record, { state, reason }) {
   if (state === "waiting") return record;
-  const { sealed, ...line } = record;
-  return { ...line, state, ...(reason && { reason }) };
+  const { sealed, inners, ...line } = record;
+  return { ...line, state, ...(reason && { reason }), ...(reason === "code" && { inners }) };
 }

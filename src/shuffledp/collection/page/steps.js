@@ -1,17 +1,18 @@
 // The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
 import { ownShare } from "./draw.js";
-import { promised } from "./promise.js";
-import { button, choiceField, el, numberField, section } from "./view.js";
+import { numbersOf, promised } from "./promise.js";
+import { button, choiceField, codeField, el, numberField, section } from "./view.js";
 
-export function introduction(reader, task) {
+// Who asks, and what; at length only before the first step.
+export function introduction(reader, task, atLength) {
   const { say, text, date } = reader;
   return el(
     "header",
     { class: "title" },
     el("p", { class: "asks" }, say("asks", { organizer: task.organizer })),
-    el("h1", { tabindex: "-1" }, text(task.title)),
-    el("p", { class: "lead" }, say("intro")),
-    el("p", { class: "quiet" }, say("until", { closes: date(task.closes) })),
+    el("h1", {}, text(task.title)),
+    atLength && el("p", { class: "lead" }, say("intro")),
+    atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) })),
   );
 }
 
@@ -39,21 +40,12 @@ export function asked(reader, task) {
 
 export function codeStep(reader, count, onuse) {
   const { say } = reader;
-  const error = el("p", { class: "error", id: "code-error", hidden: true }, say("codeBad"));
-  const field = el("input", { id: "code", type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", "aria-describedby": "code-error" });
-  const use = async () => {
-    if (await onuse(field.value)) return;
-    error.hidden = false;
-    field.focus();
-  };
   return section(
     "code-step",
     say("codeTitle"),
     count > 0 && el("p", {}, say("alreadyHere", { count })),
     el("p", {}, say("codeWhy")),
-    el("p", { class: "field" }, el("label", { for: "code" }, say("codeLabel")), field),
-    error,
-    button(say("codeUse"), use),
+    codeField(reader, onuse),
   );
 }
 
@@ -73,12 +65,12 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   const choose = (i) => {
     onchoose(i);
     fix.disabled = false;
-    panel.replaceChildren(promises(reader, task, task.levels[i], plain(task.levels[i].name)));
+    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)));
   };
   const rows = task.levels.map((level, i) => {
     const input = el("input", { type: "radio", name: "level", value: i, checked: i === chosen, onchange: () => choose(i) });
     const name = el("span", { class: "name" }, text(level.name));
-    const headline = el("span", { class: "figure" }, "ε ≤ ", promised(reader, task, level).headline);
+    const headline = el("span", { class: "figure" }, "ε\u00a0≤\u00a0", reader.up(numbersOf(task, level).headline));
     return el("label", { class: "row level" }, input, name, headline, el("span", { class: "share" }, decides(reader, task, level)));
   });
   fix.disabled = chosen === null;
@@ -86,7 +78,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   return section(
     "level",
     say("levelTitle"),
-    el("p", {}, say("levelWhy")),
+    promised(task, task.levels[0], reader.language).first.map((sentence) => el("p", {}, sentence)),
     el("fieldset", { class: "levels" }, el("legend", { class: "hidden" }, say("levelLegend")), rows),
     panel,
     fix,
@@ -96,7 +88,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
 
 // The numbers of a level, each with its own enemy, and what they do not cover.
 function promises(reader, task, level, name) {
-  const { numbers, limits, meaning } = promised(reader, task, level);
+  const { numbers, limits, meaning } = promised(task, level, reader.language);
   return [
     el("h3", {}, reader.say("promised", { level: name })),
     el("dl", {}, numbers.map(({ figure, sentence }) => el("div", {}, el("dt", {}, figure), el("dd", {}, sentence)))),
@@ -143,12 +135,12 @@ export function allAnswered(answers) {
 export function spentLines(reader, task, lines, next) {
   const { say } = reader;
   const earlier = lines.filter((line) => line.organizer === task.organizer);
-  const oneHand = next.promise >= next.epsilon0;
+  const { isOneHand } = numbersOf(task, task.levels[next.level]);
   const sum = (records) => {
     const count = records.length;
     const collections = count === 1 ? say("spentOne") : say("spentMany", { count });
     const total = (key) => reader.up(records.reduce((whole, record) => whole + record[key], 0));
-    return say(oneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
+    return say(isOneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
   };
   const before = earlier.length
     ? say("spent", { organizer: task.organizer, before: sum(earlier) })

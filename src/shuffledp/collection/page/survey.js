@@ -2,7 +2,7 @@
 import { canSeal, sha256, join } from "./hpke.js";
 import { below } from "./draw.js";
 import { fromBase64url, readCode, readTask, toBase64url } from "./task.js";
-import { sealReport } from "./report.js";
+import { drawReport, sealReport } from "./report.js";
 import { openKeep } from "./keep.js";
 import { attempt } from "./send.js";
 import { WORDS } from "./words.js";
@@ -10,7 +10,7 @@ import { readRelease } from "./release.js";
 import { button, el, reader } from "./view.js";
 import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
-import { isOneHand } from "./promise.js";
+import { numbersOf } from "./promise.js";
 
 const LANGUAGES = Object.keys(WORDS);
 const main = document.getElementById("main");
@@ -32,7 +32,7 @@ const state = {
   phase: "loading",
   problem: null,
   found: null, // the release
-  fresh: true, // whether the person has done nothing yet: then the focus stays where it is
+  shown: null, // the state of the record that the page shows
 };
 
 const firstOf = (names) => navigator.languages.map((name) => name.split("-")[0]).find((name) => names.includes(name));
@@ -44,15 +44,28 @@ async function slotOf(id, code) {
 
 // The code out of the address, where nobody who looks over a shoulder or at the history will find it again. It stays in
 // this tab alone, so that loading the page again does not lose it.
-async function takeCode() {
-  const place = `shuffledp code ${state.id}`;
+function takeCode() {
   const given = readCode(location.hash);
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (given) rememberCode(given);
+  state.code = given ?? rememberedCode();
+}
+
+const codePlace = () => `shuffledp code ${state.id}`;
+
+function rememberCode(code) {
   try {
-    if (given) sessionStorage.setItem(place, toBase64url(given));
-    state.code = given ?? readCode(sessionStorage.getItem(place) ?? "");
+    sessionStorage.setItem(codePlace(), code === null ? "" : toBase64url(code));
   } catch {
-    state.code = given; // no storage: the code lives as long as the page
+    // no storage: the code lives as long as the page
+  }
+}
+
+function rememberedCode() {
+  try {
+    return readCode(sessionStorage.getItem(codePlace()) ?? "");
+  } catch {
+    return null;
   }
 }
 
@@ -84,7 +97,7 @@ async function load() {
   const held = embedded && JSON.parse(embedded.textContent);
   state.server = held?.server ?? "";
   state.id = held?.id ?? /^\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname)?.[1] ?? "";
-  await takeCode();
+  takeCode();
   show();
   if (!(await canSeal())) return fail("browser");
   if (!state.id) return fail("unknown");
@@ -132,10 +145,10 @@ function say(key, values) {
   return reader(state.language).say(key, values);
 }
 
-const PROBLEMS = { browser: "browser", network: "network", unknown: "unknown" };
+const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title of their own
 
 function failed() {
-  const title = say(`error.${PROBLEMS[state.problem] ?? "task"}Title`);
+  const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
   const again = state.problem === "network" && button(say("reload"), () => location.reload());
   return notice("problem", title, say(`error.${state.problem}`), again);
 }
@@ -143,14 +156,14 @@ function failed() {
 function mine(read) {
   const { task, record } = state;
   const others = waitingHere().filter((one) => one.slot !== state.slot).length;
-  return sentStep(read, task, record, { lasting: state.keep.lasting, others, again: pump, another });
+  return sentStep(read, task, record, { lasting: state.keep.lasting, others, again: pump, another, replaceCode });
 }
 
 function sections(read) {
   const { task, record, phase } = state;
   if (phase === "loading") return [el("p", { class: "lead" }, say("loading"))];
   if (phase === "failed") return [failed()];
-  const head = introduction(read, task);
+  const head = introduction(read, task, phase === "open" && record === null);
   const foot = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task)];
   const sent = record && record.state !== "level" ? mine(read) : null;
   if (phase === "released") return [head, result(read, task, state.found), foot];
@@ -185,6 +198,7 @@ function show(at = null) {
       return el("button", { type: "button", lang: name, "aria-pressed": String(name === state.language), onclick: choose }, WORDS[name].name);
     }),
   );
+  state.shown = state.record?.state ?? null;
   main.replaceChildren(...sections(read).flat().filter(Boolean));
   if (at) document.getElementById(`${at}-title`)?.focus();
 }
@@ -192,18 +206,14 @@ function show(at = null) {
 async function useCode(text) {
   const code = readCode(text);
   if (!code) return false;
-  try {
-    sessionStorage.setItem(`shuffledp code ${state.id}`, toBase64url(code));
-  } catch {
-    // no storage: the code lives as long as the page
-  }
+  rememberCode(code);
   await usePerson(code);
   show(state.record ? "sent" : "level");
   return true;
 }
 
 async function another() {
-  sessionStorage.removeItem(`shuffledp code ${state.id}`);
+  rememberCode(null);
   await usePerson(null);
   show("code-step");
 }
@@ -213,7 +223,7 @@ async function fixLevel() {
   const { task } = state;
   const level = task.levels[state.level];
   const epsilon0 = level.epsilon0 * task.questions.length;
-  const promise = isOneHand(task) ? epsilon0 : Math.min(level.promise, epsilon0);
+  const promise = numbersOf(task, level).isOneHand ? epsilon0 : Math.min(level.promise, epsilon0);
   const { organizer, delta } = task;
   const fresh = { id: state.id, organizer, epsilon0, promise, delta, level: state.level, state: "level" };
   try {
@@ -228,17 +238,33 @@ function announce(text) {
   spoken.textContent = text;
 }
 
+// The same person with another code, because theirs was refused: what was drawn stays, and is sealed anew.
+async function replaceCode(text) {
+  const code = readCode(text);
+  if (!code) return false;
+  const { slot, record, task } = state;
+  const sealed = await sealReport(task, record.level, code, record.inners);
+  const { reason, ...before } = record;
+  await state.keep.move(slot, await slotOf(state.id, code), (now) => (now ? undefined : { ...before, state: "waiting", sealed, unsure: false }));
+  rememberCode(code);
+  await usePerson(code);
+  await pump();
+  show("sent");
+  return true;
+}
+
 // Draws, seals, keeps; only what is kept on this device is ever sent, also when two tabs come here at the same time.
 async function send(pressed) {
   if (!allAnswered(state.answers)) return;
   pressed.disabled = true;
   announce(say("sending"));
   const { task, record } = state;
-  const sealed = await sealReport(task, record.level, state.answers, task.codeBytes ? state.code : null);
+  const inners = await drawReport(task, record.level, state.answers);
+  const sealed = await sealReport(task, record.level, task.codeBytes ? state.code : null, inners);
   const date = new Date().toISOString().slice(0, 10);
   try {
     state.record = await state.keep.update(state.slot, (now) =>
-      now.state === "level" ? { ...now, state: "waiting", sealed, date } : undefined,
+      now.state === "level" ? { ...now, state: "waiting", inners, sealed, date } : undefined,
     );
   } catch {
     pressed.disabled = false;
@@ -259,16 +285,15 @@ async function pump() {
   await readRecords();
   let soonest = Infinity;
   const before = waitingHere();
+  const stood = state.shown;
   for (const record of before) {
     const tried = await attempt(state.keep, state.server, record, Date.parse(state.task.expires));
     if (tried.record.state === "waiting") soonest = Math.min(soonest, tried.again);
   }
   await readRecords();
   pumping = false;
-  if (before.length > 0) {
-    announce("");
-    show("sent");
-  }
+  announce("");
+  if ((state.record?.state ?? null) !== stood) show("sent");
   // up to twice the time, so that devices that were told the same time do not come back together
   if (soonest < Infinity) timer = setTimeout(pump, 1000 * soonest * (1 + Number(below(1000n)) / 1000));
 }
@@ -276,7 +301,7 @@ async function pump() {
 addEventListener("online", () => state.task && pump());
 addEventListener("hashchange", async () => {
   if (!state.task || state.task.codeBytes === 0) return;
-  await takeCode();
+  takeCode();
   await usePerson(state.code);
   show();
 });

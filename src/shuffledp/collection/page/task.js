@@ -55,7 +55,7 @@ function readLevels(levels, questions) {
   let before = 0;
   return levels.map((level) => {
     onlyKeys(level, "level");
-    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd > 0, "levels");
+    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd >= 0, "levels");
     need(level.draw.length === questions.length && level.draw.every((keep) => /^[0-9]{1,20}$/.test(keep)), "draw");
     before = level.epsilon0;
     const draw = level.draw.map((keep) => BigInt(keep)); // decimal text: a double would round it

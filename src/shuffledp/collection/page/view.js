@@ -1,5 +1,6 @@
 // Pieces of the page: elements made without any HTML text, and numbers and words in the reader's language.
 import { WORDS } from "./words.js";
+import { shown } from "./promise.js";
 
 // An element. Attributes are set as such, but "onclick" and the like as listeners, true as an empty attribute, and
 // false, null and undefined not at all; children are nodes, texts, or lists of them.
@@ -16,18 +17,10 @@ export function el(name, attributes = {}, ...children) {
 
 export const fill = (template, values = {}) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-// The number with at most three significant digits, not below `value`: an upper end is never shown too small.
-export function roundUp(value) {
-  if (!(value > 0) || value === Infinity) return value;
-  const near = Number(value.toPrecision(3));
-  if (near >= value) return near;
-  const unit = 10 ** (Math.floor(Math.log10(near)) - 2);
-  return Number((near + unit).toPrecision(3));
-}
-
 // {language, say, text, number, up, date}: how this reader reads.
 export function reader(language) {
-  const number = (value, options) => new Intl.NumberFormat(language, options).format(value);
+  const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
+  const number = (value, options) => new Intl.NumberFormat(locale, options).format(value);
   return {
     language,
     say: (key, values) => {
@@ -42,9 +35,9 @@ export function reader(language) {
     },
     plain: (texts) => texts[language] ?? texts.en ?? Object.values(texts)[0],
     number,
-    up: (value) => (value === Infinity ? "∞" : number(roundUp(value), { maximumSignificantDigits: 3 })),
-    date: (time) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
-    day: (date) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
+    up: (value) => shown(value, language),
+    date: (time) => new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
+    day: (date) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
   };
 }
 
@@ -73,13 +66,13 @@ export function choiceField({ text, say }, question, j, chosen, onchange) {
   );
 }
 
-export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(12));
+export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(15));
 
 // The answer whose number was typed: a whole count of steps from the low end; null if there is none.
 export function answerOf(question, typed) {
   const value = typed.trim() === "" ? NaN : Number(typed);
   const answer = Math.round((value - question.low) / question.step);
-  const isStep = Math.abs(valueOf(question, answer) - value) <= 1e-9 * question.step;
+  const isStep = Math.abs(valueOf(question, answer) - value) <= 1e-6 * question.step;
   return isStep && answer >= 0 && answer < question.family.records ? answer : null;
 }
 
@@ -118,6 +111,19 @@ export function numberField({ text, say, number }, question, j, chosen, onchange
     el("p", { class: "ends", "aria-hidden": "true" }, el("span", {}, ends.low), el("span", {}, ends.high)),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingNumber", ends)),
   );
+}
+
+// A field for a one-time code; onuse resolves to false where the text is none.
+export function codeField({ say }, onuse) {
+  const error = el("p", { class: "error", id: "code-error", hidden: true }, say("codeBad"));
+  const plain = { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
+  const field = el("input", { id: "code", ...plain, "aria-describedby": "code-error" });
+  const use = async () => {
+    if (await onuse(field.value)) return;
+    error.hidden = false;
+    field.focus();
+  };
+  return [el("p", { class: "field" }, el("label", { for: "code" }, say("codeLabel")), field), error, button(say("codeUse"), use)];
 }
 
 export function table(caption, heads, rows) {
