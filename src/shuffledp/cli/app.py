@@ -30,6 +30,8 @@ COMMANDS = (
     "reproduce",
     "demo",
     "task",
+    "answer",
+    "open",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
