@@ -150,7 +150,7 @@ const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title o
 function failed() {
   const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
   const again = state.problem === "network" && button(say("reload"), () => location.reload());
-  return notice("problem", title, say(`error.${state.problem}`), again);
+  return el("div", { id: "problem" }, el("h1", {}, title), el("p", {}, say(`error.${state.problem}`)), again);
 }
 
 function mine(read) {
@@ -201,6 +201,15 @@ function show(at = null) {
   state.shown = state.record?.state ?? null;
   main.replaceChildren(...sections(read).flat().filter(Boolean));
   if (at) document.getElementById(`${at}-title`)?.focus();
+}
+
+// The record alone, where a person may be in the middle of answering.
+function showLedger() {
+  const shown = document.getElementById("ledger");
+  if (!shown) return;
+  const fresh = ledger(reader(state.language), linesOf(state.records));
+  fresh.open = shown.open;
+  shown.replaceWith(fresh);
 }
 
 async function useCode(text) {
@@ -294,6 +303,7 @@ async function pump() {
   pumping = false;
   announce("");
   if ((state.record?.state ?? null) !== stood) show("sent");
+  else showLedger();
   // up to twice the time, so that devices that were told the same time do not come back together
   if (soonest < Infinity) timer = setTimeout(pump, 1000 * soonest * (1 + Number(below(1000n)) / 1000));
 }

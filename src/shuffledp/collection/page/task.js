@@ -38,6 +38,7 @@ function onlyKeys(object, kind) {
   for (const key of Object.keys(object)) need(known.includes(key), `unknown key ${key}`);
 }
 
+const isDecimal = (keep) => typeof keep === "string" && /^[0-9]{1,20}$/.test(keep);
 const isCount = (value, most) => Number.isSafeInteger(value) && value >= 1 && value <= most;
 
 function readQuestion(question) {
@@ -56,7 +57,7 @@ function readLevels(levels, questions) {
   return levels.map((level) => {
     onlyKeys(level, "level");
     need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd >= 0, "levels");
-    need(level.draw.length === questions.length && level.draw.every((keep) => /^[0-9]{1,20}$/.test(keep)), "draw");
+    need(level.draw.length === questions.length && level.draw.every(isDecimal), "draw");
     before = level.epsilon0;
     const draw = level.draw.map((keep) => BigInt(keep)); // decimal text: a double would round it
     draw.forEach((keep, j) => checkLaw(questions[j].family, keep, level.epsilon0));
