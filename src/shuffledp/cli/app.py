@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app
+from shuffledp.cli import collection_app, service
 from shuffledp.cli import estimates_app as e
 from shuffledp.cli import options as o
 from shuffledp.cli.plan import plan_command
@@ -30,6 +30,7 @@ COMMANDS = (
     "reproduce",
     "demo",
     "task",
+    "serve",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -127,6 +128,7 @@ def calibrate(
 
 app.command("plan")(plan_command)
 collection_app.register(app)
+service.register(app, collection_app.task)
 for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance, train):
     app.command()(command)
 
