@@ -406,6 +406,39 @@ async function policy() {
   await context.close();
 }
 
+// The real service, which keeps no records for tests: the person answers, and comes back for the result.
+async function real() {
+  const { context, page, errors } = await open(PROFILE);
+  await page.goto(LINK);
+  await answer(page, { level: "open" });
+  await heading(page, "Thank you");
+  await page.getByRole("button", { name: "Another person on this device" }).click();
+  await page.getByLabel("Code or whole link").fill(OTHER_CODE);
+  await page.getByRole("button", { name: "Use this code" }).click();
+  await answer(page, { level: "careful", choice: "No answer", number: "0" });
+  await heading(page, "Thank you");
+  await page.getByRole("button", { name: "Another person on this device" }).click();
+  await page.getByLabel("Code or whole link").fill("A".repeat(22));
+  await page.getByRole("button", { name: "Use this code" }).click();
+  await answer(page);
+  await page.getByText("does not know this code").waitFor();
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(errors, []);
+  await context.close();
+}
+
+async function realResult() {
+  const { context, page, errors } = await open(PROFILE);
+  await page.goto(BASE);
+  await heading(page, "The result");
+  await page.getByText("2 people took part.").waitFor();
+  await page.getByText("Every promise is kept.").waitFor();
+  await page.getByText("The analyzer's signature is right.").waitFor();
+  assert.deepEqual(await axe(page), []);
+  assert.deepEqual(errors, []);
+  await context.close();
+}
+
 // axe finds nothing in any step, language and scheme, and nothing is wider than a phone or a page zoomed to 400 %.
 async function access() {
   const steps = { en: ["Answer at this level", "Yes", "Number", "Send"], de: ["Mit dieser Stufe antworten", "Ja", "Zahl", "Senden"], fr: ["Répondre à ce niveau", "Oui", "Nombre", "Envoyer"] };
@@ -451,6 +484,6 @@ async function access() {
 
 const scenarios = {
   ...{ answered, waiting, offline, lost, closed, another, tabs, keyboard, numbers, languages },
-  ...{ states, failures, memory, noscript, elsewhere, policy, access },
+  ...{ states, failures, memory, noscript, elsewhere, policy, access, real, realResult },
 };
 await scenarios[process.argv[2]]();

@@ -163,6 +163,7 @@ BAD = {
     "a short key": {"analyzer_key": "AAAA"},
     "padding in a key": {"analyzer_key": document(choice(5))["analyzer_key"] + "="},
     "a delta of zero": {"delta": 0},
+    "a link that runs a script": {"privacy_notice": "javascript:alert(1)"},
 }
 
 

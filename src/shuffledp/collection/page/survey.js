@@ -118,12 +118,14 @@ async function load() {
   await enter();
 }
 
+// By the server's word; a task whose server gives none may be open.
+const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", destroyed: "destroyed", deleted: "deleted" };
+
 // Where a person who opens the page stands.
 async function enter() {
   const status = await get("/status").then((response) => response.json()).catch(() => ({ state: "open" }));
-  state.phase = { "not-yet-open": "notYet", closing: "closed", destroyed: "destroyed", deleted: "deleted" }[status.state] ?? "open";
+  state.phase = PHASES[status.state] ?? "open";
   if (status.state === "released") {
-    state.phase = "closed";
     try {
       state.found = await readRelease(new Uint8Array(await (await get("/release")).arrayBuffer()), state.task);
       state.phase = "released";

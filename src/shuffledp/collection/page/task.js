@@ -72,6 +72,7 @@ function readDraft(bytes) {
   need(draft.admission === "codes" || draft.admission === "open", "admission");
   need(draft.delta > 0 && draft.delta < 1, "delta");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");
+  need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
   const questions = draft.questions.map(readQuestion);
   const analyzerKey = fromBase64url(draft.analyzer_key);
   need(analyzerKey.length === 32, "analyzer_key");
