@@ -31,6 +31,8 @@ COMMANDS = (
     "demo",
     "task",
     "serve",
+    "answer",
+    "open",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 

@@ -23,6 +23,8 @@ from shuffledp.setting import Setting
 
 FAKE = 0.05
 """Share of the others who may be fake in the number of the honest crowd."""
+MOST = 100_000
+"""Dummies of one question beyond which a promise is refused."""
 _STEPS = 30
 
 
@@ -126,6 +128,66 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
                 f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
             )
     return floors
+
+
+def check_crowd(draft: Draft) -> None:
+    """Raise InvalidInput if a draft tells a smaller number for an honest crowd than can be certified."""
+    planned = [level.planned for level in draft.levels]
+    for level, certified in zip(draft.levels, crowd_of(draft, planned), strict=True):
+        least = level.promise if certified is None else min(certified, level.promise)
+        if not level.crowd >= least:
+            name = next(iter(level.name.values()))
+            raise InvalidInput(
+                f"level {name!r} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what can be "
+                "certified for the planned people; draft it again"
+            )
+
+
+def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
+    """Find dummies that keep every level's promise, whatever dummies the draft has.
+
+    Every question takes the same share of the promises, the largest that serves; of the shares 2^(-1/8), 2^(-2/8), ...
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promises.
+    """
+    budgets = [level.epsilon0 for level in draft.levels]
+    promises = [level.promise for level in draft.levels]
+    families, reports = [question.family for question in draft.questions], reports_of(draft)
+
+    def keeps(asked: Sequence[Family], counts: Sequence[int], share: float) -> bool:
+        found = floor(budgets, asked, [Dummies("uniform", m) for m in counts], draft.delta, reports)
+        return all(one <= share * promise for one, promise in zip(found, promises, strict=True))
+
+    def least(family: Family, share: float) -> int:
+        high = 1
+        while not keeps([family], [high], share):
+            high *= 2
+            if high > MOST:
+                told = ", ".join(f"{e:g} to {promise:g}" for e, promise in zip(budgets, promises, strict=True))
+                raise InvalidInput(
+                    f"no {MOST} dummies bring the levels {told} at delta {draft.delta:g}; promise less, ask fewer "
+                    "questions, or raise delta"
+                )
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if keeps([family], [middle], share) else (middle, high)
+        return high
+
+    step = 0 if len(families) == 1 else 1
+    while True:
+        counts = [least(family, 2.0 ** (-step / 8.0)) for family in families]
+        if keeps(families, counts, 1.0):
+            return tuple(Dummies("uniform", count) for count in counts)
+        step += 1
 
 
 def _honest(counts: Sequence[int], victim: int) -> list[int]:

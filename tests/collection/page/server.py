@@ -121,7 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self.answer(200, home.page, Content_Type="text/html; charset=utf-8", **home.headers)
         if self.path == f"/v1/{task}":
             data = home.task.data
-            return self.answer(200, data[:-1] + b"?" if home.tampered else data, Content_Type="application/octet-stream")
+            return self.answer(
+                200, data[:-1] + b"?" if home.tampered else data, Content_Type="application/octet-stream"
+            )
         if self.path == f"/v1/{task}/status":
             return self.answer(200, json.dumps(home.state).encode(), Content_Type="application/json")
         if self.path == f"/v1/{task}/release" and home.release_named:

@@ -14,6 +14,10 @@ from tests.collection.page.server import Server
 from tests.collection.tasks import ANALYST, IDENTITY
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(no_browser()), reason=no_browser())]
+SCENARIOS = (
+    *("answered", "waiting", "offline", "lost", "closed", "another", "tabs", "keyboard"),
+    *("numbers", "languages", "failures", "memory", "noscript", "access"),
+)
 MARKUP = SMOKE | {"text": dict.fromkeys(("en", "de", "fr"), "<img src=x onerror=alert(1)> & <b>bold</b>")}
 
 
@@ -25,11 +29,7 @@ def play(name: str, server: Server, **more: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["answered", "waiting", "offline", "lost", "closed", "another", "tabs", "keyboard", "numbers", "languages"]
-    + ["failures", "memory", "noscript", "access"],
-)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_person_and_the_page(name):
     with Server(task()) as server:
         play(name, server)

@@ -89,7 +89,8 @@ def test_ephemeral_keys_cannot_be_exported(node):
         KEYS
         + """
 const { privateKey } = await ephemeralKeys();
-give({ extractable: privateKey.extractable, refused: await refusal(() => crypto.subtle.exportKey("pkcs8", privateKey)) });
+const refused = await refusal(() => crypto.subtle.exportKey("pkcs8", privateKey));
+give({ extractable: privateKey.extractable, refused });
 """
     )
     assert made["extractable"] is False

@@ -11,8 +11,16 @@ from tests.collection.page.samples import HOURS, SMOKE, task
 
 HANDS = {
     "apart": {"analyzer": "The institute", "shuffler": "The works council", "page": "A newspaper"},
-    "page by the shuffler": {"analyzer": "The institute", "shuffler": "The works council", "page": "the WORKS council "},
-    "one hand": {"analyzer": "Gro\N{LATIN SMALL LETTER SHARP S}  & Co", "shuffler": "GROSS & CO", "page": "A newspaper"},
+    "page by the shuffler": {
+        "analyzer": "The institute",
+        "shuffler": "The works council",
+        "page": "the WORKS council ",
+    },
+    "one hand": {
+        "analyzer": "Gro\N{LATIN SMALL LETTER SHARP S}  & Co",
+        "shuffler": "GROSS & CO",
+        "page": "A newspaper",
+    },
     "one hand for all": {"analyzer": "The institute", "shuffler": "The institute", "page": "The institute"},
 }
 
@@ -54,6 +62,21 @@ give(told);
 
 
 def test_numbers_are_rounded_up_as_in_python(node):
-    values = [0.1, 0.23371, 0.2337, 2.7182818, 1234.5, 0.0131, 1e-6, 0.999999, 0.1000001, 5.0, 99.95, 1.005, 3e-5, 700.0]
+    values = [
+        0.1,
+        0.23371,
+        0.2337,
+        2.7182818,
+        1234.5,
+        0.0131,
+        1e-6,
+        0.999999,
+        0.1000001,
+        5.0,
+        99.95,
+        1.005,
+        3e-5,
+        700.0,
+    ]
     told = node('import { shown } from "./promise.js"; give(given.map((value) => shown(value, "en")));', values)
     assert told == [shown(value) for value in values]

@@ -107,7 +107,9 @@ def test_a_wrong_number_of_answers_or_a_missing_code_is_refused(node):
 const task = await readTask(bytes(given.posted), given.id);
 const drawn = await drawReport(task, 0, [1]);
 give(await Promise.all([
-  refusal(() => drawReport(task, 0, [1, 1])), refusal(() => drawReport(task, 0, [5])), refusal(() => drawReport(task, 0, [null])),
+  refusal(() => drawReport(task, 0, [1, 1])),
+  refusal(() => drawReport(task, 0, [5])),
+  refusal(() => drawReport(task, 0, [null])),
   refusal(() => sealReport(task, 0, null, drawn)), refusal(() => sealReport(task, 0, new Uint8Array(15), drawn)),
   refusal(() => sealReport(task, 0, new Uint8Array(16), [])),
 ]));

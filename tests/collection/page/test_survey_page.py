@@ -62,7 +62,9 @@ def test_the_page_names_no_other_place():
     for tag, attributes in Elements(document).found:
         assert not {"src", "href", "action", "style"} & set(attributes), tag
         assert not any(name.startswith("on") for name in attributes), tag
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|Math\.random", document)
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|Math\.random", document
+    )
     assert survey_page() == survey_page()
 
 
@@ -78,7 +80,9 @@ def test_a_page_for_another_host_holds_its_task_and_its_policy():
     assert document.index("Content-Security-Policy") < document.index("<style>")
 
 
-@pytest.mark.parametrize("server", ["", "collect.example.org", "https://a.org/x", 'https://a"', "https://a.org; *", "ftp://a"])
+@pytest.mark.parametrize(
+    "server", ["", "collect.example.org", "https://a.org/x", 'https://a"', "https://a.org; *", "ftp://a"]
+)
 def test_a_server_that_is_no_origin_is_refused(server):
     with pytest.raises(InvalidInput, match="must be an origin"):
         page_for(task(), server)
@@ -86,7 +90,10 @@ def test_a_server_that_is_no_origin_is_refused(server):
 
 def test_every_language_has_the_same_words_with_the_same_places():
     words = {name: json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")) for name in LANGUAGES}
-    places = {name: {key: sorted(re.findall(r"\{(\w+)\}", text)) for key, text in told.items()} for name, told in words.items()}
+    places = {
+        name: {key: sorted(re.findall(r"\{(\w+)\}", text)) for key, text in told.items()}
+        for name, told in words.items()
+    }
     assert places["en"] == places["de"] == places["fr"]
     assert [key for name in LANGUAGES for key, text in words[name].items() if not text.strip()] == []
 
@@ -105,7 +112,12 @@ def test_every_word_is_used_and_every_used_word_is_there():
 
 
 def test_a_module_that_the_page_cannot_hold_is_noticed():
-    for source in ('import x from "./hpke.js";\n', "export default 1;\n", "export { seal };\n", 'import { a as b } from "./x.js";\n'):
+    for source in (
+        'import x from "./hpke.js";\n',
+        "export default 1;\n",
+        "export { seal };\n",
+        'import { a as b } from "./x.js";\n',
+    ):
         with pytest.raises(AssertionError, match="imports or exports"):
             in_scope("sample", source)
 
