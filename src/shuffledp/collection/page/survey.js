@@ -95,8 +95,9 @@ async function get(path) {
 async function load() {
   const embedded = document.getElementById("task");
   const held = embedded && JSON.parse(embedded.textContent);
-  state.server = held?.server ?? "";
-  state.id = held?.id ?? /^\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname)?.[1] ?? "";
+  const [, base, name] = /^(.*)\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname) ?? [];
+  state.server = held?.server ?? base ?? "";
+  state.id = held?.id ?? name ?? "";
   takeCode();
   show();
   if (!(await canSeal())) return fail("browser");
