@@ -15,7 +15,7 @@ LAYERS = (
     ("errors",),
     ("numerics", "params"),
     ("randomizers.base",),
-    ("budgets",),
+    ("budgets", "dummies"),
     ("setting",),
     ("guarantee",),
     ("accounting",),

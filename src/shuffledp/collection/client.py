@@ -43,7 +43,7 @@ class Client:
     """
 
     def __init__(self, task: PostedTask, random: Randomness | None = None) -> None:
-        _certified(task.data)
+        certify_task(task)
         self.task = task
         self._random = secure_random() if random is None else random
         self._inners: list[bytes] | None = None
@@ -265,9 +265,13 @@ class Device:
         }
 
 
+def certify_task(task: PostedTask) -> tuple[float, ...]:
+    """Return the certified floor of each level, once a process for a task, or raise InvalidInput."""
+    return _certified(task.data)
+
+
 @lru_cache(maxsize=64)
 def _certified(data: bytes) -> tuple[float, ...]:
-    """Certify a task once a process, however many clients answer it."""
     return check_floor(PostedTask.parse(data).draft)
 
 

@@ -85,11 +85,11 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
     }
     words = {
         "level": in_language(chosen.name, language),
-        "local": shown(local),
-        "promise": shown(promise),
-        "crowd": shown(crowd),
-        "local_factor": shown(math.exp(local)),
-        "promise_factor": shown(math.exp(promise)),
+        "local": shown(local, language),
+        "promise": shown(promise, language),
+        "crowd": shown(crowd, language),
+        "local_factor": shown(math.exp(local), language),
+        "promise_factor": shown(math.exp(promise), language),
         "odds": _grouped(math.floor((1.0 / draft.delta) * (1.0 + 2.0**-40))),
         "planned": _grouped(draft.planned),
         "questions": str(len(draft.questions)),
@@ -114,16 +114,16 @@ def in_language(text: Any, language: str) -> str:
     return text[language] if language in text else next(iter(text.values()))
 
 
-def shown(value: float) -> str:
-    """Write a number for people: three significant digits, rounded up.
+def shown(value: float, language: str = "en") -> str:
+    """Write a number for people: three significant digits, rounded up, with a comma where the language has one.
 
     Examples
     --------
-    >>> shown(0.1), shown(0.23371), shown(2.7182818), shown(1234.5)
-    ('0.1', '0.234', '2.72', '1240')
+    >>> shown(0.1), shown(0.23371), shown(2.7182818), shown(1234.5), shown(0.25, "de")
+    ('0.1', '0.234', '2.72', '1240', '0,25')
     """
     rounded = _SHOWN.create_decimal(Decimal(repr(value)))
-    return f"{rounded.normalize():f}"
+    return f"{rounded.normalize():f}".replace(".", "." if language == "en" else ",")
 
 
 def _grouped(count: int) -> str:

@@ -19,12 +19,24 @@ from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
 SCRIPTS = (
-    "hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "steps", "outcome", "survey"
+    "hpke",
+    "draw",
+    "task",
+    "report",
+    "keep",
+    "send",
+    "words",
+    "promise",
+    "release",
+    "view",
+    "steps",
+    "outcome",
+    "survey",
 )
 """The modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")
 
-_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ (\w+(?:, \w+)*) \} from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const) (\w+)", re.MULTILINE)
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
 
