@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from shuffledp.collection.codes import code_hash
 from shuffledp.collection.report import Verdict, open_outer
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
@@ -47,7 +48,7 @@ class Row:
     inners : bytes
         The messages to the analyzer, one after the other.
     code : bytes or None
-        SHA-256 of the one-time code, where the task asks for one.
+        Hash of the one-time code, where the task asks for one.
     """
 
     place: int
@@ -98,7 +99,7 @@ def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
         if isinstance(opened, Verdict):
             offer.verdicts[place] = opened
         else:
-            code = None if opened.code is None else hashlib.sha256(opened.code).digest()
+            code = None if opened.code is None else code_hash(opened.code)
             offer.rows.append(Row(place, hashlib.sha256(sealed).digest()[:DIGEST], opened.level, opened.inners, code))
     return offer
 
