@@ -143,6 +143,18 @@ def test_a_full_store_is_one_line(run, shuffler, monkeypatch):
     assert "database or disk is full" in run("task", "close").error
 
 
+def test_a_full_outbox_is_one_line_and_nothing_is_lost(run, shuffler, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert "No space left on device" in run("task", "close").error
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert len(list(shuffler.reports(TASK.digest))) == 7
+    assert run("task", "close").status == 0
+
+
 def test_a_closing_beside_a_running_service(shuffler, tmp_path, run):
     with running(tmp_path / "shuffledp.db") as service:
         request = urllib.request.Request(

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -149,3 +150,15 @@ def test_messages_of_other_libraries_are_left_out():
     own = logging.LogRecord("uvicorn.error", logging.INFO, "x", 1, "Started\nserver %d", (7,), None)
     assert Discreet().format(own).endswith("info: Started server 7")
     assert place_of(KeyError("the secret")) == "KeyError"
+
+
+def test_the_files_for_operators_are_short_and_log_nothing():
+    folder = Path(server.__file__).parents[3] / "deploy"
+    if not folder.is_dir():
+        pytest.skip("the package is installed without its repository")
+    texts = [path.read_text() for path in sorted(folder.iterdir())]
+    assert len(texts) == 3
+    assert sum(text.count("\n") for text in texts) <= 60
+    for word in ("DynamicUser=yes", "StateDirectory=", "NoNewPrivileges=yes", "reverse_proxy", "ENTRYPOINT"):
+        assert any(word in text for text in texts)
+    assert not any("\nlog" in text or "\tlog" in text for text in texts)

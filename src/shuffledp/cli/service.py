@@ -178,6 +178,9 @@ def opened(path: Path) -> Generator[Store]:
         yield store
     except sqlite3.Error as error:
         raise InvalidInput(f"the store {path} cannot be used now ({error}); make room, or try again") from None
+    except OSError as error:
+        where = error.filename or store.outbox
+        raise InvalidInput(f"{where} cannot be used now ({error.strerror or error}); make room, or try again") from None
     finally:
         store.close()
 
