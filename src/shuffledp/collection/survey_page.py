@@ -19,7 +19,19 @@ from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
 SCRIPTS = (
-    "hpke", "draw", "task", "report", "keep", "send", "words", "promise", "release", "view", "steps", "outcome", "survey"
+    "hpke",
+    "draw",
+    "task",
+    "report",
+    "keep",
+    "send",
+    "words",
+    "promise",
+    "release",
+    "view",
+    "steps",
+    "outcome",
+    "survey",
 )
 """The modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node") or ""
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
 
 
 def no_node() -> str:
@@ -19,4 +21,6 @@ def no_browser() -> str:
     """Say what is missing for the tests in a browser, if anything is."""
     if no_node() or not CHROMIUM:
         return no_node() or "chromium is not installed"
-    return "" if (HERE / "node_modules").is_dir() else "run `make test-browser`: it installs playwright-core and axe-core"
+    return (
+        "" if (HERE / "node_modules").is_dir() else "run `make test-browser`: it installs playwright-core and axe-core"
+    )

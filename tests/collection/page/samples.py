@@ -62,7 +62,13 @@ def release_of(posted: PostedTask, signer: bytes = ANALYST) -> bytes:
                     for j, (share, ends) in enumerate(shares)
                 ],
             },
-            {"question": "mean", "n": 1000, "estimate": 36.81, "standard_error": 0.73, "confidence_interval": [35.38, 38.24]},
+            {
+                "question": "mean",
+                "n": 1000,
+                "estimate": 36.81,
+                "standard_error": 0.73,
+                "confidence_interval": [35.38, 38.24],
+            },
         ],
         "collection": {
             "id": posted.id,
