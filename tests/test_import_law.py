@@ -16,7 +16,7 @@ LAYERS = (
     ("errors",),
     ("numerics", "params"),
     ("randomizers.base",),
-    ("budgets",),
+    ("budgets", "dummies"),
     ("setting",),
     ("guarantee",),
     ("accounting",),
@@ -38,7 +38,7 @@ ACCOUNTING = (
     ("theorems", "published"),
     ("certify",),
     ("search",),
-    ("calibrate",),
+    ("calibrate", "calibrate_dummies"),
     ("",),
 )
 """The same inside accounting; its `__init__`, the last one, is all that the other rooms import."""
