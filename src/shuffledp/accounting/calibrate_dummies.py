@@ -15,7 +15,7 @@ from functools import cache
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.dummies import MOST_DUMMIES, DiscreteLaplace, Dummies, Uniform
+from shuffledp.dummies import MOST_BITS, MOST_DUMMIES, DiscreteLaplace, Dummies, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
@@ -253,6 +253,7 @@ def _laplace_alone(
                 return law
         return None
 
+    most = min(most, MOST_BITS)
     high = min(16, most)
     while (found := best(high)) is None:
         if high >= most:
