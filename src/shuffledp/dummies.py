@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.randomizers.base import HiddenByFakes
 
 MOST_DUMMIES = 10**7
 """Largest number of dummies of one question."""
@@ -164,6 +165,48 @@ class OnesLaw:
 
 Dummies = Uniform | DiscreteLaplace | OnesLaw
 """What the shuffler may add to one question."""
+
+
+def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:
+    """Return a family and its dummies, or raise InvalidInput if they do not fit.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    dummies : Dummies
+        What the shuffler adds to its reports.
+    """
+    family = check_family(randomizer)
+    if not isinstance(dummies, Dummies):
+        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {dummies!r}")
+    if not isinstance(dummies, Uniform) and not is_one_bit(family):
+        raise InvalidInput(
+            f"a law of the number of ones is for families of one bit, rr and one-bit; got {family.name}: take uniform "
+            "dummies"
+        )
+    return family, dummies
+
+
+def check_family(randomizer: object) -> HiddenByFakes:
+    """Return a family that dummies serve, or raise InvalidInput.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    """
+    if not isinstance(randomizer, HiddenByFakes):
+        raise InvalidInput(
+            "dummies serve the families rr, krr:K, one-bit and hadamard:K, whose reports without information are "
+            f"uniform on all possible reports; got {getattr(randomizer, 'name', randomizer)!r}"
+        )
+    return randomizer
+
+
+def is_one_bit(family: HiddenByFakes) -> bool:
+    """Whether a report is one bit, so that the number of ones says all of many reports."""
+    return family.report_sets.one_in == 2 and family.report_sets.disjoint
 
 
 def is_log_concave(weights: tuple[int, ...]) -> bool:

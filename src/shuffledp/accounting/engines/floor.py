@@ -21,7 +21,7 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.dummies import WHOLE, Dummies, Uniform, is_log_concave
+from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
 from shuffledp.numerics.floats import EPS
@@ -29,7 +29,6 @@ from shuffledp.numerics.interval import Interval
 from shuffledp.numerics.losses import LossLaw, LossSum
 from shuffledp.numerics.product_pair import ProductPair, multiplied
 from shuffledp.numerics.weighted_pair import WeightedPair
-from shuffledp.randomizers.base import HiddenByFakes
 
 _FARTHEST = 709.0
 """Beyond, e^epsilon is no double; delta there is answered as here."""
@@ -181,19 +180,8 @@ def floor_profile(
     >>> 0.997 < floor.epsilon(1e-6).upper < 1.0
     True
     """
-    if not isinstance(randomizer, HiddenByFakes):
-        raise InvalidInput(
-            "dummies serve the families rr, krr:K, one-bit and hadamard:K, in which a report without information is "
-            f"uniform on the possible reports; got {getattr(randomizer, 'name', randomizer)!r}"
-        )
-    sets = randomizer.report_sets
-    if not isinstance(dummies, Dummies):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {dummies!r}")
-    if not isinstance(dummies, Uniform) and not (sets.one_in == 2 and sets.disjoint):
-        raise InvalidInput(
-            f"a law of the number of ones is for families of one bit, rr and one-bit; got {randomizer.name}: "
-            "take uniform dummies"
-        )
+    family, dummies = check_dummies(randomizer, dummies)
+    sets = family.report_sets
     if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {reports!r}")
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
