@@ -31,10 +31,10 @@ def task_of(*questions: dict[str, Any], **changed: Any) -> PostedTask:
     return posted(*(questions or (choice(5, 20),)), **({"admission": "open", "at_least": 1} | TIMES | changed))
 
 
-def store_at(folder: Path, *tasks: PostedTask, now: int = NOON) -> Store:
+def store_at(folder: Path, *tasks: PostedTask, now: int = NOON, name: str = "store.db") -> Store:
     """A store with these tasks, whose shuffler has the identity of the tests."""
     (folder / "shuffler.key").write_text(to_base64(IDENTITY))
-    store = Store(folder / "store.db")
+    store = Store(folder / name)
     for task in tasks:
         store.post(task, SHUFFLER, FLOOR, now)
     return store

@@ -137,13 +137,14 @@ def test_while_the_clock_is_in_doubt_reports_are_taken(shuffler, task, clock, st
     shuffler.app._keeper.look()
     assert store.task(task.digest).state == "open"
     store.confirm_clock(clock.now)
+    clock.now += 1
     assert shuffler.send(task, Reports(task).one()).status == 410
 
 
 def test_after_closing_everything_is_gone_and_the_key_with_it(shuffler, task, store):
     one, two, three = Reports(task).many(3)
     shuffler.send(task, one, two)
-    post = shuffler.app._posts[task.digest]
+    post = shuffler.app._posts[task.id]
     assert post.opener is not None
     close_task(store, task.digest, clock=Time())
     assert store.key(task.digest) is None
@@ -158,7 +159,7 @@ def test_after_closing_everything_is_gone_and_the_key_with_it(shuffler, task, st
 def test_a_task_that_closes_while_reports_wait_is_answered_410(shuffler, task, store):
     reports = Reports(task).many(3)
     shuffler.send(task, *reports[:2])
-    opener = shuffler.app._posts[task.digest].opener
+    opener = shuffler.app._posts[task.id].opener
     close_task(store, task.digest, clock=Time())
     shuffler.app._door = lambda post: opener  # the request came through before
     assert shuffler.send(task, reports[2]).status == 410
@@ -188,7 +189,7 @@ def test_codes_are_asked_for_where_the_task_says_so(tmp_path):
     store.close()
 
 
-def test_what_is_shown_of_a_task(shuffler, task, store):
+def test_what_is_shown_of_a_task(shuffler, task, store, clock):
     posted = shuffler.ask("GET", f"/v1/{task.id}")
     assert (posted.status, posted.body) == (200, task.data)
     assert "immutable" in posted.headers["cache-control"]
@@ -199,6 +200,7 @@ def test_what_is_shown_of_a_task(shuffler, task, store):
     close_task(store, task.digest, clock=Time())
     store.publish(task.digest, b"a release")
     assert shuffler.ask("GET", f"/v1/{task.id}/release").body == b"a release"
+    clock.now += 1
     assert json.loads(shuffler.ask("GET", "/").body) == {"tasks": []}
 
 
@@ -237,6 +239,7 @@ def test_the_status_changes_every_ten_minutes_and_in_steps(tmp_path, clock):
         clock.now += 600
         assert json.loads(shuffler.ask("GET", path).body)["held"] == 100
         destroy_task(store, task.digest)
+        clock.now += 1
         assert json.loads(shuffler.ask("GET", path).body)["reason"] == "destroyed by the operator"
     store.close()
 
@@ -267,6 +270,7 @@ def test_there_are_no_other_verbs_and_no_cookies(shuffler, task):
         assert headers["access-control-allow-origin"] == "*"
         assert headers["access-control-expose-headers"] == "retry-after"
         assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
 
 
 def test_health_is_asked_of_the_threads_and_remembered(shuffler, monkeypatch):

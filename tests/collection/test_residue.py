@@ -19,7 +19,7 @@ from tests.collection.service import Reports, Time, codes_of, digest_of, hash_of
 from tests.collection.tasks import SHUFFLER
 
 OPENER = Opener(SHUFFLER)
-N = 240
+N = 100
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -69,7 +69,7 @@ def filled(tmp_path):
 
 
 def test_order_is_told_by_the_log_and_not_after_tidying(tmp_path):
-    """The control: before tidying the log tells the order exactly. After it: 240 fair coins; 1 in 1e9 below .3."""
+    """The control: before tidying the log tells the order exactly. After it: 99 coins, close to fair; 1 in 1e9 beyond."""
     task = task_of()
     store, reports = store_at(tmp_path, task), Reports(task).many(N)
     one_by_one(store, task, reports)
@@ -78,7 +78,7 @@ def test_order_is_told_by_the_log_and_not_after_tidying(tmp_path):
     assert first == sorted(first), "else this test could not find an order"
     assert Tidying(store).step()
     assert (tmp_path / "store.db-wal").stat().st_size == 0
-    assert 0.3 < inverted(reports, bytes_of(tmp_path)) < 0.7
+    assert 0.15 < inverted(reports, bytes_of(tmp_path)) < 0.85
     store.close()
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app, service
+from shuffledp.cli import collection_app, service, task_page
 from shuffledp.cli import estimates_app as e
 from shuffledp.cli import options as o
 from shuffledp.cli.plan import plan_command
@@ -30,9 +30,9 @@ COMMANDS = (
     "reproduce",
     "demo",
     "task",
+    "serve",
     "answer",
     "open",
-    "serve",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -131,6 +131,7 @@ def calibrate(
 app.command("plan")(plan_command)
 collection_app.register(app)
 service.register(app, collection_app.task)
+task_page.register(collection_app.task)
 for command in (e.mean, e.frequency, e.histogram, e.quantiles, e.variance, train):
     app.command()(command)
 

@@ -1,4 +1,4 @@
-"""The commands that need the shuffler's store: `serve`, and `task status | close | destroy | clock-ok`."""
+"""The commands on the shuffler's machine: `serve`, and `task status | close | publish | destroy | clock-ok`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shuffledp.cli import options as o
 from shuffledp.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from shuffledp.collection.store import Store, TaskRow
 
-StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The shuffler's store, a SQLite file.")]
+StorePath = Annotated[
+    Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store, a SQLite file.")
+]
 Task = Annotated[
     str | None,
     typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while there is only one."),
@@ -33,8 +36,9 @@ WATCH_SECONDS = 5.0
 def register(app: typer.Typer, task: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
-    for name, command in (("status", status), ("close", close), ("destroy", destroy), ("clock-ok", clock_ok)):
+    for name, command in (("status", status), ("close", close), ("publish", publish), ("destroy", destroy)):
         task.command(name)(command)
+    task.command("clock-ok")(clock_ok)
 
 
 def serve(
@@ -74,7 +78,7 @@ def status(
             return
         while True:
             for table in _tables(shuffler):
-                console().print(table)
+                console().print(table, markup=False, highlight=False, soft_wrap=True)
             if not watch:
                 return
             time.sleep(WATCH_SECONDS)
@@ -90,9 +94,37 @@ def close(task: Task = None, store: StorePath = STORE) -> None:
     from shuffledp.collection.closing import close_task
 
     with opened(store) as shuffler:
-        path = close_task(shuffler, chosen(shuffler, task).digest)
+        path = close_task(shuffler, chosen(shuffler, task, "open", "closing").digest)
         print(path)
         _wait_for_deletion(shuffler, f"the batch is written, {path}")
+
+
+def publish(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", parser=o.file_path, help="The analyzer's signed release.")
+    ],
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while one alone is released."),
+    ] = None,
+    store: StorePath = STORE,
+) -> None:
+    """Show a release to everybody who asks for it, until the task's retention ends.
+
+    Example:
+
+    shuffledp task publish lunch.release
+    """
+    from shuffledp.cli.files import read_bytes
+    from shuffledp.collection.release import SignedRelease
+    from shuffledp.collection.task import PostedTask
+
+    data = read_bytes(release, "the release")
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task, "released")
+        SignedRelease.parse(data, PostedTask.parse(row.posted))
+        shuffler.publish(row.digest, data)
+        print("published")
 
 
 def destroy(
@@ -150,8 +182,8 @@ def opened(path: Path) -> Generator[Store]:
         store.close()
 
 
-def chosen(store: Store, task: str | None) -> TaskRow:
-    """Find the task that an argument names: by its name, by its file, or as the only one that has not ended.
+def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
+    """Find the task that an argument names: by its name, by its file, or as the only one in one of these states.
 
     Raises
     ------
@@ -163,11 +195,11 @@ def chosen(store: Store, task: str | None) -> TaskRow:
 
     rows = store.tasks()
     if task is None:
-        left = [row for row in rows if row.state in ("open", "closing")]
+        left = [row for row in rows if row.state in states]
         if len(left) == 1:
             return left[0]
         names = ", ".join(to_base64(row.digest) for row in left)
-        raise InvalidInput(f"name a task: {len(left)} have not ended{': ' if names else ''}{names}")
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{': ' if names else ''}{names}")
     path = Path(task)
     digest = PostedTask.parse(path.read_bytes()).digest if path.is_file() else task_digest(task)
     for row in rows:
@@ -192,19 +224,26 @@ def _wait_for_deletion(store: Store, done: str) -> None:
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.clock import is_trusted, system_clock
     from shuffledp.collection.fields import write_time
+    from shuffledp.collection.price import half_width
     from shuffledp.collection.task import PostedTask
 
     task, tally = PostedTask.parse(row.posted), store.tally(row.digest)
     draft = task.draft
     first = draft.languages[0]
+    counts = [tally.get(place, 0) for place in range(len(draft.levels))]
+    worth = [half_width(draft, place, counts) if sum(counts) else None for place in range(len(draft.questions))]
     return {
         "id": task.id,
         "title": draft.title[first],
         "state": row.state,
         "reason": row.reason,
         "levels": [
-            {"name": level.name[first], "held": tally.get(place, 0), "planned": level.planned}
-            for place, level in enumerate(draft.levels)
+            {"name": level.name[first], "held": held, "planned": level.planned}
+            for level, held in zip(draft.levels, counts, strict=True)
+        ],
+        "questions": [
+            {"text": question.text[first], "half_width": width}
+            for question, width in zip(draft.questions, worth, strict=True)
         ],
         "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
         "at_least": draft.at_least,
@@ -215,16 +254,20 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
 
 def _tables(store: Store) -> Iterator[Table | str]:
     from rich.table import Table
+    from rich.text import Text
 
     for row in store.tasks():
         facts = _facts(store, row)
-        table = Table(title=f"{facts['title']} ({facts['state']})", caption=facts["id"])
+        table = Table(title=Text(f"{facts['title']} ({facts['state']})"), caption=facts["id"])
         for heading in ("level", "held", "planned"):
             table.add_column(heading, justify="left" if heading == "level" else "right")
         for level in facts["levels"]:
-            table.add_row(level["name"], str(level["held"]), str(level["planned"]))
+            table.add_row(Text(level["name"]), str(level["held"]), str(level["planned"]))
         table.add_row("together", *(str(sum(level[key] for level in facts["levels"])) for key in ("held", "planned")))
         yield table
+        for question in facts["questions"]:
+            if question["half_width"] is not None:
+                yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"

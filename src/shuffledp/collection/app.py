@@ -62,12 +62,16 @@ class Post:
         Of the task's private key while it is open.
     held, counted : int
         Reports as shown, and the period of time in which they were counted.
+    state, read : str and int
+        What `Service._state` said, and the second in which it was asked; the writer asks the store itself.
     """
 
     task: PostedTask
     opener: Opener | None = None
     held: int = 0
     counted: int = -1
+    state: str = ""
+    read: int = -1
 
 
 class Gone(Exception):
@@ -103,7 +107,7 @@ class Service:
 
         self._store, self._clock = store, clock
         self._ingest, self._keeper = Ingest(store.path), Keeper(store.path, clock, ended=self._forget_key)
-        self._posts: dict[bytes, Post] = {}
+        self._posts: dict[str, Post] = {}
         self._bytes = 0
         self._health = (0.0, Reply(503, b"starting\n"))
         self._page = Reply(200, survey_page(), b"text/html; charset=utf-8", _page_headers(content_security_policy()))
@@ -117,7 +121,9 @@ class Service:
                 reply = await self._reply(scope, receive)
             except Gone:
                 return
-            await send({"type": "http.response.start", "status": reply.status, "headers": _headers(reply)})
+            await send(
+                {"type": "http.response.start", "status": reply.status, "headers": _headers(reply, scope["method"])}
+            )
             await send({"type": "http.response.body", "body": reply.body})
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -200,28 +206,31 @@ class Service:
 
     def _forget_key(self, digest: bytes) -> None:
         """Let the copy in memory go with the key; the timers' thread says so when a task is no longer open."""
-        if digest in self._posts:
-            self._posts[digest].opener = None
+        post = self._posts.get(to_base64(digest))
+        if post is not None:
+            post.opener, post.read = None, -1
 
     def _post(self, name: str) -> Post | None:
-        try:
-            digest = task_digest(name)
-        except InvalidInput:
-            return None
-        if digest not in self._posts:
-            row = self._store.task(digest)
+        if name not in self._posts:
+            try:
+                row = self._store.task(task_digest(name))
+            except InvalidInput:
+                return None
             if row is None:
                 return None
-            self._posts[digest] = Post(PostedTask.parse(row.posted))
-        return self._posts[digest]
+            self._posts[name] = Post(PostedTask.parse(row.posted))
+        return self._posts[name]
 
     def _state(self, post: Post) -> str:
-        (state, tick), now, draft = self._store.state(post.task.digest), self._clock(), post.task.draft
-        if state != "open":
-            return state
-        if now < draft.opens:
-            return "not-yet-open"
-        return "expired" if now >= draft.expires and is_trusted(now, tick) else "open"
+        now, draft = self._clock(), post.task.draft
+        if now != post.read:
+            state, tick = self._store.state(post.task.digest)
+            if state == "open" and now < draft.opens:
+                state = "not-yet-open"
+            elif state == "open" and now >= draft.expires and is_trusted(now, tick):
+                state = "expired"
+            post.state, post.read = state, now
+        return post.state
 
     def _index(self) -> Reply:
         shown: list[dict[str, Any]] = []
@@ -264,6 +273,12 @@ class Service:
         return self._health[1]
 
 
+EVERYWHERE = (
+    (b"access-control-allow-origin", b"*"),  # a page hosted elsewhere may send; there are no cookies
+    (b"access-control-expose-headers", b"retry-after"),
+)
+SHOWN = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+NOT_KEPT = ((b"cache-control", b"no-store"),)
 NOT_FOUND = Reply(404, b"there is no such thing here\n")
 CLOSED = Reply(410, b"this task takes no more reports\n")
 
@@ -281,19 +296,12 @@ def _page_headers(policy: str) -> tuple[tuple[bytes, bytes], ...]:
     )
 
 
-def _headers(reply: Reply) -> list[tuple[bytes, bytes]]:
-    headers = [
-        (b"content-type", reply.kind),
-        (b"content-length", b"%d" % len(reply.body)),
-        (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
-        (b"access-control-allow-origin", b"*"),  # a page hosted elsewhere may send; there are no cookies
-        (b"access-control-expose-headers", b"retry-after"),
-        *reply.headers,
-    ]
-    if not any(name == b"cache-control" for name, _ in reply.headers):
-        headers.append((b"cache-control", b"no-store"))
-    return headers
+def _headers(reply: Reply, method: str) -> list[tuple[bytes, bytes]]:
+    own = ((b"content-type", reply.kind), (b"content-length", b"%d" % len(reply.body)))
+    if method == "POST":  # the path that must be fast; nobody shows or keeps its answers
+        return [*own, *EVERYWHERE, *reply.headers]
+    kept = () if any(name == b"cache-control" for name, _ in reply.headers) else NOT_KEPT
+    return [*own, *EVERYWHERE, *SHOWN, *kept, *reply.headers]
 
 
 def _json(value: dict[str, Any]) -> Reply:

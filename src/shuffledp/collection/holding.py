@@ -6,10 +6,11 @@ import hashlib
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
+from shuffledp.collection.codes import code_hash
 from shuffledp.collection.report import Verdict, open_outer
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
@@ -32,29 +33,28 @@ class Refused(Enum):
 Answer = bytes | Refused
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A report that was opened.
 
     Parameters
     ----------
     place : int
         Its position in the request.
-    digest : bytes
-        The first 16 bytes of the SHA-256 of the sealed report.
-    level : int
-        Position of the privacy level.
-    inners : bytes
-        The messages to the analyzer, one after the other.
+    values : tuple
+        The row of table `report`: the task's digest, the first 16 bytes of the SHA-256 of the sealed report, the
+        position of the level, and the messages to the analyzer, one after the other.
     code : bytes or None
-        SHA-256 of the one-time code, where the task asks for one.
+        Hash of the one-time code, where the task asks for one.
     """
 
     place: int
-    digest: bytes
-    level: int
-    inners: bytes
+    values: tuple[bytes, bytes, int, bytes]
     code: bytes | None
+
+    @property
+    def digest(self) -> bytes:
+        """The report's name in the store."""
+        return self.values[1]
 
 
 @dataclass
@@ -98,8 +98,9 @@ def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
         if isinstance(opened, Verdict):
             offer.verdicts[place] = opened
         else:
-            code = None if opened.code is None else hashlib.sha256(opened.code).digest()
-            offer.rows.append(Row(place, hashlib.sha256(sealed).digest()[:DIGEST], opened.level, opened.inners, code))
+            code = None if opened.code is None else code_hash(opened.code)
+            digest = hashlib.sha256(sealed).digest()[:DIGEST]
+            offer.rows.append(Row(place, (task.digest, digest, opened.level, opened.inners), code))
     return offer
 
 
@@ -150,7 +151,7 @@ def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list
             refused.add(number)
         else:
             spent: set[bytes] = set()
-            changes.update(_insert(db, task, [row for offer in group for row in _admitted(db, task, offer, spent)]))
+            changes.update(_insert(db, [row for offer in group for row in _admitted(db, task, offer, spent)]))
     for number, offer in enumerate(offers):
         if number not in refused:
             changes.update(-verdict for verdict in offer.verdicts if verdict != Verdict.HELD)
@@ -161,19 +162,19 @@ def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list
     return [Refused.FULL if number in refused else bytes(offer.verdicts) for number, offer in enumerate(offers)]
 
 
-def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> Iterable[Row]:
-    """Spend the codes of a request; yield the rows that may be inserted and add their digests to `spent`."""
+def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> list[Row]:
+    """Spend the codes of a request; return the rows that may be inserted and add their digests to `spent`."""
+    if not any(row.code for row in offer.rows):
+        return offer.rows
+    admitted: list[Row] = []
+    spend = "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0"
     for row in offer.rows:
-        if (
-            row.code is None
-            or db.execute(
-                "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0", (task, row.code)
-            ).rowcount
-        ):
+        if db.execute(spend, (task, row.code)).rowcount:
             spent.add(row.digest)
-            yield row
+            admitted.append(row)
         elif row.digest not in spent and not _is_held(db, task, row.digest):
             offer.verdicts[row.place] = Verdict.CODE_REFUSED
+    return admitted
 
 
 def _is_held(db: sqlite3.Connection, task: bytes, digest: bytes) -> bool:
@@ -185,11 +186,11 @@ def _news(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> int:
     return sum(not _is_held(db, task, digest) for digest in {row.digest for row in rows})
 
 
-def _insert(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> dict[int, int]:
+def _insert(db: sqlite3.Connection, rows: list[Row]) -> dict[int, int]:
     """Insert what is not held yet, in the order of the digests, which is not that of arrival; count it by level."""
     by_level: dict[int, list[tuple[bytes, bytes, int, bytes]]] = defaultdict(list)
-    for row in rows:
-        by_level[row.level].append((task, row.digest, row.level, row.inners))
+    for _, values, _ in rows:
+        by_level[values[2]].append(values)
     return {
         level: db.executemany("INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)", sorted(news)).rowcount
         for level, news in by_level.items()

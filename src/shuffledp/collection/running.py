@@ -56,7 +56,7 @@ class ServiceProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if "http://" not in line:
-            self._process.wait()
+            self.kill()
             last = self.log.read_text(errors="replace").splitlines()[-1:]
             raise ShuffleDPError(f"the service did not start: {' '.join(last)}")
         self._port = int(line.split("http://")[1].split()[0].rpartition(":")[2])

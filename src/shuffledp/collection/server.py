@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from shuffledp.collection.app import create_app
+from shuffledp.collection.app import App, create_app
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.logs import log_config
 from shuffledp.collection.store import Store
@@ -35,6 +36,7 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin to wait for a head."""
         super().connection_made(transport)
+        self.access_log = False  # whatever handlers somebody may have given to uvicorn's logger
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -92,6 +94,7 @@ def listen(host: str, port: int) -> socket.socket:
     InvalidInput
         If the port is in use or not allowed.
     """
+    server = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         server = socket.socket(family, socket.SOCK_STREAM)
@@ -99,6 +102,8 @@ def listen(host: str, port: int) -> socket.socket:
         server.bind(address)
         server.listen(BACKLOG)
     except OSError as error:
+        if server is not None:
+            server.close()
         raise InvalidInput(
             f"{host} port {port} cannot be listened on ({error.strerror or error}); choose another: --port"
         ) from None
@@ -133,11 +138,15 @@ def serve(
     InvalidInput
         If store or port cannot be used.
     """
-    opened = Store(store)
-    opened.identity()
-    listening = listen(host, port)
-    config = uvicorn.Config(
-        create_app(opened, clock=clock),
+    with contextlib.closing(Store(store)) as opened, listen(host, port) as listening:
+        opened.identity()
+        _run(create_app(opened, clock=clock), listening, lambda: ready(_address(listening)))
+
+
+def config_of(app: App) -> uvicorn.Config:
+    """Return uvicorn's settings for the service."""
+    return uvicorn.Config(
+        app,
         http=PatientProtocol,
         ws="none",
         lifespan="on",
@@ -148,17 +157,23 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=10,
     )
-    server = uvicorn.Server(config)
+
+
+def _run(app: App, listening: socket.socket, ready: Callable[[], None]) -> None:
+    server = uvicorn.Server(config_of(app))
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True
 
     before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{listening.getsockname()[1]}")
+        ready()
         server.run(sockets=[listening])
     finally:
         for number, handler in before:
             signal.signal(number, handler)
-        opened.close()
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

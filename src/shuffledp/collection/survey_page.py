@@ -36,7 +36,7 @@ SCRIPTS = (
 """The modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")
 
-_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./(\w+)\.js";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ (\w+(?:, \w+)*) \} from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const) (\w+)", re.MULTILINE)
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
 

@@ -50,3 +50,15 @@ export async function answer(page, { level = "careful", choice = "Yes", number =
   await page.getByLabel("Number").fill(number);
   await page.getByRole("button", { name: "Send", exact: true }).click();
 }
+
+// The records that this browser keeps, by date and slot; sealed bytes come as plain lists.
+export const kept = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        indexedDB.open("shuffledp").onsuccess = ({ target }) => {
+          const all = target.result.transaction("people").objectStore("people").getAll();
+          all.onsuccess = () => resolve(all.result);
+        };
+      }),
+  );

@@ -15,7 +15,8 @@ from tests.collection.page.server import Server
 def main() -> None:
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     with Server(task()) as server:
-        server.release = release_of(server.task)
+        server.releases["good"] = release_of(server.task)
+        server.release_named = "good"
         command = [NODE, str(HERE / "pictures.mjs"), *sys.argv[1:]]
         subprocess.run(command, check=True, env=os.environ | {"PAGE_LINK": server.link, "CHROMIUM": CHROMIUM})
 

@@ -7,6 +7,7 @@ cut before the answer. What the server has opened is in `reports`, every request
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,18 +20,20 @@ from tests.collection.tasks import ANALYZER, SHUFFLER
 
 
 class Server(ThreadingHTTPServer):
-    """One task, on a free port of the loopback; use as a context manager."""
+    """One task, on a free port of the loopback; a context manager. `plain` is a host without headers of its own."""
 
     daemon_threads = True
 
-    def __init__(self, task: PostedTask, page: bytes | None = None) -> None:
+    def __init__(self, task: PostedTask, page: bytes | None = None, *, plain: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.task, self.page = task, page or survey_page()
-        self.posted = task.data
+        self.headers = {} if plain else {"Content_Security_Policy": content_security_policy()}
+        self.tampered = False
         self.mode: str | int = "hold"
         self.state: dict[str, Any] = {"state": "open", "held": 0}
-        self.release: bytes | None = None
-        self.codes: set[bytes] | None = None
+        self.releases: dict[str, bytes] = {}
+        self.release_named = ""
+        self.codes: list[str] | None = None
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
         self.held: dict[bytes, Outer] = {}
@@ -42,6 +45,11 @@ class Server(ThreadingHTTPServer):
     def __exit__(self, *_: object) -> None:
         self.shutdown()
         self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that is closed breaks its connections; anything else is told as always."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:
@@ -76,7 +84,7 @@ class Server(ThreadingHTTPServer):
         if not isinstance(outer, Outer):
             return 200, bytes([outer])
         spent = {other.code for sealed, other in self.held.items() if sealed != body}
-        if self.codes is not None and (outer.code not in self.codes or outer.code in spent):
+        if self.codes is not None and ((outer.code or b"").hex() not in self.codes or outer.code in spent):
             return 200, b"\3"
         self.held[body] = outer
         return (0, b"") if self.mode == "cut" else (200, b"\0")
@@ -110,15 +118,16 @@ class _Handler(BaseHTTPRequestHandler):
             return self.answer(200, json.dumps(seen | {"bodies": [body.hex() for body in home.bodies]}).encode())
         home.requests.append({"method": "GET", "path": self.path, "headers": dict(self.headers)})
         if self.path == f"/t/{task}":
-            policy = content_security_policy()
-            headers = {"Content_Security_Policy": policy, "Referrer_Policy": "no-referrer"}
-            return self.answer(200, home.page, Content_Type="text/html; charset=utf-8", **headers)
+            return self.answer(200, home.page, Content_Type="text/html; charset=utf-8", **home.headers)
         if self.path == f"/v1/{task}":
-            return self.answer(200, home.posted, Content_Type="application/octet-stream")
+            data = home.task.data
+            return self.answer(
+                200, data[:-1] + b"?" if home.tampered else data, Content_Type="application/octet-stream"
+            )
         if self.path == f"/v1/{task}/status":
             return self.answer(200, json.dumps(home.state).encode(), Content_Type="application/json")
-        if self.path == f"/v1/{task}/release" and home.release is not None:
-            return self.answer(200, home.release, Content_Type="application/octet-stream")
+        if self.path == f"/v1/{task}/release" and home.release_named:
+            return self.answer(200, home.releases[home.release_named], Content_Type="application/octet-stream")
         return self.answer(404)
 
     def do_POST(self) -> None:

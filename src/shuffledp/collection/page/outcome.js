@@ -80,7 +80,7 @@ export function result(reader, task, { releases, collection, signed }) {
         "div",
         { class: "outcome" },
         el("h3", { class: "question-text" }, text(question.text)),
-        question.kind === "choice" ? shares(reader, question, releases[j]) : mean(reader, releases[j]),
+        question.kind === "choice" ? shares(reader, question, releases[j]) : mean(reader, question, releases[j]),
       ),
     ),
     el("p", { class: "quiet" }, say("resultSure", { confidence: number(CONFIDENCE) })),
@@ -106,10 +106,13 @@ function shares({ say, text, number }, question, release) {
   );
 }
 
-function mean({ say, number }, { estimate, standard_error: error, confidence_interval: ends }) {
-  const digits = Math.min(Math.max(1 - Math.floor(Math.log10(error)), 0), 12); // to the second digit of its error
-  const near = (value) => number(value, { maximumFractionDigits: digits });
-  return el("p", { class: "lead" }, say("resultNumber", { value: near(estimate), low: near(ends[0]), high: near(ends[1]) }));
+const finite = (value, limit) => (typeof value === "number" ? value : limit); // "inf" and "-inf" are written as text
+
+function mean({ say, number }, question, { estimate, standard_error: error, confidence_interval: ends }) {
+  const digits = Math.min(Math.max(1 - Math.floor(Math.log10(finite(error, 1) || 1)), 0), 12); // to its error's second digit
+  const near = (value) => number(Math.min(Math.max(value, question.low), question.high), { maximumFractionDigits: digits });
+  const [low, high] = [finite(ends[0], question.low), finite(ends[1], question.high)];
+  return el("p", { class: "lead" }, say("resultNumber", { value: near(estimate), low: near(low), high: near(high) }));
 }
 
 function certified({ say, text, number, up }, task, collection, counts) {

@@ -27,7 +27,7 @@ export async function attempt(keep, server, record, expires) {
   }
   const next = outcome(response?.status, verdict, wasUnsure, Date.now() > expires);
   const seconds = Number(response?.headers.get("Retry-After"));
-  const kept = await keep.update(record.slot, (now) => now?.sealed && { ...finished(now, next), unsure: next.unsure });
+  const kept = await keep.update(record.slot, (now) => now?.sealed && finished(now, next));
   return { record: kept, again: seconds > 0 ? Math.min(seconds, 3600) : RETRY };
 }
 
@@ -41,8 +41,8 @@ function outcome(status, verdict, wasUnsure, expired) {
 }
 
 // A clear answer ends the need for the bytes; the ledger line stays, and what was drawn where only the code was refused.
-function finished(record, { state, reason }) {
-  if (state === "waiting") return record;
-  const { sealed, inners, ...line } = record;
+function finished(record, { state, reason, unsure: isUnsure }) {
+  if (state === "waiting") return { ...record, unsure: isUnsure };
+  const { sealed, inners, unsure, ...line } = record;
   return { ...line, state, ...(reason && { reason }), ...(reason === "code" && { inners }) };
 }

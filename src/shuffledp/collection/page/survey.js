@@ -95,8 +95,9 @@ async function get(path) {
 async function load() {
   const embedded = document.getElementById("task");
   const held = embedded && JSON.parse(embedded.textContent);
-  state.server = held?.server ?? "";
-  state.id = held?.id ?? /^\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname)?.[1] ?? "";
+  const [, base, name] = /^(.*)\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname) ?? [];
+  state.server = held?.server ?? base ?? "";
+  state.id = held?.id ?? name ?? "";
   takeCode();
   show();
   if (!(await canSeal())) return fail("browser");
@@ -118,12 +119,14 @@ async function load() {
   await enter();
 }
 
+// By the server's word; a task whose server gives none may be open.
+const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", destroyed: "destroyed", deleted: "deleted" };
+
 // Where a person who opens the page stands.
 async function enter() {
   const status = await get("/status").then((response) => response.json()).catch(() => ({ state: "open" }));
-  state.phase = { "not-yet-open": "notYet", closing: "closed", destroyed: "destroyed", deleted: "deleted" }[status.state] ?? "open";
+  state.phase = PHASES[status.state] ?? "open";
   if (status.state === "released") {
-    state.phase = "closed";
     try {
       state.found = await readRelease(new Uint8Array(await (await get("/release")).arrayBuffer()), state.task);
       state.phase = "released";
@@ -150,7 +153,7 @@ const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title o
 function failed() {
   const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
   const again = state.problem === "network" && button(say("reload"), () => location.reload());
-  return notice("problem", title, say(`error.${state.problem}`), again);
+  return el("div", { id: "problem" }, el("h1", {}, title), el("p", {}, say(`error.${state.problem}`)), again);
 }
 
 function mine(read) {
@@ -201,6 +204,15 @@ function show(at = null) {
   state.shown = state.record?.state ?? null;
   main.replaceChildren(...sections(read).flat().filter(Boolean));
   if (at) document.getElementById(`${at}-title`)?.focus();
+}
+
+// The record alone, where a person may be in the middle of answering.
+function showLedger() {
+  const shown = document.getElementById("ledger");
+  if (!shown) return;
+  const fresh = ledger(reader(state.language), linesOf(state.records));
+  fresh.open = shown.open;
+  shown.replaceWith(fresh);
 }
 
 async function useCode(text) {
@@ -294,6 +306,7 @@ async function pump() {
   pumping = false;
   announce("");
   if ((state.record?.state ?? null) !== stood) show("sent");
+  else showLedger();
   // up to twice the time, so that devices that were told the same time do not come back together
   if (soonest < Infinity) timer = setTimeout(pump, 1000 * soonest * (1 + Number(below(1000n)) / 1000));
 }

@@ -38,6 +38,7 @@ function onlyKeys(object, kind) {
   for (const key of Object.keys(object)) need(known.includes(key), `unknown key ${key}`);
 }
 
+const isDecimal = (keep) => typeof keep === "string" && /^[0-9]{1,20}$/.test(keep);
 const isCount = (value, most) => Number.isSafeInteger(value) && value >= 1 && value <= most;
 
 function readQuestion(question) {
@@ -56,7 +57,7 @@ function readLevels(levels, questions) {
   return levels.map((level) => {
     onlyKeys(level, "level");
     need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd >= 0, "levels");
-    need(level.draw.length === questions.length && level.draw.every((keep) => /^[0-9]{1,20}$/.test(keep)), "draw");
+    need(level.draw.length === questions.length && level.draw.every(isDecimal), "draw");
     before = level.epsilon0;
     const draw = level.draw.map((keep) => BigInt(keep)); // decimal text: a double would round it
     draw.forEach((keep, j) => checkLaw(questions[j].family, keep, level.epsilon0));
@@ -71,6 +72,7 @@ function readDraft(bytes) {
   need(draft.admission === "codes" || draft.admission === "open", "admission");
   need(draft.delta > 0 && draft.delta < 1, "delta");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");
+  need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
   const questions = draft.questions.map(readQuestion);
   const analyzerKey = fromBase64url(draft.analyzer_key);
   need(analyzerKey.length === 32, "analyzer_key");
