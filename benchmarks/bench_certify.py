@@ -29,8 +29,7 @@ import numpy as np
 import scipy
 
 from shuffledp import Budgets, Guarantee, RandomizedResponse, Setting, certify
-from shuffledp.accounting.bound import remembered
-from shuffledp.accounting.clones import one_budget_profile
+from shuffledp.accounting import one_budget_profile, remembered
 
 USERS = tuple(10**power for power in range(2, 13))
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -19,9 +19,7 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
-from shuffledp.accounting.clones import one_budget_profile
-from shuffledp.accounting.composition import ComposedProfile
-from shuffledp.accounting.interchange import to_dp_accounting
+from shuffledp.accounting import ComposedProfile, one_budget_profile, to_dp_accounting
 from shuffledp.numerics.interval import Enclosure, Interval
 
 CASES = ((1.0, 10**3), (2.0, 10**4), (1.0, 10**6), (8.0, 10**6), (0.1, 10**4))

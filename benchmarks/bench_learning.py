@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting import gaussian_epsilon
 from shuffledp.learning.classifier import ShuffledSGDClassifier
 from shuffledp.learning.features import OrientedGradients
 from shuffledp.learning.idx import Digits, read_digits

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import shuffledp.accounting as accounting
+from shuffledp.accounting.published import PUBLISHED
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES = 400, 60
@@ -41,6 +42,30 @@ def test_every_bound_has_its_theorem_written_down(key):
     page = ROOT / "docs" / "theorems" / f"{key}.md"
     assert page.is_file(), f"docs/theorems/{key}.md is missing: statement, hypotheses, rounding argument"
     assert len(page.read_text(encoding="utf-8")) > 200
+
+
+OWN = sorted(key for key, bound in accounting.bounds.items() if bound not in PUBLISHED)
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_every_own_theorem_lives_in_the_file_of_its_name(key):
+    """A key is found by its file name; what is alone in a file needs no search."""
+    name = key.replace("-", "_")
+    assert type(accounting.bounds[key]).__module__ == f"shuffledp.accounting.theorems.{name}"
+    source = (ROOT / "src" / "shuffledp" / "accounting" / "theorems" / f"{name}.py").read_text(encoding="utf-8")
+    assert re.findall(r'^    key = "(.*)"$', source, re.MULTILINE) == [key]
+
+
+def test_every_file_of_theorems_is_one_of_the_keys():
+    files = {path.stem for path in (ROOT / "src" / "shuffledp" / "accounting" / "theorems").glob("*.py")}
+    assert files - {"__init__"} == {key.replace("-", "_") for key in OWN}
+    assert len(OWN) >= 12
+
+
+def test_files_named_in_the_theorem_pages_exist():
+    for page in (ROOT / "docs" / "theorems").glob("*.md"):
+        for name in re.findall(r"`((?:accounting|numerics|randomizers)/[\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            assert (ROOT / "src" / "shuffledp" / name).is_file(), f"{page.name}: {name}"
 
 
 @pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "docs.txt"])

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import shuffledp as sdp
-from shuffledp.accounting import bounds
-from shuffledp.accounting.bound import AmplificationBound
+from shuffledp.accounting import AmplificationBound, bounds
 from shuffledp.errors import NotConverged, OutOfRegime
 from shuffledp.reproduce.failure_tables import setting
 

@@ -13,10 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.randomizers.base import HiddenByFakes
 
 MOST_DUMMIES = 10**7
 """Largest number of dummies of one question."""
+MOST_BITS = 20_000
+"""Largest number of dummies whose number of ones has a law stated in whole numbers."""
 WHOLE = 1 << 64
 """Laws are stated in whole numbers over 2^64."""
 
@@ -67,7 +70,7 @@ class DiscreteLaplace:
     Parameters
     ----------
     count : int
-        Number m of dummies, from 0 to 1e7.
+        Number m of dummies, from 0 to 20,000.
     ratio : float
         Quotient of neighbouring chances, finite, at least 1. A ratio near 1 spreads D widely; a large one holds D
         near m/2.
@@ -79,15 +82,16 @@ class DiscreteLaplace:
 
     Examples
     --------
-    >>> DiscreteLaplace(2, 3.0).weights == (3689348814741910323, 11068046444225730970, 3689348814741910323)
-    True
+    >>> law = DiscreteLaplace(2, 3.0)
+    >>> [round(weight / 2**64, 4) for weight in law.weights]
+    [0.2, 0.6, 0.2]
     """
 
     count: int
     ratio: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", _count(self.count))
+        object.__setattr__(self, "count", _count(self.count, MOST_BITS))
         value = self.ratio
         real = isinstance(value, int | float) and not isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not (real and 1.0 <= value < math.inf):
@@ -117,8 +121,8 @@ class OnesLaw:
     Parameters
     ----------
     thresholds : tuple of int
-        P(D <= j) times 2^64 for j = 0..m - 1, not decreasing, from 0 to 2^64. Their number m is the number of
-        dummies. The law must be symmetric, P(D = j) = P(D = m - j), because then neither bit is protected less.
+        P(D <= j) times 2^64 for j = 0..m - 1, not decreasing, from 0 to 2^64. Their number m, at most 20,000, is the
+        number of dummies. The law must be symmetric, P(D = j) = P(D = m - j): then both bits are protected alike.
 
     Raises
     ------
@@ -134,7 +138,7 @@ class OnesLaw:
     thresholds: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _count(len(self.thresholds))
+        _count(len(self.thresholds), MOST_BITS)
         steps = (0, *self.thresholds, WHOLE)
         if not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput("the thresholds of a law of ones must be whole numbers over 2^64")
@@ -161,6 +165,48 @@ class OnesLaw:
 
 Dummies = Uniform | DiscreteLaplace | OnesLaw
 """What the shuffler may add to one question."""
+
+
+def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:
+    """Return a family and its dummies, or raise InvalidInput if they do not fit.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    dummies : Dummies
+        What the shuffler adds to its reports.
+    """
+    family = check_family(randomizer)
+    if not isinstance(dummies, Dummies):
+        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {dummies!r}")
+    if not isinstance(dummies, Uniform) and not is_one_bit(family):
+        raise InvalidInput(
+            f"a law of the number of ones is for families of one bit, rr and one-bit; got {family.name}: take uniform "
+            "dummies"
+        )
+    return family, dummies
+
+
+def check_family(randomizer: object) -> HiddenByFakes:
+    """Return a family that dummies serve, or raise InvalidInput.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    """
+    if not isinstance(randomizer, HiddenByFakes):
+        raise InvalidInput(
+            "dummies serve the families rr, krr:K, one-bit and hadamard:K, whose reports without information are "
+            f"uniform on all possible reports; got {getattr(randomizer, 'name', randomizer)!r}"
+        )
+    return randomizer
+
+
+def is_one_bit(family: HiddenByFakes) -> bool:
+    """Whether a report is one bit, so that the number of ones says all of many reports."""
+    return family.report_sets.one_in == 2 and family.report_sets.disjoint
 
 
 def is_log_concave(weights: tuple[int, ...]) -> bool:
@@ -200,14 +246,14 @@ def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
     centre = [rest] if middle == 1 else [rest // 2, rest // 2]
     found = (*side[:0:-1], *centre, *side[1:])
     if not is_log_concave(found):
-        raise InvalidInput(
-            f"a discrete Laplace law of {count} dummies at ratio {ratio} is too flat; take a larger ratio"
+        raise NotConverged(
+            f"rounding spoilt the discrete Laplace law of {count} dummies at ratio {ratio}; take another"
         )
     return found
 
 
-def _count(value: object) -> int:
+def _count(value: object, most: int = MOST_DUMMIES) -> int:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and 0 <= int(value) <= MOST_DUMMIES):  # type: ignore[arg-type]
-        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {MOST_DUMMIES}; got {value!r}")
+    if not (whole and 0 <= int(value) <= most):  # type: ignore[arg-type]
+        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {most}; got {value!r}")
     return int(value)  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from mpmath import log, mp, mpf
+from mpmath import log, mp, mpf, workdps
 
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.interval import Interval
 
 
@@ -60,10 +60,11 @@ class ExactProfile(PrivacyProfile):
         some = p > 0
         if np.any(q[some] == 0):
             return math.inf
-        a, b = ([mpf(float(x)) for x in side] for side in (p, q))
-        a, b = [x / mp.fsum(a) for x in a], [x / mp.fsum(b) for x in b]
-        total = mp.fsum(x**order * y ** (1 - order) for x, y in zip(a, b, strict=True) if x > 0)
-        return float(log(total) / (order - 1))
+        with workdps(40):  # next to order 1 the logarithm cancels
+            a, b = ([mpf(float(x)) for x in side] for side in (p, q))
+            a, b, power = [x / mp.fsum(a) for x in a], [x / mp.fsum(b) for x in b], mpf(order)
+            total = mp.fsum(x**power * y ** (1 - power) for x, y in zip(a, b, strict=True) if x > 0)
+            return float(log(total) / (power - 1))
 
 
 def random_pair(rng: np.random.Generator, outcomes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from mpmath import exp, mpf
 
 from shuffledp import Budgets, OutOfRegime, Setting, bounds
-from shuffledp.accounting.approximate import ApproximateBound, ApproximateProfile, GaussianPointsProfile, LocalPoint
-from shuffledp.accounting.upper import LocalProfile
+from shuffledp.accounting.theorems.approximate import (
+    ApproximateBound,
+    ApproximateProfile,
+    GaussianPointsProfile,
+    LocalPoint,
+)
+from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.randomizers.noise import Gaussian
 from tests.oracles import Channel, ShuffledProtocol, clone_pair_delta

@@ -22,7 +22,7 @@ from mpmath import mp, mpc, mpf
 from scipy.special import gammaln
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers import (
     Channel,

@@ -17,7 +17,7 @@ from fractions import Fraction
 import pytest
 
 from shuffledp.accounting import bounds, privacy_profile
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers import (

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers import Channel, Laplace, RandomizedResponse

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from shuffledp.accounting.clones import one_budget_profile
-from shuffledp.accounting.composition import ComposedProfile, compose
-from shuffledp.accounting.interchange import from_dp_accounting, to_dp_accounting
-from shuffledp.accounting.upper import LocalProfile
-from shuffledp.accounting.witness import rr_count_profile
+from shuffledp.accounting.engines.clone_pair import one_budget_profile
+from shuffledp.accounting.profiles.composition import ComposedProfile, compose
+from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.rr_exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 
@@ -67,7 +67,7 @@ def test_with_a_gaussian_mechanism_in_either_library(clones):
     ours = compose([(clones, 4), (from_dp_accounting(gaussian), 1)]).epsilon(DELTA)
     assert ours.upper == pytest.approx(theirs, rel=3e-3)
     assert ours.upper > ComposedProfile.of(clones, 4).epsilon(DELTA).upper
-    from shuffledp.accounting.gaussian import gaussian_epsilon
+    from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 
     assert ours.upper > gaussian_epsilon(DELTA, 1 / 5.0)
 

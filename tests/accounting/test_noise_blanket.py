@@ -16,9 +16,9 @@ import pytest
 from scipy.stats import norm, poisson_binom
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.blanket_profile import OneBudgetProfile, OwnBudgetsProfile
-from shuffledp.accounting.location import Core, Noise, RecordPair
-from shuffledp.accounting.noise_blanket import NoiseProfile
+from shuffledp.accounting.engines.blanket import OneBudgetProfile, OwnBudgetsProfile
+from shuffledp.accounting.engines.noise_blanket import NoiseProfile
+from shuffledp.accounting.engines.noise_core import Core, Noise, RecordPair
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import FloatArray

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from mpmath import binomial, erfc, exp, fprod, gamma, gammainc, inf, mp, mpf, sqrt
 
 from shuffledp import Budgets, OutOfRegime, RandomizedResponse, Setting
-from shuffledp.accounting.noise_sum import GaussianSumProfile, SumBound, SumWitness
+from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
+from shuffledp.accounting.theorems.sum import SumBound
+from shuffledp.accounting.theorems.sum_exact import SumWitness
 from shuffledp.numerics.noise_sums import MAX_GROUPS, LaplaceSum
 from shuffledp.randomizers.noise import Gaussian, Laplace
 

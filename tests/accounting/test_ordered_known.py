@@ -12,7 +12,7 @@ import pytest
 from flint import arb, arb_poly, ctx
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.ordered import KnownStepsProfile, OrderedProfile
+from shuffledp.accounting.theorems.ordered import KnownStepsProfile, OrderedProfile
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers import (
     Channel,

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import binom, multivariate_normal
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.published_all import PUBLISHED
+from shuffledp.accounting.published import PUBLISHED
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.randomness import simulation_random

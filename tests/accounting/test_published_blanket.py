@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import binomial, exp, expm1, log, mp, mpf, quad
 
-from shuffledp.accounting.blanket import BlanketBound
 from shuffledp.accounting.bound import AmplificationBound
-from shuffledp.accounting.published_blanket import (
+from shuffledp.accounting.published.blanket import (
     BennettBound,
     BennettProfile,
     BlanketInequalityProfile,
@@ -23,6 +22,7 @@ from shuffledp.accounting.published_blanket import (
     laplace_losses,
     pair_losses,
 )
+from shuffledp.accounting.theorems.blanket import BlanketBound
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import FloatArray

@@ -11,8 +11,8 @@ import pytest
 from mpmath import mpf
 
 from shuffledp.accounting import bounds
-from shuffledp.accounting.ordered import KnownStepsProfile
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.ordered import KnownStepsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection
 from shuffledp.setting import Setting

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import exp, log, mp, mpf
 
-from shuffledp.accounting.clones import ClonePairProfile, clone_count, one_budget_profile
-from shuffledp.accounting.deep import log_expectation
-from shuffledp.accounting.gaussian import GaussianProfile
-from shuffledp.accounting.pair import Points, dominated_pair, dominating_pair, valleys
-from shuffledp.accounting.profile import PrivacyProfile
-from shuffledp.accounting.upper import LocalProfile
-from shuffledp.accounting.witness import rr_count_profile
+from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_count, one_budget_profile
+from shuffledp.accounting.engines.clone_pair_logs import log_expectation
+from shuffledp.accounting.profiles.finite_pair import Points, dominated_pair, dominating_pair, valleys
+from shuffledp.accounting.profiles.gaussian import GaussianProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.rr_exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval
@@ -59,6 +59,7 @@ def test_finite_pairs_lie_on_their_sides_at_every_x(seed, slack):
         assert law_curve(lower, epsilon) <= truth + 1e-15
 
 
+@example(seed=1508, order=1.0001)  # where an oracle of 15 digits was off by 2e-10
 @given(seed=st.integers(0, 2**32 - 1), order=st.floats(1.0001, 60.0))
 @settings(deadline=None, max_examples=30)
 def test_renyi_of_random_pairs(seed, order):
@@ -222,7 +223,7 @@ def test_deep_logarithms_of_the_clone_pair(share):
     """E psi_C summed over every number of clones, in logarithms of 40 digits."""
     n, epsilon0 = 150, 2.0
     profile = one_budget_profile(epsilon0, n, coarse=False)
-    from shuffledp.accounting.clones import victim_line
+    from shuffledp.accounting.engines.clone_pair import victim_line
 
     excess = victim_line(share * epsilon0, epsilon0)[1]
     p, s, total = 2 / (1 + exp(mpf(epsilon0))), 1 + mpf(excess), mpf(0)

@@ -13,8 +13,13 @@ from mpmath import erfc, exp, mp, mpf, sqrt
 from scipy import signal, stats
 
 from shuffledp import Budgets, OutOfRegime, RandomizedResponse, Setting, bounds
-from shuffledp.accounting.window import WindowProfile, WindowWitness, best_family, gain, likely_values
-from shuffledp.accounting.windows import discrete_windows, interval_grid, noise_windows, window_mass
+from shuffledp.accounting.engines.window_choice import (
+    discrete_windows,
+    interval_grid,
+    noise_windows,
+    window_mass,
+)
+from shuffledp.accounting.theorems.window import WindowProfile, WindowWitness, best_family, gain, likely_values
 from shuffledp.guarantee import Kind
 from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.noise import Gaussian, Laplace

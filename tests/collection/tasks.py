@@ -91,8 +91,12 @@ def document(*questions: dict[str, Any], levels: Any = LEVELS, **changed: Any) -
     } | changed
 
 
+def parse(whole: dict[str, Any]) -> Draft:
+    return Draft.parse(json.dumps(whole).encode())
+
+
 def draft(*questions: dict[str, Any], **changed: Any) -> Draft:
-    return Draft.parse(json.dumps(document(*questions, **changed)).encode())
+    return parse(document(*questions, **changed))
 
 
 def posted(*questions: dict[str, Any], **changed: Any) -> PostedTask:

@@ -14,7 +14,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAdam, FedAvg
 
-from shuffledp.accounting.noise_sum import GaussianSumProfile
+from shuffledp.accounting import GaussianSumProfile
 from shuffledp.errors import InvalidInput
 from shuffledp.flower import LocalRandomizer, ShuffledStrategy, Terms
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY

@@ -8,9 +8,7 @@ import mpmath
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.approximate import GaussianPointsProfile
-from shuffledp.accounting.clones import one_budget_profile
-from shuffledp.accounting.composition import compose
+from shuffledp.accounting import GaussianPointsProfile, compose, one_budget_profile
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import Tier, TrainingAccountant
 

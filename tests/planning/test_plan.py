@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from shuffledp.accounting import certify
-from shuffledp.accounting.targets import apportioned
+from shuffledp.accounting import apportioned, certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.planning import FrequencyQuestion, MeanQuestion, plan

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from scipy.stats import chisquare
 
-from shuffledp.accounting.certify import certify
+from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random

@@ -1,6 +1,12 @@
-"""Budgets to guarantees: every theorem, and the one function that weighs them."""
+"""Budgets to guarantees: every theorem, and the one function that weighs them.
 
+Nobody outside imports below this file. Inside, one way: profiles (what a curve is), engines (how theorems are
+evaluated), bound (what a theorem is), theorems and published (one file per key), certify, search, calibrate.
+"""
+
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, remembered
 from shuffledp.accounting.calibrate import (
+    LARGEST_N,
     Calibration,
     calibrate_batch,
     calibrate_epsilon0,
@@ -10,14 +16,37 @@ from shuffledp.accounting.calibrate import (
 )
 from shuffledp.accounting.calibrate_dummies import DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certify, privacy_profile
-from shuffledp.accounting.composition import compose
-from shuffledp.accounting.floor import Floor, compose_floors, floor_profile
-from shuffledp.accounting.interchange import from_dp_accounting, to_dp_accounting
+from shuffledp.accounting.engines.clone_pair import one_budget_profile
+from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
+from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
+from shuffledp.accounting.profiles.combined import composed
+from shuffledp.accounting.profiles.composition import ComposedProfile, compose
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.published.base import gspa_mu
+from shuffledp.accounting.published.closed import ErlingssonProfile
+from shuffledp.accounting.search import Target, apportioned, last_within
+from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.ordered import OrderedProfile
 
 __all__ = [
+    "LARGEST_N",
+    "MANY_LEVELS",
+    "AmplificationBound",
     "Calibration",
+    "ComposedProfile",
     "DummiesNeeded",
+    "ErlingssonProfile",
     "Floor",
+    "GaussianPointsProfile",
+    "GaussianSumProfile",
+    "LocalProfile",
+    "OrderedProfile",
+    "PrivacyProfile",
+    "Target",
+    "apportioned",
     "bounds",
     "calibrate_batch",
     "calibrate_dummies",
@@ -26,10 +55,17 @@ __all__ = [
     "calibrate_rounds",
     "calibrate_scale",
     "certify",
+    "check_delta",
     "compose",
     "compose_floors",
+    "composed",
     "floor_profile",
     "from_dp_accounting",
+    "gaussian_epsilon",
+    "gspa_mu",
+    "last_within",
+    "one_budget_profile",
     "privacy_profile",
+    "remembered",
     "to_dp_accounting",
 ]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting.profiles.combined import GroupProfile, composed
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
+from shuffledp.dummies import Uniform
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.setting import Setting
 
 MANY_LEVELS = 32
@@ -81,15 +81,48 @@ class AmplificationBound(ABC):
         """
         level = setting.budgets.index_of(epsilon0)
         if setting.is_plain:
-            return remembered(type(self), setting, epsilon0)
+            return remembered(type(self), self.among_dummies(setting), epsilon0)
         if self.links_matter(setting):
             whole = setting.as_one_round()
             return self.profile(whole, float(whole.budgets.epsilons[level]))
         everybody = several_reports(setting)
         left = self.company(setting, everybody, level, setting.exposed * setting.reports_per_user)
         if left.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
-            self.one_round(setting.plain(everybody), epsilon0)
-        return self.over_rounds(setting, remembered(type(self), setting.plain(left), epsilon0))
+            self.one_round(self.among_dummies(setting.plain(everybody)), epsilon0)
+        plain = self.among_dummies(setting.plain(left))
+        return self.over_rounds(setting, remembered(type(self), plain, epsilon0))
+
+    def among_dummies(self, setting: Setting) -> Setting:
+        """Return a plain setting with its dummies as users of budget 0, whom nothing has removed (D1).
+
+        Parameters
+        ----------
+        setting : Setting
+            Plain; whoever may hide nobody has left it already.
+
+        Returns
+        -------
+        Setting
+            Without dummies. Uniform ones are users whose report is uniform whatever their record. Others are left
+            out, because what is released with them is a post-processing of what would be without.
+
+        Raises
+        ------
+        OutOfRegime
+            If this is a witness, which may not leave out what hides its victim.
+        """
+        if setting.dummies is None:
+            return setting
+        people = replace(setting, dummies=None)
+        if not isinstance(setting.dummies, Uniform):
+            if self.kind is Kind.CERTIFIED_LOWER:
+                raise OutOfRegime(f"{self.key} attacks reports among uniform dummies only; got {setting.dummies.name}")
+            return people
+        if setting.dummies.count == 0:
+            return people
+        known = people.budgets
+        fakes = Budgets([0.0, *known.epsilons], [setting.dummies.count, *known.counts], [0.0, *known.deltas])
+        return replace(people, budgets=fakes)
 
     def links_matter(self, setting: Setting) -> bool:
         """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""
@@ -114,13 +147,14 @@ class AmplificationBound(ABC):
         if budgets.levels <= MANY_LEVELS:
             found = [self.profile(setting, float(budgets.epsilons[level])).epsilon(delta) for level in levels]
             return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
-        if setting.is_plain:
+        if setting.is_plain and setting.dummies is None:
             return self.many_levels(setting, delta, levels)
         everybody = several_reports(setting)
         exposed = setting.exposed * setting.reports_per_user
         left = setting.plain(self.company(setting, everybody, everybody.levels - 1, exposed))
         if left.budgets.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
-            self.one_round(setting.plain(everybody), float(everybody.epsilons[-1]))
+            self.one_round(self.among_dummies(setting.plain(everybody)), float(everybody.epsilons[-1]))
+        left = self.among_dummies(left)
         # a victim below all that are left is rounded up to the smallest of them, which no witness may be
         mapped = np.searchsorted(left.budgets.epsilons, budgets.epsilons[levels])
         raised = left.budgets.epsilons[mapped] > budgets.epsilons[levels]
@@ -157,19 +191,6 @@ def remembered(bound: type[AmplificationBound], setting: Setting, epsilon0: floa
     return bound().one_round(setting, epsilon0)
 
 
-def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
-    """Compose rounds with fresh randomness (docs/theorems/composition.md); of several bounds, each by itself."""
-    if rounds == 1:
-        return one
-    if isinstance(one, SmallestProfile):
-        return SmallestProfile(tuple(composed(part, rounds) for part in one.parts))
-    from shuffledp.accounting.composition import ComposedProfile
-
-    if rounds not in one.compositions:
-        one.compositions[rounds] = ComposedProfile.of(one, rounds)
-    return one.compositions[rounds]
-
-
 def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
     """Drop so many users of the smallest budgets, keeping one of ``level``."""
     if exposed == 0:
@@ -189,38 +210,6 @@ def several_reports(setting: Setting) -> Budgets:
     if setting.reports_per_user == 1:
         return budgets
     return Budgets(budgets.epsilons, budgets.counts * setting.reports_per_user, budgets.deltas)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupProfile(PrivacyProfile):
-    """From one changed report to several: delta_m(m eps) <= delta_1(eps) (e^{m eps} - 1)/(e^eps - 1).
-
-    The triangle inequality of the hockey-stick divergence along a chain of m neighbours (docs/theorems/situations.md).
-
-    Parameters
-    ----------
-    one : PrivacyProfile
-        An upper bound for one changed report.
-    size : int
-        Number m of changed reports.
-    """
-
-    one: PrivacyProfile
-    size: int
-
-    @property
-    def vanishes_at(self) -> float:
-        """So many times as far."""
-        return self.one.vanishes_at * self.size * (1 + 4 * EPS)
-
-    def delta_at(self, epsilon: float) -> Interval:
-        """As in the class docstring; the factor's lower end is 1 (one changed report is among several)."""
-        share = epsilon / self.size
-        found = self.one.delta(share * (1 - 2 * EPS))
-        growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
-        if epsilon >= 700.0:
-            return Interval(0.0, 1.0 if found.upper > 0.0 else 0.0)
-        return Interval(0.0, found.upper * growth * (1 + 64 * EPS * (1.0 + epsilon)))
 
 
 def epsilons_by_anchors(
@@ -253,49 +242,6 @@ def epsilons_by_anchors(
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
     upper = np.array([f.upper for f in found])[after]
     return Enclosure(np.array([f.lower for f in found])[before], np.minimum(upper, epsilon0) if capped else upper)
-
-
-@dataclass(frozen=True, eq=False)
-class SmallestProfile(PrivacyProfile):
-    """Pointwise minimum of several upper bounds on one profile.
-
-    Parameters
-    ----------
-    parts : tuple of PrivacyProfile
-        At least one.
-    """
-
-    parts: tuple[PrivacyProfile, ...]
-
-    @property
-    def vanishes_at(self) -> float:
-        """From the first point on at which a part vanishes."""
-        return min(part.vanishes_at for part in self.parts)
-
-    def delta_at(self, epsilon: float) -> Interval:
-        """The smallest of the parts' deltas."""
-        found = [part.delta(epsilon) for part in self.parts]
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
-
-    @property
-    def mass_at_infinity(self) -> Interval:
-        """The smallest of the parts'."""
-        found = [part.mass_at_infinity for part in self.parts]
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
-
-    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The smallest of the parts' logs; the same both ways round."""
-        found = [part.log_delta_pair(epsilon) for part in self.parts]
-        both = Interval(
-            min(max(ends[0].lower, ends[1].lower) for ends in found),
-            min(max(ends[0].upper, ends[1].upper) for ends in found),
-        )
-        return both, both
-
-    def _inverse(self, target: float) -> Interval:
-        """The smallest of the parts' epsilons, which is the inverse of their minimum."""
-        found = [part.epsilon(target) for part in self.parts]
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
 
 def require_one_pure_round(setting: Setting, key: str) -> None:

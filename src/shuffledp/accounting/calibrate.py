@@ -1,7 +1,7 @@
 """Inverse questions: how much budget, how many users, how many rounds a wanted central guarantee allows.
 
 The answer is a number at which the guarantee was certified; it is re-evaluated as `certify` would, and moved to
-the safe side until that agrees (see `targets`).
+the safe side until that agrees (see `search`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting.targets import Search, Target, apportioned, last_within
+from shuffledp.accounting.search import Search, Target, apportioned, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.randomizers.base import AnyLaw

@@ -12,10 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from shuffledp.accounting.floor import Floor, compose_floors, floor_profile
-from shuffledp.accounting.profile import check_delta
+from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
+from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.dummies import MOST_DUMMIES, DiscreteLaplace, Dummies, Uniform
+from shuffledp.dummies import (
+    MOST_BITS,
+    MOST_DUMMIES,
+    DiscreteLaplace,
+    Dummies,
+    Uniform,
+    check_family,
+    is_one_bit,
+)
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
@@ -112,7 +120,7 @@ def calibrate_dummies(
         raise InvalidInput(f"law must be one of {', '.join(LAWS)}; got {law!r}")
     if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_DUMMIES:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {most!r}")
-    if law == "laplace" and not any(_is_bit(kind) for kind in kinds):
+    if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):
         raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
     search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
     found = search.found()
@@ -157,7 +165,7 @@ class _Search:
             return False
 
     def _laplace(self, kind: int) -> bool:
-        return self.law == "laplace" and _is_bit(self.kinds[kind])
+        return self.law == "laplace" and is_one_bit(self.kinds[kind])
 
     def _required(self, dummies: Dummies | None) -> Dummies:
         if dummies is None:
@@ -253,6 +261,7 @@ def _laplace_alone(
                 return law
         return None
 
+    most = min(most, MOST_BITS)
     high = min(16, most)
     while (found := best(high)) is None:
         if high >= most:
@@ -280,10 +289,6 @@ def _steepest(epsilon0: float, promise: float) -> float:
     wrong = 1.0 / (1.0 + math.exp(epsilon0))
     growth = math.expm1(promise)
     return 1.0 + growth / max(1.0 - wrong * (2.0 + growth), 1e-300)
-
-
-def _is_bit(kind: HiddenByFakes) -> bool:
-    return kind.report_sets.one_in == 2 and kind.report_sets.disjoint
 
 
 def _promises(given: object) -> Promises:
@@ -321,10 +326,7 @@ def _kinds(
             f"state one randomizer and the number of questions, or one randomizer for each of 1 to {MOST_QUESTIONS} "
             f"questions; got {len(listed)} randomizers for {questions} questions"
         )
-    for each in listed:
-        if not isinstance(each, HiddenByFakes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            name = getattr(each, "name", each)
-            raise InvalidInput(f"dummies serve the families rr, krr:K, one-bit and hadamard:K; got {name!r}")
+    listed = [check_family(each) for each in listed]
     # families of one bit have one law, whatever their range
     keys = [(each.report_sets, each.name) for each in listed]
     different = list(dict.fromkeys(keys))

@@ -28,7 +28,7 @@ from shuffledp.report.collection import release_document
 from shuffledp.report.collection_page import release_page
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, near, probability, share, up, with_error
+from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
 
 _ENDS = {
     Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
@@ -83,6 +83,8 @@ def run_answer(
         told = what_is_promised(task.draft, place, language)
         console().print(escape(told.sentences[0][1]), highlight=False)
         _print_spent(task, device)
+        if device.waits(task):
+            console().print("The report that was drawn before is sent again; --level and --answer change nothing.")
     with working("Sending"):
         verdict = device.answer(link, task, codes, place, patience=patience)
     if verdict is not Verdict.HELD:
@@ -178,8 +180,8 @@ def _print_spent(task: PostedTask, device: Device) -> None:
     spent = device.spent(task.draft.organizer)
     if spent["answers"]:
         console().print(
-            f"This device has sent {spent['answers']} answers to {escape(task.draft.organizer)} before: together "
-            f"{up(spent['epsilon0'])} if shuffler and analyzer are one, {up(spent['promise'])} at delta = "
+            f"Sent to {escape(task.draft.organizer)} before from this device: {counted(spent['answers'], 'answer')}, "
+            f"together {up(spent['epsilon0'])} if shuffler and analyzer are one, {up(spent['promise'])} at delta = "
             f"{probability(spent['delta'])} by their promises.",
             highlight=False,
         )

@@ -61,6 +61,8 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     from shuffledp.collection.store import Store
 
     draft = Draft.parse(read_bytes(draft_file, "the draft"))
+    if draft.closes <= time.time():
+        raise InvalidInput(f"this draft closes {write_time(draft.closes)}, which has passed; draft it with later times")
     if not accept_shift:
         _check_shift(draft)
     with working("Certifying the promises"):
@@ -71,7 +73,11 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     with contextlib.closing(Store(store_file)) as store:
         task = PostedTask.post(draft, Opener(private).public, store.identity())
         write_bytes(target, task.data, fresh=True)
-        store.post(task, private, floors, int(time.time()))
+        try:
+            store.post(task, private, floors, int(time.time()))
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
     console().print(
         f"Posted: {escape(str(target))}. Give it to the organizer, who checks it with task link. It opens "
         f"{write_time(draft.opens)} and closes {write_time(draft.closes)}.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import (
@@ -17,14 +18,12 @@ from shuffledp.collection.estimates import (
 )
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.opening import open_column
-from shuffledp.collection.promise import crowd_of, floor, floor_of, reports_of
+from shuffledp.collection.promise import crowd_of, floor, floor_of, law_of, reports_of
 from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
+from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.protocol.release import Release
 from shuffledp.setting import Setting
-
-FLOOR = "floor of the shuffler's dummies, against every other participant (own proof, docs/theorems/floor.md)"
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,13 @@ def _guarantee(batch: Batch, place: int) -> Guarantee:
     floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
     budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
     family = question.family.library(question.low, question.high)
-    setting = Setting(budgets, family, seen="reports", neighboring="replace-one")
+    setting = Setting(budgets, family, seen="reports", neighboring="replace-one", dummies=law_of(question.dummies))
     guarantees = tuple(
-        LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, upper))
+        LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, upper), floor=Interval(0.0, upper))
         for (epsilon0, count), upper in zip(present, floors, strict=True)
     )
-    evidence = Evidence("floor", Kind.CERTIFIED_UPPER, FLOOR, epsilon=Interval(0.0, max(floors)))
+    bound = bounds["floor"]
+    evidence = Evidence(bound.key, bound.kind, bound.reference, epsilon=Interval(0.0, max(floors)))
     return Guarantee(setting, draft.delta, guarantees, len(guarantees), (evidence,))
 
 

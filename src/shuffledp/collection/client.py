@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -184,15 +185,17 @@ class Device:
         self.state, self.person = state, person
 
     def spent(self, organizer: str) -> dict[str, Any]:
-        """Add up what this device has sent to an organizer: plain sums, which are always valid."""
-        lines = self.state.ledger(organizer)
-        return {
-            "organizer": organizer,
-            "answers": len(lines),
-            "epsilon0": sum(line["epsilon0"] for line in lines),
-            "promise": sum(line["promise"] for line in lines),
-            "delta": sum(line["delta"] for line in lines),
+        """Add up what this person has sent to an organizer from this device: plain sums, which are always valid."""
+        lines = [line for line in self.state.ledger(organizer) if line["slot"].partition("/")[2] == self.person]
+        totals = {
+            name: float(sum((Decimal(repr(line[name])) for line in lines), Decimal(0)))
+            for name in ("epsilon0", "promise", "delta")
         }
+        return {"organizer": organizer, "answers": len(lines)} | totals
+
+    def waits(self, task: PostedTask) -> bool:
+        """Tell whether a report of this person was drawn and has no clear answer yet."""
+        return self.state.waiting(self._slot(task)) is not None
 
     def prepare(self, task: PostedTask, answers: Sequence[int], level: int, code: bytes | None) -> bytes:
         """Return the sealed bytes to send: the ones drawn before, if there are; else drawn now and stored first."""

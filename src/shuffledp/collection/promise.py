@@ -123,10 +123,9 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
 
 
 def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
-    """Certify the central epsilon of each level if at most 5 % of the other participants are fake.
+    """Certify the central epsilon of each level if at most 5 % of the participants are fake.
 
-    The fakes may be any of the others; hiding least remains if they are those of the smallest budgets, so those are
-    left out, rounded up to whole people. The result is never above the floor.
+    Which ones is not known; the accountant takes away those that hide most. The result is never above the floor.
 
     Parameters
     ----------
@@ -143,15 +142,13 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     floors = floor_of(draft)
     # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
     budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
-    found: list[float | None] = []
-    for place, budget in enumerate(budgets):
-        if counts[place] == 0:
-            found.append(None)
-            continue
-        company = tuple(zip(budgets, _honest(counts, place), strict=True))
-        parts = tuple((question.family, _hiding(question.dummies), company) for question in draft.questions)
-        found.append(min(floors[place], _crowd(parts, budget, draft.delta, reports_of(draft))))
-    return tuple(found)
+    people = tuple((budget, n) for budget, n in zip(budgets, counts, strict=True) if n)
+    parts = tuple((question.family, question.dummies) for question in draft.questions)
+    reports = reports_of(draft)
+    return tuple(
+        min(certified, _crowd(parts, people, budget, draft.delta, reports)) if n else None
+        for certified, budget, n in zip(floors, budgets, counts, strict=True)
+    )
 
 
 def check_crowd(draft: Draft) -> None:
@@ -172,6 +169,11 @@ def reports_of(draft: Draft) -> int:
     return 2 if draft.admission == "open" else 1
 
 
+def law_of(dummies: Dummies) -> Uniform | OnesLaw:
+    """Return a task's dummies as the accountant knows them."""
+    return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
+
+
 @lru_cache(maxsize=512)
 def _floor(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
@@ -179,13 +181,7 @@ def _floor(
     try:
         profile = compose_floors(
             [
-                floor_profile(
-                    family.library(),
-                    None,
-                    Uniform(law.count) if law.law == "uniform" else OnesLaw(law.draw),
-                    draw=keep,
-                    reports=reports,
-                )
+                floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
                 for family, law, keep in zip(families, dummies, draw, strict=True)
             ]
         )
@@ -194,35 +190,27 @@ def _floor(
     return float(profile.epsilon(delta).upper)
 
 
-def _honest(counts: Sequence[int], victim: int) -> list[int]:
-    """Return the people per level with the victim, without the fakes among the others."""
-    others = [count - (place == victim) for place, count in enumerate(counts)]
-    fakes = math.ceil(FAKE * sum(others))
-    for place, count in enumerate(others):  # levels ascend: the smallest budgets hide most
-        others[place] = max(count - fakes, 0)
-        fakes -= count - others[place]
-    return [count + (place == victim) for place, count in enumerate(others)]
-
-
-def _hiding(dummies: Dummies) -> int:
-    """Dummies that are users of budget 0. Those of another law are left out: adding them never helps the observer."""
-    return dummies.count if dummies.law == "uniform" else 0
-
-
-Part = tuple[Family, int, tuple[tuple[float, int], ...]]
-"""A question: randomizer, uniform dummies, and honest people by budget."""
-
-
 @lru_cache(maxsize=512)
-def _crowd(parts: tuple[Part, ...], budget: float, delta: float, reports: int) -> float:
-    profiles: list[tuple[object, int]] = []
-    for family, dummies, company in parts:
-        users = {0.0: dummies} | dict(company)
-        known = {e: n for e, n in users.items() if n > 0}
-        people = Budgets(tuple(known), tuple(known.values()))
-        setting = Setting(people, family.library(), seen="reports", neighboring="replace-one")
-        profiles.append((bounds["blanket"].profile(setting, epsilon0=budget), 1))
-    profile = compose(profiles)  # type: ignore[arg-type]
+def _crowd(
+    parts: tuple[tuple[Family, Dummies], ...],
+    people: tuple[tuple[float, int], ...],
+    budget: float,
+    delta: float,
+    reports: int,
+) -> float:
+    population = Budgets(*zip(*people, strict=True))
+    settings = [
+        Setting(
+            population,
+            family.library(),
+            seen="reports",
+            neighboring="replace-one",
+            missing=FAKE,
+            dummies=law_of(dummies),
+        )
+        for family, dummies in parts
+    ]
+    profile = compose([(bounds["blanket"].profile(setting, epsilon0=budget), 1) for setting in settings])
 
     def epsilon(at: float) -> float:
         return float(profile.epsilon(at).upper)

@@ -62,8 +62,8 @@ class Link:
             port = parts.port
         except ValueError:
             raise InvalidInput(f"this is no link to a task: {text[:100]!r}") from None
-        base, _, name = parts.path.rpartition("/t/")
-        if parts.scheme not in ("http", "https") or not parts.hostname or not name or parts.query or parts.username:
+        base, mark, name = parts.path.rpartition("/t/")
+        if parts.scheme not in ("http", "https") or not parts.hostname or not mark or parts.query or parts.username:
             raise InvalidInput(f"a link to a task looks like https://HOST/t/ID#CODE; got {text[:100]!r}")
         task_digest(name)
         code = from_base64(parts.fragment) if parts.fragment else None

@@ -135,7 +135,7 @@ class DeviceState:
             "version": 1,
             "waiting": _objects(fields, "waiting"),
             "used": [entry for entry in fields.list_of("used", 0, 10**6) if isinstance(entry, str)],
-            "ledger": [entry for entry in fields.list_of("ledger", 0, 10**6) if isinstance(entry, dict)],
+            "ledger": list(fields.objects("ledger", 0, 10**6, _line)),
         }
 
 
@@ -143,6 +143,11 @@ def _mark(state: dict[str, Any], slot: str, how: str) -> None:
     for line in state["ledger"]:
         if line.get("slot") == slot:
             line["state"] = how
+
+
+def _line(fields: Fields) -> dict[str, Any]:
+    numbers = {name: fields.number(name, 0.0) for name in ("epsilon0", "promise", "delta")}
+    return {name: fields.line(name) for name in ("id", "slot", "organizer", "date", "state")} | numbers
 
 
 def _objects(fields: Fields, key: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profile import check_delta
+from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.flower.arrays import Layout
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY

@@ -20,14 +20,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shuffledp.accounting.approximate import GaussianPointsProfile
-from shuffledp.accounting.bound import composed
-from shuffledp.accounting.clones import one_budget_profile
-from shuffledp.accounting.composition import compose
-from shuffledp.accounting.noise_sum import GaussianSumProfile
-from shuffledp.accounting.ordered import OrderedProfile
-from shuffledp.accounting.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.upper import LocalProfile
+from shuffledp.accounting import (
+    GaussianPointsProfile,
+    GaussianSumProfile,
+    LocalProfile,
+    OrderedProfile,
+    PrivacyProfile,
+    check_delta,
+    compose,
+    composed,
+    one_budget_profile,
+)
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.noise_sum import GaussianSumProfile
+from shuffledp.accounting import GaussianSumProfile
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.network import Network
 from shuffledp.numerics.interval import FloatArray

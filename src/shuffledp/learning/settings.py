@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.profile import check_delta
+from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.clipping import CLIPPED, UNITS, Clipping, Unit
 from shuffledp.learning.inputs import Clients, checked_features, number_within, one_of, per_client, whole_number

@@ -133,12 +133,13 @@ def _density(count: FloatArray, total: int, reports: int, one_in: int, kept: Kep
 def _counts(one_in: int, disjoint: bool, total: int) -> _Counts:
     """The law of (A, B) among so many uniform reports.
 
-    Weights are products of one or two binomial chances of relative error RELATIVE_ERROR, for chances 1/one_in and
-    1/(one_in - 1) that are rounded to EPS relative: that costs |A - n p|/(1 - p) EPS, at most 2 n EPS each.
+    Weights are products of one or two binomial chances of relative error RELATIVE_ERROR, for chances p = 1/one_in and
+    1/(one_in - 1) that are rounded to EPS relative: that costs |count - its mean|/(1 - p) EPS, at most 4 EPS times the
+    span for each of the two.
     """
     chance = 1.0 / one_in
     span = _span(total, chance)
-    doubt = 2.0 * binomial.RELATIVE_ERROR + 8.0 * total * EPS
+    doubt = 2.0 * binomial.RELATIVE_ERROR + (8.0 * span.size * EPS if one_in > 2 else 0.0)
     # the counts of either set beyond the span; the factor 2 is far above all rounding
     lost = 4.0 * 2.0 * _REST if span.size <= total else 0.0
     if disjoint and one_in == 2:

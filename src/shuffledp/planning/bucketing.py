@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting.profile import check_delta
+from shuffledp.accounting import check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.numerics.interval import FloatArray

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shuffledp.accounting import certify
-from shuffledp.accounting.calibrate import calibrate_batch
-from shuffledp.accounting.profile import check_delta
+from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Guarantee

@@ -13,10 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting import certify
-from shuffledp.accounting.bound import MANY_LEVELS
-from shuffledp.accounting.calibrate import LARGEST_N
-from shuffledp.accounting.targets import Target, last_within
+from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import MOST_HIDING, capped, rounded_up

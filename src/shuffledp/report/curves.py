@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shuffledp.accounting import privacy_profile
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting import PrivacyProfile, privacy_profile
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import Interval
 

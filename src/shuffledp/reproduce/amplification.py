@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.published_closed import ErlingssonProfile
+from shuffledp.accounting import ErlingssonProfile, bounds, certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers.categorical import RandomizedResponse

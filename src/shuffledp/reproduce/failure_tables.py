@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shuffledp.accounting import bounds
-from shuffledp.accounting.certify import certify
-from shuffledp.accounting.gaussian import gaussian_epsilon
+from shuffledp.accounting import bounds, certify, gaussian_epsilon
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.randomizers.categorical import RandomizedResponse

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from shuffledp.accounting import privacy_profile
-from shuffledp.accounting.published import gspa_mu
+from shuffledp.accounting import gspa_mu, privacy_profile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.report.wording import up

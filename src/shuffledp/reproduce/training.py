@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp.accounting.noise_sum import GaussianSumProfile
-from shuffledp.accounting.published import gspa_mu
+from shuffledp.accounting import GaussianSumProfile, gspa_mu
 from shuffledp.learning.published import Reading
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number

@@ -1,0 +1,1 @@
+"""How the theorems are evaluated: (C), (I), (Z), (W), and the sums of noises."""

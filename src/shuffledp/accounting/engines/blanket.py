@@ -1,0 +1,347 @@
+"""Profiles of the common blanket theorem for one pair of inputs, and for the worst of several.
+
+With W_j iid ~ omega, L = r_0(W) - e^eps r_1(W), and C the number of blanket reports among the others,
+
+    H(eps) <= E_C [ h(C) ],    h(c) = 1/(c+1) E( sum_{j <= c+1} L_j )_+,  non-increasing in c.              (I)
+
+With one budget for all, P(C = c)/(c+1) = P(Bin(n, gamma) = c+1)/(n gamma) turns (I) into one sum over users,
+
+    H(eps) <= 1/n E( sum_{i <= n} Z_i )_+,    Z = L/gamma with probability gamma, else 0.                    (Z)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln
+
+from shuffledp.accounting.engines.loss_law import LossLaw, loss_law, stacked
+from shuffledp.accounting.engines.quick import chernoff_values, fewest_blankets
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.numerics.blocks import BlockedCount
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.poisson_binomial import SuccessRange
+from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
+from shuffledp.randomizers.base import PairBlanket
+
+EXACT_UP_TO = 48
+"""Up to this many reports of few cells, h is a finite sum over all compositions."""
+_MOST_COMPOSITIONS = 30_000
+_PER_DEVIATION = 6.0
+_RESOLUTION = 5000.0
+SMOOTHING = 0.03
+_SLACK = 1e-12
+_ULPS = 32
+_MANY_RIVALS = 4
+_LARGEST = 600.0
+"""Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneBudgetProfile(PrivacyProfile):
+    """(Z): all n users share one budget.
+
+    Parameters
+    ----------
+    top : float
+        An epsilon (nats, possibly inf) from which on the victim's own report has no divergence.
+    pair : PairBlanket
+        A pair of inputs at the common budget, gamma > 0.
+    n : int
+        Number of users.
+    above : bool
+        Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
+    smoothing : float
+        Relative smoothing of the transform; the enclosure's relative width is about its square.
+    """
+
+    top: float
+    pair: PairBlanket
+    n: int
+    above: bool = True
+    smoothing: float = SMOOTHING
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where the victim's own report's divergence vanishes."""
+        return self.top
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(Z) by the tilted transform, or (I) by all compositions for few users."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
+        if epsilon > _LARGEST:
+            return Interval(0.0, self.delta(_LARGEST).upper)
+        law = loss_law(self.pair, epsilon, above=self.above)
+        if not law.finite:
+            return Interval(0.0, law.alone)
+        if self.n <= exact_reports(self.pair):
+            gamma = np.array([self.pair.gamma])
+            count = SuccessRange.of(gamma, np.array([self.n - 1.0]), ulps=_ULPS)
+            blocks = BlockedCount.of(count, 40.0, 75.0)
+            found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
+        else:
+            sums = law.diluted(self.pair.gamma)
+            if not sums.finite:
+                return Interval(0.0, law.alone)
+            users = replace(sums.one, counts=np.array([float(self.n)]))
+            whole = positive_part(users, self.smoothing)
+            found = Interval(whole.lower / self.n * (1 - _SLACK), whole.upper / self.n * (1 + _SLACK))
+        return _capped(found, law)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, a first guess."""
+        return limit_epsilon(self.pair, self.n * self.pair.gamma, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnBudgetsProfile(PrivacyProfile):
+    """(I): own budgets.
+
+    Parameters
+    ----------
+    top : float
+        An epsilon (nats, possibly inf) from which on the victim's own report has no divergence.
+    pair : PairBlanket
+        A pair of inputs at the victim's budget.
+    blankets : SuccessRange
+        Number of blanket reports among the other users.
+    above : bool
+        Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
+    smoothing : float
+        Relative smoothing of the transform; the enclosure's relative width is about its square.
+    fineness : float
+        Blocks of the count, relative to the usual number.
+    """
+
+    top: float
+    pair: PairBlanket
+    blankets: SuccessRange
+    above: bool = True
+    smoothing: float = SMOOTHING
+    fineness: float = 1.0
+    _blocks: dict[float, BlockedCount] = field(default_factory=dict[float, BlockedCount], repr=False)
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where the victim's own report's divergence vanishes."""
+        return self.top
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(I): h at the ends of blocks of the blanket count; its far lower tail only if it matters."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
+        if epsilon > _LARGEST:
+            return Interval(0.0, self.delta(_LARGEST).upper)
+        law = loss_law(self.pair, epsilon, above=self.above)
+        if not law.finite:
+            return Interval(0.0, law.alone)
+        value = Interval(0.0, 1.0)
+        for depth in (11.0, 40.0):
+            blocks = self._resolved(depth)
+            value = blocks.expectation(self._values(blocks.left + 1.0, law))
+            if blocks.left.size < 2 or blocks.through.upper[0] <= 1e-7 * value.lower:
+                break
+        return _capped(value, law)
+
+    def _resolved(self, depth: float) -> BlockedCount:
+        if depth not in self._blocks:
+            # h changes by about z^2/2c per user: large counts need fewer blocks for the same accuracy
+            count = self.blankets.most
+            needed = _RESOLUTION * count.deviation / max(count.mean, 1.0)
+            per_deviation = min(max(needed, 1.5), _PER_DEVIATION) * self.fineness
+            self._blocks[depth] = BlockedCount.of(self.blankets, depth, per_deviation)
+        return self._blocks[depth]
+
+    def _values(self, m: FloatArray, law: LossLaw) -> Enclosure:
+        """h(m - 1), exactly for few reports and by the tilted transform for many."""
+        lower, upper = np.zeros(m.size), np.full(m.size, law.alone)
+        few = m <= exact_reports(self.pair)
+        if few.any():
+            lower[few], upper[few] = composition_values(law.one, m[few].astype(np.int64))
+        if not few.all():
+            many = positive_parts(law.one, m[~few], self.smoothing)
+            lower[~few] = many.lower / m[~few] * (1 - _SLACK)
+            upper[~few] = many.upper / m[~few] * (1 + _SLACK)
+        upper = np.minimum(upper, law.alone)
+        return Enclosure(np.minimum(lower, upper), upper)  # a law above L may exceed 1
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, a first guess."""
+        return limit_epsilon(self.pair, self.blankets.most.mean + 1.0, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class LargestProfile(PrivacyProfile):
+    """Pointwise maximum: the worst of several pairs of inputs of a discrete randomizer.
+
+    Parameters
+    ----------
+    parts : tuple of PrivacyProfile
+        One per pair, at least one; the one expected to be the largest first.
+    pairs : tuple of PairBlanket
+        Their pairs; if given, pairs that a quick bound keeps below are left alone.
+    blankets : SuccessRange, optional
+        Number of blanket reports among the other users, likewise.
+    n : int, optional
+        Number of users, if all have the same budget and the parts are (Z).
+    """
+
+    parts: tuple[PrivacyProfile, ...]
+    pairs: tuple[PairBlanket, ...] = ()
+    blankets: SuccessRange | None = None
+    n: int | None = None
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where all parts have vanished."""
+        return max(part.vanishes_at for part in self.parts)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """The largest of the parts' deltas."""
+        worst = self.parts[0].delta(epsilon)
+        for part in self._rivals(self.parts[0], epsilon, worst.lower):
+            found = part.delta(epsilon)
+            worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+        return worst
+
+    def _inverse(self, target: float) -> Interval:
+        """The largest of the parts' epsilons; a part already below delta at the largest so far is left alone."""
+        first = self._expected_worst(target)
+        worst = first.epsilon(target)
+        if not math.isfinite(worst.upper):
+            return worst
+        for part in self._rivals(first, worst.upper, target):
+            if part.delta(worst.upper).upper > target:
+                found = part.epsilon(target)
+                worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+        return worst
+
+    def _expected_worst(self, target: float) -> PrivacyProfile:
+        """The part whose quick bound is the largest where epsilon is expected; it only saves time."""
+        guess = self.parts[0].guess_epsilon(target)
+        if self.blankets is None or guess is None or not guess <= _LARGEST:
+            return self.parts[0]
+        return self.parts[int(np.argmax(self._quick_bounds(guess, target)))]
+
+    def _rivals(self, first: PrivacyProfile, epsilon: float, delta: float) -> list[PrivacyProfile]:
+        """Parts besides one that may exceed delta at this epsilon."""
+        if self.blankets is None or not 0.0 < delta < 1.0 or epsilon > _LARGEST:
+            return [part for part in self.parts if part is not first]
+        quick = self._quick_bounds(epsilon, delta)
+        left = [i for i, bound in enumerate(quick) if bound > delta and self.parts[i] is not first]
+        if self.n is not None and len(left) > _MANY_RIVALS:
+            order = [self.parts.index(first), *left]
+            bounds = users_above([self.pairs[i] for i in order], epsilon, self.n)
+            left = [i for i, bound in zip(left, bounds[1:].tolist(), strict=True) if bound > delta]
+        return [self.parts[i] for i in left]
+
+    def _quick_bounds(self, epsilon: float, delta: float) -> FloatArray:
+        """Upper bounds on all parts' deltas, shape (parts,), for comparison with this delta."""
+        if self.blankets is None:
+            return np.ones(len(self.parts))
+        laws = [loss_law(pair, epsilon) for pair in self.pairs]
+        total = stacked([law.one for law in laws])
+        reports, rare = fewest_blankets(self.blankets, delta)
+        values = chernoff_values(total.values, total.probabilities, reports)
+        return values + rare + np.array([law.charge for law in laws])
+
+
+def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
+    """Quick upper bounds on (Z) for several pairs of one randomizer at once, shape (pairs,); sharp near the first."""
+    laws = [loss_law(pair, epsilon) for pair in pairs]
+    sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
+    if not all(law.finite for law in sums):
+        return np.ones(len(pairs))
+    total = replace(stacked([law.one for law in sums]), counts=np.full(len(pairs), float(n)))
+    return positive_parts_above(total) / n * (1 + _SLACK) + np.array([law.charge for law in laws])
+
+
+def _capped(found: Interval, law: LossLaw) -> Interval:
+    """Add the charge; nobody is worse off than alone."""
+    upper = min(found.upper + law.charge, law.alone)
+    return Interval(min(found.lower, upper), upper)
+
+
+def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
+    """Epsilon of the Gaussian limit mu_v^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports); a first guess."""
+    with np.errstate(over="ignore"):
+        second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
+    if blankets <= 0.0 or not math.isfinite(second):
+        return None
+    return gaussian_epsilon(delta, math.sqrt(second / blankets))
+
+
+def exact_reports(pair: PairBlanket) -> int:
+    """Up to how many reports all compositions of the cells are summed."""
+    return 0 if pair.spread is not None else _exact_reports(pair.masses.size)
+
+
+@lru_cache(maxsize=64)
+def _exact_reports(cells: int) -> int:
+    most = EXACT_UP_TO
+    while most > 1 and math.comb(most + cells - 1, cells - 1) > _MOST_COMPOSITIONS:
+        most -= 1
+    return most
+
+
+@lru_cache(maxsize=128)
+def _compositions(m: int, cells: int) -> FloatArray:
+    """All ways to split m reports over the cells, shape (ways, cells)."""
+    if cells == 1:
+        return np.array([[float(m)]])
+    parts = [
+        np.column_stack((np.full(len(rest), float(first)), rest))
+        for first in range(m + 1)
+        for rest in (_compositions(m - first, cells - 1),)
+    ]
+    return np.concatenate(parts)
+
+
+def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
+    """Enclose h(m - 1) for each number of reports m by summing over all compositions.
+
+    Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
+    cancel; its rounding, 8 EPS per cell of the sum of magnitudes and the doubt of each atom, is added and subtracted
+    before the positive part. Values are counted in units of the largest atom, so that what underflows is below 1e-300.
+    """
+    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), 1e-300)
+    atoms = law.values[0] / unit
+    lower, upper = np.empty(reports.size), np.empty(reports.size)
+    logs = np.log(masses)
+    for index, m in enumerate(reports.tolist()):
+        counts = _compositions(m, masses.size)
+        total, size = counts @ atoms, counts @ np.abs(atoms)
+        doubt = (8.0 * (masses.size + 1) + 2.0 * law.doubt) * EPS * size
+        log_p = gammaln(m + 1.0) - gammaln(counts + 1.0).sum(axis=1) + counts @ logs
+        weight = np.exp(log_p + math.log(unit)) / m
+        lower[index] = float(weight @ np.maximum(total - doubt, 0.0)) * (1 - 1e-11)
+        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1 + 1e-11) + 1e-300
+    return Enclosure(lower, upper)
+
+
+def worst_first(pairs: tuple[PairBlanket, ...]) -> tuple[PairBlanket, ...]:
+    """Order pairs of inputs by E_omega (r_0 - r_1)^2, the most distinguishable first."""
+    if len(pairs) == 1:
+        return pairs
+    with np.errstate(over="ignore"):
+        return tuple(sorted(pairs, key=lambda pair: -float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)))
+
+
+def largest_loss(pair: PairBlanket) -> float:
+    """The largest loss of any output, covered by a cell or left out."""
+    losses = [pair.losses] if pair.spread is None else [pair.spread.loss_high, pair.spread.left_out_loss]
+    return max(float(part.max(initial=0.0)) for part in losses)

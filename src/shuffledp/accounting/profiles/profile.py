@@ -1,0 +1,370 @@
+"""Privacy profiles: delta as a function of epsilon and back, always as certified intervals."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.accounting.profiles.knots import (
+    ProfileTable,
+    check_alpha,
+    check_order,
+    renyi_divergences,
+    tradeoff,
+)
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.search import crossing
+
+_FAR = 700.0
+"""Nats: delta there stands for the limit; e^epsilon is still a double."""
+_FAST_STEPS = 9
+_JAGGED = 1e-4
+"""Relative distance to which a lower curve is searched that does not follow the upper one."""
+
+
+def check_delta(delta: float) -> float:
+    """Return delta as a float in (0, 1), or raise InvalidInput."""
+    try:
+        value = float(delta)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"delta must be a number in (0, 1); got {delta!r}") from None
+    if not 0.0 < value < 1.0:
+        raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
+    return value
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return epsilon as a float in [0, inf], or raise InvalidInput."""
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"epsilon must be a number >= 0; got {epsilon!r}") from None
+    if math.isnan(value) or value < 0.0:
+        raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")
+    return value
+
+
+def _slope(seen: dict[float, Interval], near: float) -> float:
+    """Return d log(upper end)/d eps around a known point, from the one nearest to it; 0 if there is none."""
+    value = seen[near].upper
+    others = [e for e, found in seen.items() if e != near and found.upper > 0.0]
+    if not others or value <= 0.0:
+        return 0.0
+    other = min(others, key=lambda e: abs(e - near))
+    return (math.log(value) - math.log(seen[other].upper)) / (near - other)
+
+
+def _root(known: list[tuple[float, float]]) -> float:
+    """Where a function is 0 by inverse interpolation through the three known points of smallest value."""
+    (a, fa), (b, fb), *more = sorted(known, key=lambda point: abs(point[1]))[:3]
+    if fa == fb:
+        return math.nan
+    straight = (a * fb - b * fa) / (fb - fa)
+    if not more or more[0][1] in (fa, fb):
+        return straight
+    c, fc = more[0]
+    # 1e-3 of curvature at most, or else the points are too noisy, or too far apart, for a parabola
+    bend = (fa * fb / (fa - fc)) * ((c - b) / (fc - fb) - (b - a) / (fb - fa))
+    return straight - bend if abs(bend) < 0.5 * abs(straight - a) + 1e-3 * abs(straight) else straight
+
+
+def _log_interval(value: Interval) -> Interval:
+    """Logarithms of both ends, rounded outward; -inf for 0."""
+    lower = math.log(value.lower) if value.lower > 0.0 else -math.inf
+    upper = math.log(value.upper) if value.upper > 0.0 else -math.inf
+    return Interval(
+        lower - 4.0 * EPS * abs(lower) if lower > -math.inf else lower,
+        upper + 4.0 * EPS * abs(upper) if upper > -math.inf else upper,
+    )
+
+
+class PrivacyProfile(ABC):
+    """The privacy profile of one pair of neighbours, or of the worst pair: delta(epsilon), non-increasing.
+
+    Subclasses state `delta_at`; everything else is derived from it once, on the safe sides. `delta` is the larger of
+    the two directions H(P, Q) and H(Q, P). As a function of x = e^epsilon, with 1 - x + x delta(1/x) below x = 1,
+    the larger one of a family of pairs closed under exchange is convex, and it is the curve of one symmetric pair;
+    Renyi divergences, trade-off functions and composition are that pair's (docs/theorems/renyi.md).
+    """
+
+    tolerance: ClassVar[float] = 1e-6
+    """Relative distance of the two verified points between which epsilon(delta) is found."""
+
+    @property
+    def coarseness(self) -> float:
+        """Factor on what knots of `table` may cost in accuracy: more than 1 for profiles that are slow to evaluate."""
+        return 1.0
+
+    @property
+    @abstractmethod
+    def vanishes_at(self) -> float:
+        """A central epsilon (nats, possibly inf) from which on delta is exactly zero."""
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> Interval:
+        """Enclose delta(epsilon) for 0 <= epsilon < vanishes_at."""
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """Enclose the limit of delta for large epsilon: what no finite epsilon covers."""
+        return Interval(0.0, 0.0 if math.isfinite(self.vanishes_at) else self.delta(_FAR).upper)
+
+    @property
+    def rounds(self) -> tuple[tuple[PrivacyProfile, int], ...]:
+        """The single rounds this profile consists of, and how often each occurs."""
+        return ((self, 1),)
+
+    @property
+    def directed(self) -> bool:
+        """Whether this is one real pair whose two directions `delta_pair` tells apart.
+
+        An upper bound over many pairs must leave this False: neighbours may lie one way round in one round and the
+        other way round in the next.
+        """
+        return False
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Enclose H(P, Q) and H(Q, P) at e^epsilon; twice `delta`, unless `directed`.
+
+        As functions of e^epsilon both are convex, and what lies between two enclosures is inferred from that; a witness
+        whose upper ends do not enclose the real pair's curve states `test_masses`.
+        """
+        both = self.delta(epsilon)
+        return both, both
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
+        """For a witness: enclose, per direction, the chance of its test S under the second law.
+
+        Where lower ends are values P(S) - e^epsilon Q(S) of tests that were merely chosen well, upper ends say nothing
+        about the real pair's curve between two epsilons; but every test is a line below that curve, and Q(S) its
+        slope. None, the default, states that the enclosures of `delta_pair` are those of one convex curve.
+        """
+        del epsilon
+        return None
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Enclose the logarithms of `delta_pair`; a profile may know them where deltas leave double range."""
+        first, second = self.delta_pair(epsilon)
+        found = _log_interval(first)
+        return found, found if second is first else _log_interval(second)
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """Values at knots that accumulate as divergences, trade-offs and compositions are asked for."""
+        return ProfileTable(self)
+
+    @cached_property
+    def compositions(self) -> dict[int, PrivacyProfile]:
+        """Compositions of this profile with itself, by number of rounds: several bounds ask for the same one."""
+        return {}
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Where epsilon(delta) is expected; it only saves time."""
+        del delta
+        return None
+
+    def delta(self, epsilon: float) -> Interval:
+        """Enclose the hockey-stick divergence at e^epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+
+        Raises
+        ------
+        InvalidInput
+            If epsilon is negative or NaN.
+        """
+        value = check_epsilon(epsilon)
+        if math.isinf(value):
+            return self.mass_at_infinity
+        if value >= self.vanishes_at:
+            return Interval(0.0, 0.0)
+        found = self.delta_at(value)
+        return Interval(max(found.lower, 0.0), max(min(found.upper, 1.0), 0.0))
+
+    def epsilon(self, delta: float) -> Interval:
+        """Enclose the smallest epsilon with delta(epsilon) <= delta.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        Interval
+            At the upper end the certified delta is at most `delta`; below the lower end it is certainly more.
+
+        Raises
+        ------
+        InvalidInput
+            If delta is not in (0, 1).
+        """
+        target = check_delta(delta)
+        if target not in self._inverses:
+            self._inverses[target] = self._inverse(target)
+        return self._inverses[target]
+
+    @cached_property
+    def _inverses(self) -> dict[float, Interval]:
+        """Known values of `epsilon`: several bounds, and the levels of a population, may share a profile."""
+        return {}
+
+    def _inverse(self, target: float) -> Interval:
+        """`epsilon` at a delta not yet asked for."""
+        seen: dict[float, Interval] = {}
+
+        def at(epsilon: float) -> Interval:
+            if epsilon not in seen:
+                seen[epsilon] = self.delta(epsilon)
+            return seen[epsilon]
+
+        top, guess = self._top(target), self.guess_epsilon(target)
+        if math.isinf(top):
+            return Interval(math.inf if self.mass_at_infinity.lower > target else 0.0, math.inf)
+        upper = self._fast_crossing(at, target, guess, top) if guess is not None and 0.0 < guess < top else None
+        if upper is None:
+            if at(0.0).upper <= target:
+                return Interval(0.0, 0.0)
+            _, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
+        if not math.isfinite(upper):
+            return Interval(0.0, math.inf)
+        return Interval(self._below(at, seen, target, upper), upper)
+
+    def _fast_crossing(self, at: Callable[[float], Interval], target: float, guess: float, top: float) -> float | None:
+        """Where the upper curve is at most the target, and by its slope within the tolerance of the crossing.
+
+        A few steps of inverse interpolation, the last ones aimed a little beyond the crossing; None if they do not
+        settle, as where the computed curve is jagged.
+        """
+        known: list[tuple[float, float]] = []
+        low, high, at_next = 0.0, top, guess
+        for _ in range(_FAST_STEPS):
+            value = at(at_next).upper
+            if not 0.0 < value < math.inf:
+                return None
+            known.append((at_next, math.log(value / target)))
+            if value > target:
+                low = max(low, at_next)
+            else:
+                high = min(high, at_next)
+            root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
+            if value <= target and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+                return at_next
+            at_next = root * (1.0 + 0.3 * self.tolerance)
+            if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
+                return None
+        return None
+
+    def _below(
+        self, at: Callable[[float], Interval], seen: dict[float, Interval], target: float, upper: float
+    ) -> float:
+        """Largest epsilon with a lower end above the target, to about a hundredth of what the enclosure leaves open.
+
+        The upper curve's slope tells about where that is; where it does not, the lower curve is searched.
+        """
+        near, slope = upper, _slope(seen, upper) if upper in seen else 0.0
+        for _ in range(3):
+            value = seen[near].lower if near in seen else 0.0
+            if not (slope < 0.0 < value):
+                break
+            short = max(math.log(value / target) / slope, 0.0)  # how far to go by the slope
+            last, near = near, near - 1.01 * short - 0.5 * self.tolerance * upper
+            if near <= 0.0 or (found := at(near).lower) <= 0.0:
+                break
+            if found > target:
+                return max(e for e, known in seen.items() if known.lower > target and e <= upper)
+            slope = math.log(value / found) / (last - near)
+        low = max((e for e, known in seen.items() if known.lower > target and e <= upper), default=0.0)
+        if low == 0.0 and at(0.0).lower <= target:
+            return 0.0
+        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, max(self.tolerance, _JAGGED))
+        return min(lower, upper)
+
+    def total_variation(self) -> Interval:
+        """Enclose the total variation distance, which is delta(0)."""
+        return self.delta(0.0)
+
+    def tradeoff(self, alpha: float) -> Interval:
+        """Enclose the trade-off function: the smallest type II error of any test at type I error alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            In [0, 1].
+
+        Returns
+        -------
+        Interval
+            Within it lies sup_{x >= 0} 1 - f(x) - x alpha, f the symmetric curve of the class docstring. The lower
+            end is certified for every test of either neighbour against the other.
+
+        Raises
+        ------
+        InvalidInput
+            If alpha is not in [0, 1].
+        """
+        return tradeoff(self.table, check_alpha(alpha))
+
+    def renyi(self, order: float) -> Interval:
+        """Enclose the Renyi divergence of one order (nats), the larger of its two directions.
+
+        Parameters
+        ----------
+        order : float
+            Real, above 1, finite.
+
+        Returns
+        -------
+        Interval
+            The upper end is infinite if some mass is not covered by any finite epsilon; it never exceeds
+            `vanishes_at`.
+
+        Raises
+        ------
+        InvalidInput
+            If the order is not above 1 and finite.
+        """
+        found = self.renyi_curve([check_order(order)])
+        return Interval(float(found.lower[0]), float(found.upper[0]))
+
+    def renyi_curve(self, orders: ArrayLike) -> Enclosure:
+        """Enclose the Renyi divergences of many orders, shape of ``orders``; see `renyi`."""
+        given = np.asarray(orders, dtype=np.float64)
+        t = np.array([check_order(order) for order in given.ravel().tolist()]) - 1.0
+        found = self.renyi_directions(t)
+        lower = np.maximum(found[0].lower, found[1].lower)
+        upper = np.minimum(np.maximum(found[0].upper, found[1].upper), self.vanishes_at)
+        return Enclosure(np.minimum(lower, upper).reshape(given.shape), upper.reshape(given.shape))
+
+    def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
+        """Enclose D_{t+1}(P || Q) and D_{t+1}(Q || P) for an array of orders less one."""
+        forward = renyi_divergences(self.table, t, "forward")
+        return forward, renyi_divergences(self.table, t, "reverse") if self.directed else forward
+
+    def _top(self, target: float) -> float:
+        """An epsilon at which delta is certainly at most the target; inf if none up to 1e6 is found.
+
+        A profile that vanishes at v post-processes a v-LDP report, so it is below randomized response's own,
+        (e^v - e^eps)/(1 + e^v), which meets the target in closed form.
+        """
+        top = self.vanishes_at
+        if math.isfinite(top):
+            room = target * (1.0 + math.exp(-top)) * (1.0 - 1e-12)
+            return min(top, max(top + math.log1p(-min(room, 0.5)) + 1e-12 * top, 1e-300))
+        top = 1.0
+        while self.delta(top).upper > target:
+            top *= 2.0
+            if top > 1e6:
+                return math.inf
+        return top

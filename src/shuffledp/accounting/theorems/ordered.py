@@ -1,0 +1,168 @@
+"""Ordered outputs of permuted users (theorem (II)): step t has its own budget, the analyst sees every step.
+
+For pure LDP steps, adaptive or not, and every eps >= 0 (docs/theorems/clones.md has the proof)
+
+    H(eps) <= 1/n E( sum_t Z_t )_+,    Z_t independent,
+    Z_t = e^{eps_t} - e^eps,  1 - e^{eps_t + eps},  0    with probabilities s_t, s_t, 1 - 2 s_t,
+    s_t = 1/(1 + e^{eps_t}).
+
+Budgets belong to steps, a user gets a random one, so there is one guarantee for everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
+from shuffledp.accounting.engines.blanket import LargestProfile, largest_loss, worst_first
+from shuffledp.accounting.engines.clone_pair import clone_probability, victim_line
+from shuffledp.accounting.engines.loss_law import loss_law, stacked
+from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.budgets import Budgets
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.sums import IndependentSum, positive_part
+from shuffledp.randomizers.base import PairBlanket
+from shuffledp.setting import Setting
+
+MOST_LEVELS = 250
+"""More levels are rounded up to this many: a larger budget at a step is still an upper bound."""
+_SMOOTHING = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedProfile(PrivacyProfile):
+    """(II) for one population of steps.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The steps' budgets.
+    """
+
+    budgets: Budgets
+
+    @property
+    def vanishes_at(self) -> float:
+        """The largest budget of any step."""
+        return float(self.budgets.epsilons[-1])
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(II) by the tilted transform."""
+        trivial = victim_line(epsilon, self.vanishes_at)[0] * (1 + 1e-12)
+        steps, counts = self.budgets.epsilons, self.budgets.counts.astype(np.float64)
+        with np.errstate(over="ignore"):
+            # e^{eps_t} - e^eps = -e^eps expm1(...) either way round, without cancellation
+            high = np.exp(np.maximum(steps, epsilon)) * -np.expm1(-np.abs(steps - epsilon)) * np.sign(steps - epsilon)
+            values = np.stack((high, -np.expm1(steps + epsilon)), axis=1)
+        if not np.abs(values).max() < 1e150:
+            return Interval(0.0, trivial)
+        half = 0.5 * clone_probability(steps)
+        means = np.full(steps.size, -math.expm1(epsilon))
+        # a rounded exponent x costs |x| EPS
+        doubt = 8.0 + 2.0 * (epsilon + float(steps[-1]))
+        total = IndependentSum(counts, values, np.stack((half, half), axis=1), means, doubt)
+        found = positive_part(total, _SMOOTHING)
+        n = self.budgets.n
+        return Interval(min(found.lower / n * (1 - 1e-12), trivial), min(found.upper / n * (1 + 1e-12), trivial))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, mu^2 = (2/n^2) sum_t (e^{eps_t} - 1)^2/(1 + e^{eps_t})."""
+        low = np.exp(-self.budgets.epsilons)
+        spread = np.expm1(self.budgets.epsilons) * -np.expm1(-self.budgets.epsilons) / (1.0 + low)
+        with np.errstate(over="ignore"):
+            total = 2.0 * float(spread @ self.budgets.counts)
+        return gaussian_epsilon(delta, math.sqrt(total) / self.budgets.n) if math.isfinite(total) else None
+
+
+@dataclass(frozen=True, eq=False)
+class KnownStepsProfile(PrivacyProfile):
+    """(II) for a stated discrete randomizer: Z_t = L_t/gamma_t with probability gamma_t, else 0.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The steps' budgets.
+    pairs : tuple of PairBlanket
+        One pair of inputs, as the randomizer of each level sees it; gamma > 0.
+    """
+
+    budgets: Budgets
+    pairs: tuple[PairBlanket, ...]
+
+    @property
+    def vanishes_at(self) -> float:
+        """The largest loss at any step."""
+        return max(largest_loss(pair) for pair in self.pairs)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""
+        laws = [loss_law(pair, epsilon) for pair in self.pairs]
+        sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
+        if not all(law.finite for law in sums):
+            return Interval(0.0, 1.0)
+        counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
+        total = stacked([law.one for law in sums])  # a budget may leave some cell without mass
+        found = positive_part(replace(total, counts=counts), _SMOOTHING)
+        charge = float(np.array([law.charge for law in laws]) @ counts)
+        return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""
+        with np.errstate(over="ignore"):
+            spread = np.array([float(p.masses @ (p.ratios0 - p.ratios1) ** 2) / p.gamma for p in self.pairs])
+            total = float(spread @ self.budgets.counts)
+        return gaussian_epsilon(delta, math.sqrt(total) / self.budgets.n) if math.isfinite(total) else None
+
+
+class OrderedBound(AmplificationBound):
+    """Permuted users, ordered and possibly adaptive outputs, own budget per step.
+
+    See docs/theorems/ordered.md.
+    """
+
+    key = "ordered"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "clone theorem for ordered, adaptive outputs (own proof), one budget per step"
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Steps belong to nobody: those with the smallest budgets are missed most, the victim's or not."""
+        return without_smallest(budgets, budgets.levels - 1, exposed)
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """The same profile for every user; see `AmplificationBound.one_round`."""
+        require_one_pure_round(setting, self.key)
+        if setting.seen != "users":
+            raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")
+        steps = _at_most(setting.budgets, MOST_LEVELS)
+        family = setting.discrete
+        if family is None or family.two_point:
+            return OrderedProfile(steps)
+        by_level = [worst_first(family.pair_blankets(float(budget))) for budget in steps.epsilons]
+        if min(pairs[0].gamma for pairs in by_level) <= 0.0 or len({len(pairs) for pairs in by_level}) > 1:
+            return OrderedProfile(steps)
+        parts = tuple(KnownStepsProfile(steps, pairs) for pairs in zip(*by_level, strict=True))
+        return SmallestProfile((OrderedProfile(steps), parts[0] if len(parts) == 1 else LargestProfile(parts)))
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """One number for all."""
+        found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
+        return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+
+
+def _at_most(budgets: Budgets, most: int) -> Budgets:
+    """Round budgets up to at most so many levels, each holding about the same number of steps."""
+    if budgets.levels <= most:
+        return budgets
+    through = np.cumsum(budgets.counts)
+    ends = np.unique(np.searchsorted(through, np.linspace(0.0, float(through[-1]), most + 1)[1:], side="left"))
+    ends = np.minimum(ends, budgets.levels - 1)
+    reached = through[ends]
+    return Budgets(budgets.epsilons[ends], np.diff(np.concatenate(([0], reached))))
