@@ -64,6 +64,7 @@ async function waiting() {
   await heading(first.page, "Waiting to be sent");
   await first.page.reload();
   await heading(first.page, "Waiting to be sent");
+  while ((await seen()).bodies.length < 2) await first.page.waitForTimeout(50); // it is tried again at once
   await first.context.close();
   await set({ mode: "hold" });
   const { context, page } = await open(PROFILE);
