@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +64,14 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     if not accept_shift:
         _check_shift(draft)
     with working("Certifying the promises"):
-        check_floor(draft)
+        floors = check_floor(draft)
         check_crowd(draft)
     target = draft_file.with_suffix(".task") if out is None else out
     private = new_private()
-    store = Store(store_file)
-    task = PostedTask.post(draft, Opener(private).public, store.identity())
-    write_bytes(target, task.data, fresh=True)
-    store.post(task.data, private)
+    with contextlib.closing(Store(store_file)) as store:
+        task = PostedTask.post(draft, Opener(private).public, store.identity())
+        write_bytes(target, task.data, fresh=True)
+        store.post(task, private, floors, int(time.time()))
     console().print(
         f"Posted: {escape(str(target))}. Give it to the organizer, who checks it with task link. It opens "
         f"{write_time(draft.opens)} and closes {write_time(draft.closes)}.",
@@ -117,7 +119,8 @@ def run_codes(
         write_bytes(links, links_csv(addresses).encode("utf-8"), private=True, fresh=True)
     if letters is not None and pages is not None:
         write_bytes(letters, pages, private=True, fresh=True)
-    Store(store_file).add_codes(task.digest, [code_hash(code) for code in drawn])
+    with contextlib.closing(Store(store_file)) as store:
+        store.add_codes(task.digest, [code_hash(code) for code in drawn])
     console().print(f"{count(how_many)} codes: each lets one person answer once.", highlight=False)
 
 

@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
 @task.command()
 def draft(
     survey: Annotated[Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml.")],
-    out: Annotated[
-        Path, typer.Option("--out", parser=o.file_path, metavar="NAME", help="Writes NAME.draft, NAME.key.")
-    ],
+    out: Annotated[Path, typer.Option("--out", parser=o.file_path, metavar="NAME", help="For NAME.draft, NAME.key.")],
     json: o.Json = False,
 ) -> None:
     """Turn a survey into a draft and the analyzer's key, and tell promises and price.

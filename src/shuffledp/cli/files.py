@@ -55,9 +55,7 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool =
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.resolve().parent)
     except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); choose an existing, writable folder"
-        ) from None
+        raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose a writable folder") from None
     try:
         with open(handle, "wb") as stream:
             stream.write(data)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import (
@@ -20,10 +19,12 @@ from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import crowd_of, floor, floor_of, reports_of
 from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
+from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.protocol.release import Release
 from shuffledp.setting import Setting
+
+FLOOR = "floor of the shuffler's dummies, against every other participant (own proof, docs/theorems/floor.md)"
 
 
 @dataclass(frozen=True)
@@ -160,18 +161,19 @@ def _guarantee(batch: Batch, place: int) -> Guarantee:
     """Return the floor of one question for the levels that somebody has."""
     draft, counts = batch.task.draft, batch.manifest.counts
     question = draft.questions[place]
-    present = [(level.epsilon0, count) for level, count in zip(draft.levels, counts, strict=True) if count]
-    floors = floor([e for e, _ in present], [question.family], [question.dummies], draft.delta, reports_of(draft))
+    levels = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]
+    present = [(level.epsilon0, count) for level, count in levels]
+    draws = [[level.draw[place]] for level, _ in levels]
+    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
     budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
     family = question.family.library(question.low, question.high)
     setting = Setting(budgets, family, seen="reports", neighboring="replace-one")
-    levels = tuple(
+    guarantees = tuple(
         LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, upper))
         for (epsilon0, count), upper in zip(present, floors, strict=True)
     )
-    bound = bounds["blanket"]
-    evidence = Evidence(bound.key, bound.kind, bound.reference, epsilon=Interval(0.0, max(floors)))
-    return Guarantee(setting, draft.delta, levels, len(levels), (evidence,))
+    evidence = Evidence("floor", Kind.CERTIFIED_UPPER, FLOOR, epsilon=Interval(0.0, max(floors)))
+    return Guarantee(setting, draft.delta, guarantees, len(guarantees), (evidence,))
 
 
 def by_level(opened: Opened, values: Sequence[object]) -> dict[str, object]:

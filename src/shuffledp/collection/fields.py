@@ -148,12 +148,12 @@ class Fields:
         """Take one object."""
         return self._object(key, self.take(key), read)
 
-    def words64(self, key: str, low: int, high: int) -> tuple[int, ...]:
-        """Take a list of integers below 2^64, written as decimal text: JavaScript's numbers would round them."""
+    def words64(self, key: str, count: int, most: int = 2**64 - 1) -> tuple[int, ...]:
+        """Take a list of `count` integers up to `most`, written as decimal text: JavaScript would round numbers."""
         found: list[int] = []
-        for entry in self.list_of(key, low, high):
-            if not isinstance(entry, str) or not _DIGITS.fullmatch(entry) or int(entry) >= 2**64:
-                self.refuse(key, entry, "integers below 2^64, each written as text in decimal digits")
+        for entry in self.list_of(key, count, count):
+            if not isinstance(entry, str) or not _DIGITS.fullmatch(entry) or int(entry) > most:
+                self.refuse(key, entry, "integers over 2^64, each written as text in decimal digits")
             found.append(int(entry))
         return tuple(found)
 

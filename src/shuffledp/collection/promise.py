@@ -1,42 +1,43 @@
 """What a task promises, certified: the floor that its dummies make, and the smaller number of an honest crowd.
 
-The only module of the collection that asks the accountant. A *floor* (theory F, theorem D3) holds for every batch size
-and against every other participant: it depends on the victim's level, the dummies' law, and nothing else. Uniform
-dummies are users of budget 0 whose report is the blanket, so the floor of one question is the certified upper end of
-bound ``blanket`` for one victim among m such users; several questions compose.
+The only module of the collection that asks the accountant. The *floor* (docs/theorems/floor.md) holds for every batch
+size and against every other participant: it depends on the integers by which a level draws, the dummies' law, and
+nothing else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from shuffledp.accounting import bounds, compose
-from shuffledp.accounting.profile import PrivacyProfile
+from shuffledp.accounting import bounds, calibrate_dummies, compose, compose_floors, floor_profile
 from shuffledp.budgets import Budgets
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft, Dummies
-from shuffledp.errors import InvalidInput
+from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
+from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.setting import Setting
 
 FAKE = 0.05
 """Share of the others who may be fake in the number of the honest crowd."""
-MOST = 100_000
-"""Dummies of one question beyond which a promise is refused."""
 _STEPS = 30
 
 
 def floor(
-    levels: Sequence[float], questions: Sequence[Family], dummies: Sequence[Dummies], delta: float, reports: int = 1
+    draws: Sequence[Sequence[int]],
+    questions: Sequence[Family],
+    dummies: Sequence[Dummies],
+    delta: float,
+    reports: int = 1,
 ) -> tuple[float, ...]:
     """Certify the central epsilon of each level against every other participant.
 
     Parameters
     ----------
-    levels : sequence of float
-        Local budgets epsilon0 of one question, nats.
+    draws : sequence of sequence of int
+        For each level one integer K over 2^64 a question: how its reports are drawn.
     questions : sequence of Family
         Their randomizers.
     dummies : sequence of Dummies
@@ -54,25 +55,70 @@ def floor(
     Raises
     ------
     InvalidInput
-        If a law of dummies cannot be certified.
+        If the dummies are too many to be certified.
     """
-    return tuple(
-        _epsilon(
-            tuple((family, law, ()) for family, law in zip(questions, dummies, strict=True)), level, delta, reports
-        )
-        for level in levels
-    )
+    return tuple(_floor(tuple(draw), tuple(questions), tuple(dummies), delta, reports) for draw in draws)
 
 
 def floor_of(draft: Draft) -> tuple[float, ...]:
     """Certify the floor of each level of a draft; see `floor`."""
     questions = draft.questions
     return floor(
-        [level.epsilon0 for level in draft.levels],
+        [level.draw for level in draft.levels],
         [question.family for question in questions],
         [question.dummies for question in questions],
         draft.delta,
         reports_of(draft),
+    )
+
+
+def check_floor(draft: Draft) -> tuple[float, ...]:
+    """Return the floor of each level if every promise is kept.
+
+    Raises
+    ------
+    InvalidInput
+        If a floor is above its level's promise.
+    """
+    floors = floor_of(draft)
+    for level, certified in zip(draft.levels, floors, strict=True):
+        if not certified <= level.promise:
+            name = next(iter(level.name.values()))
+            raise InvalidInput(
+                f"level {name!r} promises epsilon {level.promise:g}, but the dummies of this task only make "
+                f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
+            )
+    return floors
+
+
+def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
+    """Find the fewest dummies that keep every level's promise, whatever dummies the draft has.
+
+    Questions of one bit take the discrete Laplace law, which needs the fewest.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promises.
+    """
+    families = [question.family for question in draft.questions]
+    found = calibrate_dummies(
+        [(level.epsilon0, level.promise) for level in draft.levels],
+        [family.library() for family in families],
+        draft.delta,
+        law="laplace" if any(family.reports == 2 for family in families) else "uniform",
+        reports=reports_of(draft),
+    )
+    return tuple(
+        Dummies("laplace", each.count, each.thresholds)
+        if isinstance(each, DiscreteLaplace)
+        else Dummies("uniform", each.count)
+        for each in found.dummies
     )
 
 
@@ -95,39 +141,17 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
         For each level; None where nobody has it.
     """
     floors = floor_of(draft)
+    # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
+    budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
     found: list[float | None] = []
-    for place, level in enumerate(draft.levels):
+    for place, budget in enumerate(budgets):
         if counts[place] == 0:
             found.append(None)
             continue
-        company = tuple(zip((one.epsilon0 for one in draft.levels), _honest(counts, place), strict=True))
-        parts = tuple((question.family, question.dummies, company) for question in draft.questions)
-        found.append(min(floors[place], _epsilon(parts, level.epsilon0, draft.delta, reports_of(draft))))
+        company = tuple(zip(budgets, _honest(counts, place), strict=True))
+        parts = tuple((question.family, _hiding(question.dummies), company) for question in draft.questions)
+        found.append(min(floors[place], _crowd(parts, budget, draft.delta, reports_of(draft))))
     return tuple(found)
-
-
-def reports_of(draft: Draft) -> int:
-    """Reports that one person may send to a question: 2 where nobody counts them, for a private window."""
-    return 2 if draft.admission == "open" else 1
-
-
-def check_floor(draft: Draft) -> tuple[float, ...]:
-    """Return the floor of each level if every promise is kept.
-
-    Raises
-    ------
-    InvalidInput
-        If a floor is above its level's promise.
-    """
-    floors = floor_of(draft)
-    for level, certified in zip(draft.levels, floors, strict=True):
-        if not certified <= level.promise:
-            name = next(iter(level.name.values()))
-            raise InvalidInput(
-                f"level {name!r} promises epsilon {level.promise:g}, but the dummies of this task only make "
-                f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
-            )
-    return floors
 
 
 def check_crowd(draft: Draft) -> None:
@@ -143,51 +167,31 @@ def check_crowd(draft: Draft) -> None:
             )
 
 
-def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
-    """Find dummies that keep every level's promise, whatever dummies the draft has.
+def reports_of(draft: Draft) -> int:
+    """Reports that one person may send to a question: 2 where nobody counts them, for a private window."""
+    return 2 if draft.admission == "open" else 1
 
-    Every question takes the same share of the promises, the largest that serves; of the shares 2^(-1/8), 2^(-2/8), ...
 
-    Parameters
-    ----------
-    draft : Draft
-        What is asked.
-
-    Raises
-    ------
-    InvalidInput
-        If no number of dummies up to 100,000 a question keeps the promises.
-    """
-    budgets = [level.epsilon0 for level in draft.levels]
-    promises = [level.promise for level in draft.levels]
-    families, reports = [question.family for question in draft.questions], reports_of(draft)
-
-    def keeps(asked: Sequence[Family], counts: Sequence[int], share: float) -> bool:
-        found = floor(budgets, asked, [Dummies("uniform", m) for m in counts], draft.delta, reports)
-        return all(one <= share * promise for one, promise in zip(found, promises, strict=True))
-
-    def least(family: Family, share: float) -> int:
-        high = 1
-        while not keeps([family], [high], share):
-            high *= 2
-            if high > MOST:
-                told = ", ".join(f"{e:g} to {promise:g}" for e, promise in zip(budgets, promises, strict=True))
-                raise InvalidInput(
-                    f"no {MOST} dummies bring the levels {told} at delta {draft.delta:g}; promise less, ask fewer "
-                    "questions, or raise delta"
+@lru_cache(maxsize=512)
+def _floor(
+    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
+) -> float:
+    try:
+        profile = compose_floors(
+            [
+                floor_profile(
+                    family.library(),
+                    None,
+                    Uniform(law.count) if law.law == "uniform" else OnesLaw(law.draw),
+                    draw=keep,
+                    reports=reports,
                 )
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if keeps([family], [middle], share) else (middle, high)
-        return high
-
-    step = 0 if len(families) == 1 else 1
-    while True:
-        counts = [least(family, 2.0 ** (-step / 8.0)) for family in families]
-        if keeps(families, counts, 1.0):
-            return tuple(Dummies("uniform", count) for count in counts)
-        step += 1
+                for family, law, keep in zip(families, dummies, draw, strict=True)
+            ]
+        )
+    except OutOfRegime as error:
+        raise InvalidInput(f"the dummies of this task cannot be certified: {error}") from None
+    return float(profile.epsilon(delta).upper)
 
 
 def _honest(counts: Sequence[int], victim: int) -> list[int]:
@@ -200,46 +204,42 @@ def _honest(counts: Sequence[int], victim: int) -> list[int]:
     return [count + (place == victim) for place, count in enumerate(others)]
 
 
-Part = tuple[Family, Dummies, tuple[tuple[float, int], ...]]
-"""A question: randomizer, dummies, and honest company by budget (none for the floor)."""
+def _hiding(dummies: Dummies) -> int:
+    """Dummies that are users of budget 0. Those of another law are left out: adding them never helps the observer."""
+    return dummies.count if dummies.law == "uniform" else 0
+
+
+Part = tuple[Family, int, tuple[tuple[float, int], ...]]
+"""A question: randomizer, uniform dummies, and honest people by budget."""
 
 
 @lru_cache(maxsize=512)
-def _epsilon(parts: tuple[Part, ...], epsilon0: float, delta: float, reports: int) -> float:
-    # The integers of a task may imply epsilon0 + 2^-40, and a smaller budget is never worse: its pair of laws is a
-    # mixture of the larger one's with the blanket, and the divergence is jointly convex.
-    budget = round_up(epsilon0 + float(SLACK))
-    profile = compose([(_profile(part, budget, epsilon0), 1) for part in parts])
-    local = round_up(budget * len(parts) * reports)
-    if reports == 1:
-        return min(float(profile.epsilon(delta).upper), local)
-    return min(_two_reports(profile, delta), local)
+def _crowd(parts: tuple[Part, ...], budget: float, delta: float, reports: int) -> float:
+    profiles: list[tuple[object, int]] = []
+    for family, dummies, company in parts:
+        users = {0.0: dummies} | dict(company)
+        known = {e: n for e, n in users.items() if n > 0}
+        people = Budgets(tuple(known), tuple(known.values()))
+        setting = Setting(people, family.library(), seen="reports", neighboring="replace-one")
+        profiles.append((bounds["blanket"].profile(setting, epsilon0=budget), 1))
+    profile = compose(profiles)  # type: ignore[arg-type]
+
+    def epsilon(at: float) -> float:
+        return float(profile.epsilon(at).upper)
+
+    return epsilon(delta) if reports == 1 else _two_reports(epsilon, delta)
 
 
-def _two_reports(profile: PrivacyProfile, delta: float) -> float:
+def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
     """Central epsilon for two reports of one person, changed one after the other.
 
     H(P0, P2; 2e) <= H(P0, P1; e) + e^e H(P1, P2; e) <= d (1 + e^e) if each step has delta(e) <= d.
     """
     share = delta / 4.0
     for _ in range(_STEPS):
-        epsilon = float(profile.epsilon(share).upper)
+        epsilon = epsilon_at(share)
         allowed = float(round_down(delta / (1.0 + round_up(math.exp(epsilon)))))
         if share <= allowed:
             return float(round_up(2.0 * epsilon))
         share = allowed * 0.999
     return math.inf
-
-
-@lru_cache(maxsize=512)
-def _profile(part: Part, budget: float, epsilon0: float) -> PrivacyProfile:
-    """Return the certified profile of one question for a victim of that budget."""
-    family, dummies, company = part
-    if dummies.law != "uniform" and dummies.count:
-        raise InvalidInput(f"dummies of the law {dummies.law} cannot be certified by this version; use uniform ones")
-    users = {0.0: dummies.count} | {e: n for e, n in company if e != epsilon0}
-    users[budget] = 1 + sum(n - 1 for e, n in company if e == epsilon0)
-    known = {e: n for e, n in users.items() if n > 0}
-    budgets = Budgets(tuple(known), tuple(known.values()))
-    setting = Setting(budgets, family.library(), seen="reports", neighboring="replace-one")
-    return bounds["blanket"].profile(setting, epsilon0=budget)

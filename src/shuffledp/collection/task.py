@@ -42,7 +42,7 @@ class Dummies:
     ----------
     law : {"uniform", "laplace"}
         "uniform": each is uniform on all reports. "laplace": reports are bits, and the number of ones among them is D
-        with P(D <= j) = draw[j] / 2^64 for j < count.
+        with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law.
     count : int
         How many, at least 0.
     draw : tuple of int
@@ -409,7 +409,7 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
         return Dummies("uniform", count)
     if family.reports != 2:
         raise InvalidInput(f"{fields.what}: the law laplace is for reports of one bit; {family.name} needs uniform")
-    draw = fields.words64("draw", count, count)
+    draw = fields.words64("draw", count, WHOLE)
     steps = [two - one for one, two in pairwise((0, *draw, WHOLE))]
     if any(step < 0 for step in steps) or steps != steps[::-1]:
         raise InvalidInput(
@@ -421,7 +421,7 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
 def _level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:
     name = fields.text("name", languages)
     epsilon0 = fields.number("epsilon0", 1e-3, LARGEST_EPSILON0)
-    draw = fields.words64("draw", len(questions), len(questions))
+    draw = fields.words64("draw", len(questions))
     for question, keep in zip(questions, draw, strict=True):
         if keep > most_implied(question.family, epsilon0):
             raise InvalidInput(

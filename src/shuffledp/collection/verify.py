@@ -11,7 +11,7 @@ from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-ROUNDING = 1e-9
+ROUNDING = 1e-6
 """Relative: by so much the same certificate may differ between machines."""
 CANNOT = (
     "that the shuffler drew the dummies from the law, once, and forgot them",
@@ -103,11 +103,13 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
     _same(f"{what}, mechanism", answer.get("mechanism"), question.family.name)
     guarantee = answer.get("guarantee")
     levels = guarantee.get("levels") if isinstance(guarantee, dict) else None
-    present = [(level.epsilon0, count) for level, count in zip(draft.levels, counts, strict=True) if count]
+    chosen = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]
+    present = [(level.epsilon0, count) for level, count in chosen]
     if not isinstance(levels, list) or len(levels) != len(present):
         raise InvalidInput(f"the release: {what} must give a guarantee for each of {len(present)} levels with people")
     _same(f"{what}, delta", guarantee.get("delta") if isinstance(guarantee, dict) else None, draft.delta)
-    floors = floor([e for e, _ in present], [question.family], [question.dummies], draft.delta, reports_of(draft))
+    draws = [[level.draw[place]] for level, _ in chosen]
+    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
     for told, (epsilon0, count), certified in zip(levels, present, floors, strict=True):
         known = told if isinstance(told, dict) else {}
         _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
