@@ -29,7 +29,7 @@ class Discreet(logging.Formatter):
             message = " ".join(record.getMessage().split())
         else:
             message = "a message of another library, left out"
-        return f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')} {record.levelname.lower()} {record.name}: {message}"
+        return f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')} {record.levelname.lower()}: {message}"
 
 
 def log_config() -> dict[str, Any]:
