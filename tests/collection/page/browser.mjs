@@ -41,6 +41,7 @@ export async function axe(page) {
 export const fixLevel = async (page, name) => {
   await page.getByRole("radio", { name }).check();
   await page.getByRole("button", { name: "Answer at this level" }).click();
+  await page.locator("#answer").waitFor(); // the level is on disk by then
 };
 
 // From an opened link to a pressed Send: level, a choice, a number.
