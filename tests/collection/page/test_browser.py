@@ -1,4 +1,4 @@
-"""The page in headless chromium; what a person does is told in scenarios.mjs."""
+"""The page in headless chromium; what a person does is told in answering.mjs and around.mjs."""
 
 from __future__ import annotations
 
