@@ -30,9 +30,9 @@ COMMANDS = (
     "reproduce",
     "demo",
     "task",
-    "serve",
     "answer",
     "open",
+    "serve",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 

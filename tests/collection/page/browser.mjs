@@ -1,5 +1,7 @@
 // What the scenarios share: a chromium of its own profile, the server's records, and axe.
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { tmpdir } from "node:os";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
@@ -9,6 +11,13 @@ const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-firs
 export const BASE = process.env.PAGE_LINK;
 export const CODE = "AAECAwQFBgcICQoLDA0ODw";
 export const OTHER_CODE = "EBESExQVFhcYGRobHB0eHw";
+
+export const PROFILE = mkdtempSync(join(tmpdir(), "page-"));
+export const LINK = `${BASE}#${CODE}`;
+export const HEX = Buffer.from(CODE, "base64url").toString("hex");
+export const OTHER_HEX = Buffer.from(OTHER_CODE, "base64url").toString("hex");
+export const heading = (page, name) => page.getByRole("heading", { name }).waitFor();
+export const posts = async () => (await seen()).requests.filter(({ method }) => method === "POST");
 
 const control = () => new URL("/control", BASE);
 export const seen = async () => (await fetch(control())).json();
@@ -41,6 +50,7 @@ export async function axe(page) {
 export const fixLevel = async (page, name) => {
   await page.getByRole("radio", { name }).check();
   await page.getByRole("button", { name: "Answer at this level" }).click();
+  await page.locator("#answer").waitFor(); // the level is on disk by then
 };
 
 // From an opened link to a pressed Send: level, a choice, a number.

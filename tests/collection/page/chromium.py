@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from shuffledp.collection.browser import chromium_path
+
 HERE = Path(__file__).parent
 NODE = shutil.which("node") or ""
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
+CHROMIUM = chromium_path() or ""
 
 
 def no_node() -> str:

@@ -31,7 +31,7 @@ for (const [language, [fix, yes, number, send]] of Object.entries(WORDS))
       await page.getByRole("radio", { name: yes, exact: true }).check();
       await page.getByLabel(number, { exact: true }).fill("37.5");
       await picture("2-answer");
-      await page.getByRole("button", { name: send, exact: true }).click();
+      await page.getByRole("button", { name: send, exact: true }).press("Enter"); // a picture may leave the page scrolling
       await page.locator("#sent").waitFor();
       await picture("3-waiting");
       await set({ mode: "hold" });

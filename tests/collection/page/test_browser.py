@@ -1,4 +1,4 @@
-"""The page in headless chromium; what a person does is told in scenarios.mjs."""
+"""The page in headless chromium; what a person does is told in answering.mjs and around.mjs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from shuffledp.collection.browser import Chromium
+from shuffledp.collection.fields import to_base64
 from shuffledp.collection.survey_page import page_for
 from tests.collection.page.chromium import CHROMIUM, HERE, NODE, no_browser
 from tests.collection.page.samples import SMOKE, release_of, task
@@ -49,3 +51,16 @@ def test_the_page_served_by_another_host():
 def test_what_the_organizer_writes_stays_text_and_the_policy_holds():
     with Server(task(MARKUP)) as server, Server(task()) as other:
         play("policy", server, PAGE_ELSEWHERE=other.link)
+
+
+def test_the_demonstration_s_browser_answers_as_a_person_does():
+    with Server(task()) as server, Chromium(CHROMIUM) as browser:
+        server.codes = ["00" * 16, "11" * 16]
+        links = [f"{server.link}#{to_base64(bytes([place]) * 16)}" for place in (0x00, 0x11, 0x22)]
+        told = [browser.answer(link, level, [level, 33.5]) for level, link in enumerate(links)]
+        assert told == ["held", "held", "refused"]
+        assert [(one["level"], one["code"]) for one in server.opened()] == [(0, "00" * 16), (1, "11" * 16)]
+        server.mode = 503
+        assert browser.answer(links[0], 0, [0, 1]) == "waiting"
+        server.tampered = True
+        assert browser.answer(links[0], 0, [0, 1]) == "problem"

@@ -2,8 +2,14 @@
 import { numbersOf } from "./promise.js";
 import { button, codeField, el, section, table } from "./view.js";
 
-// `record` is the person's own; `others` how many reports of other people wait on this device.
-export function sentStep(reader, task, record, { lasting, others, again, another, replaceCode }) {
+// What became of the report of `record`, the person's own; `others` reports of other people wait on this device.
+export function sentStep(reader, task, record, around) {
+  const shown = sentWords(reader, task, record, around);
+  shown.dataset.state = record.state;
+  return shown;
+}
+
+function sentWords(reader, task, record, { lasting, others, again, another, replaceCode }) {
   const { say, date } = reader;
   const next = task.codeBytes > 0 && record.state !== "waiting" && anotherPerson(say, another);
   if (record.state === "waiting")

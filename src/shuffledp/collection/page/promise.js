@@ -60,9 +60,12 @@ export function sentences(task, level, language) {
     .map(({ key }) => [key, PROMISES.sentences[language][key].replace(/\{(\w+)\}/g, (_, name) => words[name])]);
 }
 
+// Keeps signs on the line of the word before them: French and German put a space between.
+export const typeset = (text) => text.replace(/ (?=[:;?!%»≤])/g, "\u00a0").replace(/([«≤]) /g, "$1\u00a0");
+
 // The same, sorted by where the page shows them: beside a figure, as an explanation, as what is not promised.
 export function promised(task, level, language) {
-  const told = sentences(task, level, language);
+  const told = sentences(task, level, language).map(([key, sentence]) => [key, typeset(sentence)]);
   const of = (wanted) => told.filter(([key]) => wanted(key)).map(([, sentence]) => sentence);
   const values = numbersOf(task, level);
   return {

@@ -153,7 +153,7 @@ const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title o
 function failed() {
   const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
   const again = state.problem === "network" && button(say("reload"), () => location.reload());
-  return el("div", { id: "problem" }, el("h1", {}, title), el("p", {}, say(`error.${state.problem}`)), again);
+  return el("div", { id: "problem", "data-state": "problem" }, el("h1", {}, title), el("p", {}, say(`error.${state.problem}`)), again);
 }
 
 function mine(read) {

@@ -1,6 +1,6 @@
 // Pieces of the page: elements made without any HTML text, and numbers and words in the reader's language.
 import { WORDS } from "./words.js";
-import { shown } from "./promise.js";
+import { shown, typeset } from "./promise.js";
 
 // An element. Attributes are set as such, but "onclick" and the like as listeners, true as an empty attribute, and
 // false, null and undefined not at all; children are nodes, texts, or lists of them.
@@ -26,7 +26,7 @@ export function reader(language) {
     say: (key, values) => {
       const template = WORDS[language][key];
       if (template === undefined) throw new Error(`no words for ${key}`);
-      return fill(template, values);
+      return typeset(fill(template, values));
     },
     // A text of the task: in the reader's language where it has one, else marked as what it is.
     text: (texts) => {
