@@ -69,7 +69,7 @@ def filled(tmp_path):
 
 
 def test_order_is_told_by_the_log_and_not_after_tidying(tmp_path):
-    """The control: before tidying the log tells the order exactly. After it: 99 coins, close to fair; 1 in 1e9 beyond."""
+    """The control: before tidying the log tells the order exactly. After it: 99 coins, nearly fair; 1 in 1e9 beyond."""
     task = task_of()
     store, reports = store_at(tmp_path, task), Reports(task).many(N)
     one_by_one(store, task, reports)
