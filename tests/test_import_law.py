@@ -16,12 +16,13 @@ LAYERS = (
     ("errors",),
     ("numerics", "params"),
     ("randomizers.base",),
-    ("budgets",),
+    ("budgets", "dummies"),
     ("setting",),
     ("guarantee",),
     ("accounting",),
     ("randomizers", "protocol", "tables"),
     ("planning", "learning", "audit", "flower"),
+    ("collection",),
     ("report",),
     ("reproduce",),
     ("cli",),
@@ -38,7 +39,7 @@ ACCOUNTING = (
     ("theorems", "published"),
     ("certify",),
     ("search",),
-    ("calibrate",),
+    ("calibrate", "calibrate_dummies"),
     ("",),
 )
 """The same inside accounting; its `__init__`, the last one, is all that the other rooms import."""

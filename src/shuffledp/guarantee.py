@@ -56,12 +56,17 @@ class LevelGuarantee:
     epsilon : Interval
         Certified bracket of the central epsilon (nats) at the guarantee's delta: the upper end holds for
         these users, the lower end is attained by a real attack on a randomizer within the setting.
+    floor, crowd : Interval or None
+        With dummies only: what they keep against every other participant, and what the honest others and the
+        dummies keep together. The smaller upper end of the two is that of ``epsilon``.
     """
 
     epsilon0: float
     delta0: float
     count: int
     epsilon: Interval
+    floor: Interval | None = None
+    crowd: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,20 @@ class Guarantee:
         )
 
     @property
+    def floor(self) -> Interval | None:
+        """Worst central epsilon over levels that the dummies keep, whatever anybody else does; None without dummies."""
+        return _worst([level.floor for level in self.levels if level.floor is not None])
+
+    @property
+    def crowd(self) -> Interval | None:
+        """Worst central epsilon over levels if the others are honest, as the setting says; None without dummies."""
+        return _worst([level.crowd for level in self.levels if level.crowd is not None])
+
+    @property
     def worst(self) -> LevelGuarantee:
         """The level with the largest certified epsilon; of several, the one with the largest witness and budget."""
         return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon.lower, level.epsilon0))
+
+
+def _worst(known: list[Interval]) -> Interval | None:
+    return Interval(max(each.lower for each in known), max(each.upper for each in known)) if known else None

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 
@@ -55,6 +56,10 @@ class Setting:
     reports_per_user : int
         Reports each user sends in a round, each within the budget and shuffled by itself, of the same item or of
         different ones; default 1. The guarantee is for a user with all her reports.
+    dummies : Uniform, DiscreteLaplace or OnesLaw, optional
+        Reports of nobody that the shuffler adds in each round; their number is public. Nobody colludes with them, none
+        is missing, and n does not count them. They need ``seen="reports"`` and a stated randomizer of the families
+        rr, krr, one-bit or hadamard. Default None.
 
     Raises
     ------
@@ -77,6 +82,7 @@ class Setting:
     missing: float = 0.0
     group_size: int = 1
     reports_per_user: int = 1
+    dummies: Dummies | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -99,10 +105,23 @@ class Setting:
         _check_whole("reports_per_user", self.reports_per_user, 1, None)
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {self.missing!r}")
+        if self.dummies is not None:
+            self._check_dummies()
         if self.budgets.n * self.reports_per_user > 2**53:
             raise InvalidInput(
                 "at most 2^53 (about 9e15) reports can be counted exactly; "
                 f"got {self.budgets.n} users with {self.reports_per_user} each; state fewer"
+            )
+
+    def _check_dummies(self) -> None:
+        check_dummies(self.randomizer, self.dummies)
+        if self.seen != "reports":
+            raise InvalidInput(
+                f'dummies hide reports without their senders\' budgets: they need seen = "reports"; got {self.seen!r}'
+            )
+        if self.linked and self.rounds > 1:
+            raise InvalidInput(
+                "dummies are drawn anew for every round, so linked rounds expose them; got linked = True"
             )
 
     @property

@@ -14,8 +14,10 @@ from shuffledp.accounting.calibrate import (
     calibrate_rounds,
     calibrate_scale,
 )
+from shuffledp.accounting.calibrate_dummies import DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certify, privacy_profile
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
+from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
 from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.composition import ComposedProfile, compose
@@ -35,7 +37,9 @@ __all__ = [
     "AmplificationBound",
     "Calibration",
     "ComposedProfile",
+    "DummiesNeeded",
     "ErlingssonProfile",
+    "Floor",
     "GaussianPointsProfile",
     "GaussianSumProfile",
     "LocalProfile",
@@ -45,6 +49,7 @@ __all__ = [
     "apportioned",
     "bounds",
     "calibrate_batch",
+    "calibrate_dummies",
     "calibrate_epsilon0",
     "calibrate_n",
     "calibrate_rounds",
@@ -52,7 +57,9 @@ __all__ = [
     "certify",
     "check_delta",
     "compose",
+    "compose_floors",
     "composed",
+    "floor_profile",
     "from_dp_accounting",
     "gaussian_epsilon",
     "gspa_mu",

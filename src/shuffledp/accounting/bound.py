@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.profiles.combined import GroupProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
+from shuffledp.dummies import Uniform
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray
@@ -80,15 +81,48 @@ class AmplificationBound(ABC):
         """
         level = setting.budgets.index_of(epsilon0)
         if setting.is_plain:
-            return remembered(type(self), setting, epsilon0)
+            return remembered(type(self), self.among_dummies(setting), epsilon0)
         if self.links_matter(setting):
             whole = setting.as_one_round()
             return self.profile(whole, float(whole.budgets.epsilons[level]))
         everybody = several_reports(setting)
         left = self.company(setting, everybody, level, setting.exposed * setting.reports_per_user)
         if left.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
-            self.one_round(setting.plain(everybody), epsilon0)
-        return self.over_rounds(setting, remembered(type(self), setting.plain(left), epsilon0))
+            self.one_round(self.among_dummies(setting.plain(everybody)), epsilon0)
+        plain = self.among_dummies(setting.plain(left))
+        return self.over_rounds(setting, remembered(type(self), plain, epsilon0))
+
+    def among_dummies(self, setting: Setting) -> Setting:
+        """Return a plain setting with its dummies as users of budget 0, whom nothing has removed (D1).
+
+        Parameters
+        ----------
+        setting : Setting
+            Plain; whoever may hide nobody has left it already.
+
+        Returns
+        -------
+        Setting
+            Without dummies. Uniform ones are users whose report is uniform whatever their record. Others are left
+            out, because what is released with them is a post-processing of what would be without.
+
+        Raises
+        ------
+        OutOfRegime
+            If this is a witness, which may not leave out what hides its victim.
+        """
+        if setting.dummies is None:
+            return setting
+        people = replace(setting, dummies=None)
+        if not isinstance(setting.dummies, Uniform):
+            if self.kind is Kind.CERTIFIED_LOWER:
+                raise OutOfRegime(f"{self.key} attacks reports among uniform dummies only; got {setting.dummies.name}")
+            return people
+        if setting.dummies.count == 0:
+            return people
+        known = people.budgets
+        fakes = Budgets([0.0, *known.epsilons], [setting.dummies.count, *known.counts], [0.0, *known.deltas])
+        return replace(people, budgets=fakes)
 
     def links_matter(self, setting: Setting) -> bool:
         """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""
@@ -113,13 +147,14 @@ class AmplificationBound(ABC):
         if budgets.levels <= MANY_LEVELS:
             found = [self.profile(setting, float(budgets.epsilons[level])).epsilon(delta) for level in levels]
             return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
-        if setting.is_plain:
+        if setting.is_plain and setting.dummies is None:
             return self.many_levels(setting, delta, levels)
         everybody = several_reports(setting)
         exposed = setting.exposed * setting.reports_per_user
         left = setting.plain(self.company(setting, everybody, everybody.levels - 1, exposed))
         if left.budgets.levels < everybody.levels:  # whoever is left, the hypotheses are about everybody: refuse
-            self.one_round(setting.plain(everybody), float(everybody.epsilons[-1]))
+            self.one_round(self.among_dummies(setting.plain(everybody)), float(everybody.epsilons[-1]))
+        left = self.among_dummies(left)
         # a victim below all that are left is rounded up to the smallest of them, which no witness may be
         mapped = np.searchsorted(left.budgets.epsilons, budgets.epsilons[levels])
         raised = left.budgets.epsilons[mapped] > budgets.epsilons[levels]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
 from shuffledp.accounting.theorems.clones import ClonesBound
+from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.levels import LevelsBound
 from shuffledp.accounting.theorems.local import LocalBound
@@ -29,7 +30,7 @@ from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
 bounds: Mapping[str, AmplificationBound] = {
@@ -42,6 +43,7 @@ bounds: Mapping[str, AmplificationBound] = {
         SumBound(),
         ApproximateBound(),
         LocalBound(),
+        FloorBound(),
         RandomizedResponseWitness(),
         KaryWitness(),
         ReportsWitness(),
@@ -56,15 +58,18 @@ ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
 
 
-def consulted(*, published: bool) -> list[AmplificationBound]:
-    """Return the bounds that `certify` asks, in order.
+def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
+    """Return the bounds that `certify` asks about a setting, in order; the floor only where there are dummies.
 
     Parameters
     ----------
+    setting : Setting
+        The question.
     published : bool
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
     """
-    return [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
+    asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
+    return [bound for bound in asked if setting.dummies is not None or bound.key != FloorBound.key]
 
 
 def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False) -> Guarantee:
@@ -104,8 +109,9 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
         raise InvalidInput(f"max_levels must be a whole number >= 1; got {max_levels!r}")
     listed = _listed_levels(setting, target, max_levels)
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
+    floor: Enclosure | None = None
     evidence: list[Evidence] = []
-    for bound in consulted(published=published):
+    for bound in consulted(setting, published=published):
         try:
             found = bound.level_epsilons(setting, target, listed)
         except (OutOfRegime, NotConverged) as refusal:
@@ -115,22 +121,33 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
         evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
         if not bound.enters_bracket:
             continue
-        if bound.kind is Kind.CERTIFIED_UPPER:
+        if bound.key == FloorBound.key:
+            floor = found
+        elif bound.kind is Kind.CERTIFIED_UPPER:
             upper = np.minimum(upper, found.upper)
         elif bound.kind is Kind.CERTIFIED_LOWER:
             lower = np.maximum(lower, found.lower)
-    _check_consistent(setting.budgets, listed, lower, upper)
-    budgets = setting.budgets
-    levels = tuple(
-        LevelGuarantee(
-            float(budgets.epsilons[level]),
-            float(budgets.deltas[level]),
-            int(budgets.counts[level]),
-            Interval(float(low), float(high)),
+    smallest = upper if floor is None else np.minimum(upper, floor.upper)
+    _check_consistent(setting.budgets, listed, lower, smallest)
+    levels = _level_guarantees(setting, listed, Enclosure(lower, smallest), upper, floor)
+    return Guarantee(setting, target, levels, setting.budgets.levels, tuple(evidence))
+
+
+def _level_guarantees(
+    setting: Setting, listed: NDArray[np.int64], found: Enclosure, crowd: FloatArray, floor: Enclosure | None
+) -> tuple[LevelGuarantee, ...]:
+    """List the levels; with dummies each with its floor, and with what the crowd keeps."""
+    budgets, known = setting.budgets, list[LevelGuarantee]()
+    for row, level in enumerate(listed):
+        epsilon = Interval(float(found.lower[row]), float(found.upper[row]))
+        one = LevelGuarantee(
+            float(budgets.epsilons[level]), float(budgets.deltas[level]), int(budgets.counts[level]), epsilon
         )
-        for level, low, high in zip(listed, lower, upper, strict=True)
-    )
-    return Guarantee(setting, target, levels, budgets.levels, tuple(evidence))
+        if setting.dummies is not None:
+            kept = None if floor is None else Interval(float(floor.lower[row]), float(floor.upper[row]))
+            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, float(crowd[row])))
+        known.append(one)
+    return tuple(known)
 
 
 def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import audit_options as a
+from shuffledp.cli import collection_app, service, task_page
 from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import QUESTIONS, command
 from shuffledp.cli.plan import plan_command
@@ -24,6 +25,10 @@ COMMANDS = (
     "audit",
     "reproduce",
     "demo",
+    "task",
+    "answer",
+    "open",
+    "serve",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -120,6 +125,9 @@ def calibrate(
 
 
 app.command("plan")(plan_command)
+collection_app.register(app)
+service.register(app, collection_app.task)
+task_page.register(collection_app.task)
 for question in QUESTIONS:
     app.command(question)(command(question))
 app.command()(train)

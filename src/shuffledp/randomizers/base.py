@@ -136,6 +136,39 @@ class RandomizerLaw(Protocol):
         ...
 
 
+class ReportSets(NamedTuple):
+    """Which reports a record's own part is drawn from: those of a set A_x, all of them alike.
+
+    Parameters
+    ----------
+    one_in : int
+        A_x holds one in so many of the possible reports, at least 2; the same for every record.
+    disjoint : bool
+        Whether the sets of two records are disjoint; otherwise a uniform report lies in them independently.
+    """
+
+    one_in: int
+    disjoint: bool
+
+
+@runtime_checkable
+class HiddenByFakes(Protocol):
+    """A family whose report is uniform on A_x with some chance, and otherwise uniform on all possible reports.
+
+    So reports that nobody sent can be drawn beforehand, and no report tells that it is one of them.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name the command line uses, such as ``"krr:10"``."""
+        ...
+
+    @property
+    def report_sets(self) -> ReportSets:
+        """The sets A_x; of a number, those of the two ends of its range."""
+        ...
+
+
 @runtime_checkable
 class NoiseLaw(Protocol):
     """A family that adds noise of a symmetric log-concave density to a number in a known range.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw
+from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import counted, matching, record_codes, report_rows
 from shuffledp.randomizers.mixing import (
@@ -105,6 +105,11 @@ class RandomizedResponse:
     def two_point(self) -> bool:
         """Whether there are two categories."""
         return self.k == 2
+
+    @property
+    def report_sets(self) -> ReportSets:
+        """A_x holds the category x alone."""
+        return ReportSets(self.k, disjoint=True)
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
         """Any pure budget is served, and an approximate one by its pure part."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.base import ReportSets, SupportLaw
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
@@ -72,6 +72,11 @@ class HadamardResponse(TwoLevelFamily):
     def order(self) -> int:
         """Number K of columns: the smallest power of two above k."""
         return 1 << self.k.bit_length()
+
+    @property
+    def report_sets(self) -> ReportSets:
+        """Half of the reports; rows are orthogonal, so the sets of two records are independent."""
+        return ReportSets(2, disjoint=False)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
         """Return the law of any pair of inputs.

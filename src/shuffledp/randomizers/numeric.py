@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import NumberLaw, PairBlanket, PairCounts
+from shuffledp.randomizers.base import NumberLaw, PairBlanket, PairCounts, ReportSets
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.checks import real_range
@@ -73,6 +73,11 @@ class OneBit:
     def two_point(self) -> bool:
         """Reports are bits."""
         return True
+
+    @property
+    def report_sets(self) -> ReportSets:
+        """One bit for each end of the range."""
+        return ReportSets(2, disjoint=True)
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
         """Any pure budget is served, and an approximate one by its pure part."""

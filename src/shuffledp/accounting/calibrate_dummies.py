@@ -1,0 +1,333 @@
+"""How many dummies a promise needs: the least number whose floor keeps every level's promise.
+
+More uniform dummies are a post-processing of fewer, so the floor falls with their number and bisection finds the
+least one. For the discrete Laplace law the ratio is chosen anew for each number, which is then searched
+downwards one by one. Nothing is claimed of a number that was not certified itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
+from shuffledp.accounting.profiles.profile import check_delta
+from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.dummies import (
+    MOST_BITS,
+    MOST_DUMMIES,
+    DiscreteLaplace,
+    Dummies,
+    Uniform,
+    check_family,
+    is_one_bit,
+)
+from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.numerics.interval import Interval
+from shuffledp.randomizers.base import HiddenByFakes
+
+MOST = 100_000
+"""Dummies of one question beyond which a search gives up, unless it is told otherwise."""
+MOST_QUESTIONS = 32
+LAWS = ("uniform", "laplace")
+_BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
+"""Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
+_SHARES = 16
+"""Shares of the promises that a question of several may have: so many to a factor of 2."""
+
+Promises = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class DummiesNeeded:
+    """The dummies that keep every level's promise, against every other participant and for every batch.
+
+    Parameters
+    ----------
+    dummies : tuple of Dummies
+        One for each question.
+    promises : tuple of (float, float)
+        For each level its epsilon0 for one report and the promised central epsilon over all questions, nats.
+    delta : float
+        Central delta over all questions.
+    floors : tuple of Interval
+        For each level the certified central epsilon over all questions; at most the promise.
+    """
+
+    dummies: tuple[Dummies, ...]
+    promises: Promises
+    delta: float
+    floors: tuple[Interval, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of dummies of each question."""
+        return tuple(each.count for each in self.dummies)
+
+
+def calibrate_dummies(
+    promises: Mapping[float, float] | Sequence[tuple[float, float]],
+    randomizer: HiddenByFakes | Sequence[HiddenByFakes],
+    delta: float,
+    questions: int = 1,
+    *,
+    law: str = "uniform",
+    reports: int = 1,
+    most: int = MOST,
+) -> DummiesNeeded:
+    """Find the least number of dummies whose floor keeps every level's promise.
+
+    Parameters
+    ----------
+    promises : mapping or sequence of pairs
+        For each level its local budget epsilon0 for one report and the central epsilon it is promised over all
+        questions, both positive, in nats.
+    randomizer : RandomizedResponse, OneBit, HadamardResponse, or a sequence of them
+        The family of every question; a sequence states one for each question.
+    delta : float
+        Central delta over all questions, in (0, 1).
+    questions : int
+        Number of questions of one family, from 1 to 32; with a sequence it is the sequence's length.
+    law : {"uniform", "laplace"}
+        Law of the dummies. "laplace" is for questions of one bit and needs the fewest; questions of other families
+        keep uniform dummies.
+    reports : int
+        Reports of one person to each question, from 1 to 64; default 1.
+    most : int
+        Give up beyond so many dummies for a question; default 100,000.
+
+    Returns
+    -------
+    DummiesNeeded
+        With one dummy fewer for any kind of question some promise is no longer certified.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or no number of dummies up to `most` keeps the promises.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> sdp.calibrate_dummies({0.5: 0.1, 1.0: 0.25, 4.0: 1.0}, sdp.RandomizedResponse(5), 1e-6).counts
+    (172,)
+    """
+    kept, target = _promises(promises), check_delta(delta)
+    kinds, order = _kinds(randomizer, questions)
+    if law not in LAWS:
+        raise InvalidInput(f"law must be one of {', '.join(LAWS)}; got {law!r}")
+    if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_DUMMIES:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {most!r}")
+    if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):
+        raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
+    search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
+    found = search.found()
+    floors = [search.floor(epsilon0, found).epsilon(target) for epsilon0, _ in kept]
+    return DummiesNeeded(tuple(found[i] for i in order), kept, target, tuple(floors))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One search: kinds of questions, how many there are of each, and what must be kept."""
+
+    kinds: tuple[HiddenByFakes, ...]
+    times: tuple[int, ...]
+    promises: Promises
+    delta: float
+    law: str
+    reports: int
+    most: int
+
+    def found(self) -> tuple[Dummies, ...]:
+        """The dummies of each kind."""
+        if len(self.kinds) == 1 and not self._laplace(0):
+            count = self._least(lambda m: self._keeps((Uniform(m),)))
+            return (self._required(Uniform(count) if count is not None else None),)
+        if len(self.kinds) == self.times[0] == 1:
+            return (self._required(self._alone(0, 1.0)),)
+        return self._shared()
+
+    def floor(self, epsilon0: float, dummies: Sequence[Dummies]) -> Floor:
+        """The floor of all questions together for one level."""
+        floors = [
+            floor_profile(kind, epsilon0, each, reports=self.reports)
+            for kind, each in zip(self.kinds, dummies, strict=True)
+        ]
+        return compose_floors([floor for floor, n in zip(floors, self.times, strict=True) for _ in range(n)])
+
+    def _keeps(self, dummies: Sequence[Dummies]) -> bool:
+        """Whether every level's promise is certified."""
+        try:
+            return all(self.floor(e, dummies).keeps(promise, self.delta) for e, promise in self.promises)
+        except OutOfRegime:  # too many to be evaluated
+            return False
+
+    def _laplace(self, kind: int) -> bool:
+        return self.law == "laplace" and is_one_bit(self.kinds[kind])
+
+    def _required(self, dummies: Dummies | None) -> Dummies:
+        if dummies is None:
+            told = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
+            raise InvalidInput(
+                f"no number of dummies up to {self.most} brings {told} at delta = {self.delta:g}; "
+                "promise less, ask fewer questions, or raise delta"
+            )
+        return dummies
+
+    def _least(self, keeps: Callable[[int], bool], start: int = 16) -> int | None:
+        """The least number that keeps the promises, for a condition that more dummies only help; None beyond most."""
+        if keeps(0):
+            return 0
+        low, high = 0, min(start, self.most)
+        while not keeps(high):
+            if high >= self.most:
+                return None
+            low, high = high, min(2 * high, self.most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if keeps(middle) else (middle, high)
+        return high
+
+    def _alone(self, kind: int, share: float) -> Dummies | None:
+        """The fewest dummies of a kind for which one question keeps a share of every promise at its part of delta."""
+        asked = tuple((epsilon0, promise * share) for epsilon0, promise in self.promises)
+        delta = self.delta / sum(self.times)
+        if self._laplace(kind):
+            return _laplace_alone(self.kinds[kind], asked, delta, self.reports, self.most)
+        one = _Search((self.kinds[kind],), (1,), asked, delta, "uniform", self.reports, self.most)
+        count = self._least(lambda m: one._keeps((Uniform(m),)))
+        return None if count is None else Uniform(count)
+
+    def _shared(self) -> tuple[Dummies, ...]:
+        """Give every question the same share of the promises, the largest that serves; then save what can be saved.
+
+        1 of q questions may have the share 1/q, because budgets and deltas add up; a larger one usually serves.
+        """
+        last = math.ceil(_SHARES * math.log2(sum(self.times)))
+
+        @cache
+        def at(step: int) -> tuple[Dummies, ...]:
+            share = 2.0 ** (-step / _SHARES)
+            return tuple(self._required(self._alone(kind, share)) for kind in range(len(self.kinds)))
+
+        low, high = -1, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._keeps(at(middle)) else (middle, high)
+        found = list(at(high))
+        if not self._keeps(found):
+            self._required(None)
+        for kind in range(len(self.kinds)):
+            found[kind] = self._saved(found, kind)
+        return tuple(found)
+
+    def _saved(self, found: list[Dummies], kind: int) -> Dummies:
+        """As few dummies of one kind as the others allow."""
+
+        def with_count(count: int) -> Dummies:
+            own = found[kind]
+            return DiscreteLaplace(count, own.ratio) if isinstance(own, DiscreteLaplace) else Uniform(count)
+
+        def keeps(count: int) -> bool:
+            return self._keeps([*found[:kind], with_count(count), *found[kind + 1 :]])
+
+        count, stride = found[kind].count, 1
+        while count > 0 and keeps(max(count - stride, 0)):
+            count, stride = max(count - stride, 0), 2 * stride
+        while stride > 1:
+            stride //= 2
+            if count >= stride and keeps(count - stride):
+                count -= stride
+        return with_count(count)
+
+
+def _laplace_alone(
+    kind: HiddenByFakes, promises: Promises, delta: float, reports: int, most: int
+) -> DiscreteLaplace | None:
+    """The fewest dummies with a discrete Laplace number of ones, at the ratio that serves best."""
+    ratio = math.inf
+    for epsilon0, promise in promises:
+        ratio = min(ratio, _steepest(epsilon0, promise / reports))
+    if math.isinf(ratio):  # every promise is at least the local budget of all reports
+        return DiscreteLaplace(0, 1.0)
+
+    def best(count: int) -> DiscreteLaplace | None:
+        for backed in _BACKED:
+            law = DiscreteLaplace(count, max(float(f"{math.exp(math.log(ratio) * (1.0 - backed)):.8g}"), 1.0))
+            floors = [(floor_profile(kind, e, law, reports=reports), promise) for e, promise in promises]
+            if all(floor.keeps(promise, delta) for floor, promise in floors):
+                return law
+        return None
+
+    most = min(most, MOST_BITS)
+    high = min(16, most)
+    while (found := best(high)) is None:
+        if high >= most:
+            return None
+        high = min(2 * high, most)
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        better = best(middle)
+        low, high, found = (middle, high, found) if better is None else (low, middle, better)
+    for count in (high - 1, high - 2):  # odd and even numbers are two sequences
+        if count >= 0 and (better := best(count)) is not None:
+            found = better
+    return found
+
+
+def _steepest(epsilon0: float, promise: float) -> float:
+    """The largest quotient of neighbouring chances at which one bit's loss stays within the promise.
+
+    A bit that is true with chance w = 1/(1 + e^-epsilon0) makes the quotient (w r + 1 - w)/((1 - w) r + w) of r. Only a
+    proposal: what is claimed is certified afterwards.
+    """
+    if promise >= epsilon0:
+        return math.inf
+    wrong = 1.0 / (1.0 + math.exp(epsilon0))
+    growth = math.expm1(promise)
+    return 1.0 + growth / max(1.0 - wrong * (2.0 + growth), 1e-300)
+
+
+def _promises(given: object) -> Promises:
+    """Check the levels and what each is promised; ascending."""
+    rows = list(given.items()) if isinstance(given, Mapping) else list(given) if isinstance(given, Sequence) else []
+    if not rows:
+        raise InvalidInput(
+            f"promises must state a central epsilon for each level, such as {{0.5: 0.1, 4.0: 1.0}}; got {given!r}"
+        )
+    found: dict[float, float] = {}
+    for row in rows:
+        try:
+            epsilon0, promise = (float(part) for part in row)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"a promise is a pair of epsilon0 and central epsilon; got {row!r}") from None
+        if not (0.0 < epsilon0 <= MAX_EPSILON0 and 0.0 < promise < math.inf):
+            raise InvalidInput(
+                f"a promise needs an epsilon0 above 0, at most {MAX_EPSILON0:g}, and an epsilon above 0; got {row!r}"
+            )
+        if found.get(epsilon0, promise) != promise:
+            raise InvalidInput(f"two promises for epsilon0 = {epsilon0:g}: {found[epsilon0]:g} and {promise:g}")
+        found[epsilon0] = promise
+    return tuple(sorted(found.items()))
+
+
+def _kinds(
+    randomizer: HiddenByFakes | Sequence[HiddenByFakes], questions: int
+) -> tuple[tuple[HiddenByFakes, ...], list[int]]:
+    """The different families, and which of them each question has."""
+    if isinstance(questions, bool) or not isinstance(questions, int) or not 1 <= questions <= MOST_QUESTIONS:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"questions must be a whole number from 1 to {MOST_QUESTIONS}; got {questions!r}")
+    listed = list(randomizer) if isinstance(randomizer, Sequence) else [randomizer] * questions
+    if questions not in (1, len(listed)) or not 1 <= len(listed) <= MOST_QUESTIONS:
+        raise InvalidInput(
+            f"state one randomizer and the number of questions, or one randomizer for each of 1 to {MOST_QUESTIONS} "
+            f"questions; got {len(listed)} randomizers for {questions} questions"
+        )
+    listed = [check_family(each) for each in listed]
+    # families of one bit have one law, whatever their range
+    keys = [(each.report_sets, each.name) for each in listed]
+    different = list(dict.fromkeys(keys))
+    return tuple(listed[keys.index(key)] for key in different), [different.index(key) for key in keys]

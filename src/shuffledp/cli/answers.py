@@ -1,0 +1,218 @@
+"""`answer`, `open`, `task verify`: what participants, the analyzer and auditors do."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp.cli.files import read_bytes, write_bytes
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.collection.analyzer import Opened, open_batch
+from shuffledp.collection.client import Device, answer_code, certify_task, level_named
+from shuffledp.collection.fields import write_time
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.promised import LANGUAGES, in_language, what_is_promised
+from shuffledp.collection.release import write_release
+from shuffledp.collection.report import Verdict
+from shuffledp.collection.sending import Link, fetch_task
+from shuffledp.collection.state import DeviceState, default_state_file
+from shuffledp.collection.task import PostedTask
+from shuffledp.collection.verify import verify
+from shuffledp.errors import InvalidInput
+from shuffledp.report.collection import release_document
+from shuffledp.report.collection_page import release_page
+from shuffledp.report.rows import CONFIDENCE, frequency_rows
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
+
+_ENDS = {
+    Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
+    Verdict.UNFIT: "the shuffler says that the report does not fit its task; it was not counted",
+    Verdict.CODE_REFUSED: "the code is unknown or was used before; if you have another link, repeat with that one",
+}
+
+
+def run_show(link_text: str, language: str, state: Path | None, *, as_json: bool) -> None:
+    """Show a task in words, and what this device has sent to its organizer; nothing is drawn or sent."""
+    _check_language(language)
+    link = Link.parse(link_text)
+    task = fetch_task(link)
+    with working("Certifying the promises"):
+        floors = certify_task(task)
+    device = Device(DeviceState(state or default_state_file()))
+    if as_json:
+        print(dumps(_shown_object(task, floors, device, language)))
+        return
+    _print_task(task, language)
+    _print_spent(task, device)
+
+
+def run_answer(
+    link_text: str,
+    level: str | None,
+    answers: list[str],
+    language: str,
+    person: str,
+    patience: float,
+    state: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Draw, store, and send one person's report."""
+    _check_language(language)
+    link = Link.parse(link_text)
+    if not 0.0 <= patience < float("inf"):
+        raise InvalidInput(f"--patience must be a number of seconds; got {patience}")
+    task = fetch_task(link)
+    if level is None:
+        names = ", ".join(in_language(each.name, language) for each in task.draft.levels)
+        raise InvalidInput(f"choose a level with --level: {names}; --show tells what each promises")
+    if len(answers) != len(task.draft.questions):
+        raise InvalidInput(f"this task has {len(task.draft.questions)} questions; got {len(answers)} --answer")
+    place = level_named(task, level)
+    codes = [answer_code(question, text) for question, text in zip(task.draft.questions, answers, strict=True)]
+    with working("Certifying the promises"):
+        certify_task(task)
+    device = Device(DeviceState(state or default_state_file()), person)
+    if not as_json:
+        told = what_is_promised(task.draft, place, language)
+        console().print(escape(told.sentences[0][1]), highlight=False)
+        _print_spent(task, device)
+        if device.waits(task):
+            console().print("The report that was drawn before is sent again; --level and --answer change nothing.")
+    with working("Sending"):
+        verdict = device.answer(link, task, codes, place, patience=patience)
+    if verdict is not Verdict.HELD:
+        raise InvalidInput(_ENDS[verdict])
+    if as_json:
+        print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
+    else:
+        console().print("The shuffler holds your answer.", highlight=False)
+
+
+def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, as_json: bool) -> None:
+    """Open a batch, write the signed release, and show it."""
+    secret = AnalyzerKey.parse(read_bytes(key, "the key"))
+    with reserved(report, "--report") as page:
+        with working("Opening the batch"):
+            opened = open_batch(read_bytes(batch, "the batch"), secret)
+        document = release_document(opened)
+        release = write_release(document, opened.batch.task, secret.identity)
+        write_bytes(batch.with_suffix(".release") if out is None else out, release)
+        if page is not None:
+            page.write(release_page(opened, command=COMMAND_LINE.get(), version=version("shuffledp")))
+    if as_json:
+        sys.stdout.write(document.decode("utf-8") + "\n")
+    else:
+        _print_opened(opened)
+
+
+def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
+    """Check a release and say what was found and what cannot be checked."""
+    task = PostedTask.parse(read_bytes(posted, "the task"))
+    with working("Certifying the promises"):
+        found = verify(
+            task,
+            read_bytes(release, "the release"),
+            None if batch is None else read_bytes(batch, "the batch"),
+        )
+    if as_json:
+        told = {"verified": True, "checks": found.checks, "cannot": found.cannot, "floor": found.floor}
+        print(dumps(told | {"promise_kept": found.promise_kept}))
+        return
+    shown = console()
+    for sentence in found.checks:
+        shown.print(f"checked: {escape(sentence)}", highlight=False)
+    for sentence in found.cannot:
+        shown.print(f"cannot be checked: {sentence}", highlight=False)
+    shown.print("Every promise is kept." if found.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")
+
+
+def _check_language(language: str) -> None:
+    if language not in LANGUAGES:
+        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}; got {language!r}")
+
+
+def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, language: str) -> dict[str, Any]:
+    draft = task.draft
+    return {
+        "id": task.id,
+        "title": dict(draft.title),
+        "organizer": draft.organizer,
+        "questions": [dict(question.text) for question in draft.questions],
+        "levels": [
+            {
+                "name": dict(level.name),
+                "floor": floor,
+                "sentences": [text for _, text in what_is_promised(draft, place, language).sentences],
+            }
+            for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True))
+        ],
+        "spent": device.spent(draft.organizer),
+    }
+
+
+def _print_task(task: PostedTask, language: str) -> None:
+    draft, shown = task.draft, console()
+    shown.print(f"[bold]{escape(in_language(draft.title, language))}[/]", highlight=False)
+    shown.print(
+        escape(f"{draft.organizer} ({draft.contact}); privacy notice: {draft.privacy_notice}; open from "
+               f"{write_time(draft.opens)} to {write_time(draft.closes)}"),
+        highlight=False,
+    )  # fmt: skip
+    for place, question in enumerate(draft.questions, start=1):
+        if question.kind == "choice":
+            said = ", ".join(in_language(choice, language) for choice in question.choices)
+        else:
+            said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
+        shown.print(escape(f"{place}. {in_language(question.text, language)} ({said})"), highlight=False)
+    for place in range(len(draft.levels)):
+        shown.print()
+        shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
+
+
+def _print_spent(task: PostedTask, device: Device) -> None:
+    spent = device.spent(task.draft.organizer)
+    if spent["answers"]:
+        console().print(
+            f"Sent to {escape(task.draft.organizer)} before from this device: {counted(spent['answers'], 'answer')}, "
+            f"together {up(spent['epsilon0'])} if shuffler and analyzer are one, {up(spent['promise'])} at delta = "
+            f"{probability(spent['delta'])} by their promises.",
+            highlight=False,
+        )
+
+
+def _print_opened(opened: Opened) -> None:
+    draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
+    for question, release, junk in zip(draft.questions, opened.releases, opened.junk, strict=True):
+        title = escape(next(iter(question.text.values())))
+        if release.categories is None:
+            low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
+            value, error = float(release.estimate), float(release.standard_error)
+            words = [with_error(x, error) for x in (value, low, high)]
+            shown.print(f"[bold]{title}[/] {words[0]} ({CONFIDENCE:.0%} interval {words[1]} to {words[2]})")
+        else:
+            table = Table(title=title, title_justify="left")
+            for heading in ("answer", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
+                table.add_column(heading, justify="left" if heading == "answer" else "right")
+            for row in frequency_rows(release):
+                ends = f"{share(row.low)} to {share(row.high)}"
+                table.add_row(escape(row.category), share(row.frequency), share(row.standard_error), ends)
+            shown.print(table)
+        shown.print(
+            f"{count(junk.total)} rows not used; 5 % of junk could shift this by {near(junk.effect_of_share, 3)}",
+            highlight=False,
+        )
+    table = Table(title=f"{count(manifest.n)} people, delta = {probability(draft.delta)}", title_justify="left")
+    for heading in ("level", "people", "epsilon, always", "promised", "if 95 % are honest"):
+        table.add_column(heading, justify="left" if heading == "level" else "right")
+    for level, people, floor, crowd in zip(draft.levels, manifest.counts, opened.floor, opened.crowd, strict=True):
+        name = escape(next(iter(level.name.values())))
+        table.add_row(name, count(people), up(floor), up(level.promise), "–" if crowd is None else up(crowd))
+    shown.print(table)
+    shown.print("Every promise is kept." if opened.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")

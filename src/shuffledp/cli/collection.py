@@ -1,0 +1,199 @@
+"""`task draft`, `post`, `link`, `codes`: what organizer and operator do before people answer."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp.cli.files import read_bytes, write_bytes
+from shuffledp.cli.output import console, working
+from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
+from shuffledp.collection.estimates import JUNK, shift_of_junk, slopes_of
+from shuffledp.collection.fields import write_time
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.price import Price, prices
+from shuffledp.collection.promise import check_crowd, check_floor
+from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.sealing import Opener, new_identity, new_private
+from shuffledp.collection.survey import draft_of_survey
+from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import count, near, probability, up
+
+MOST_SHIFT = 0.1
+"""Shift of a result by 5 % of junk, as a share of its range, from which on an open task is refused."""
+
+
+def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
+    """Write draft and key, and tell what they promise and cost."""
+    files = out.with_name(out.name + ".draft"), out.with_name(out.name + ".key")
+    for path in files:
+        if path.exists():
+            raise InvalidInput(f"{path} exists and would be lost; choose another --out or move it away")
+    private, identity = new_private(), new_identity()
+    with working("Computing the dummies"):
+        draft = draft_of_survey(read_bytes(survey, "the survey"), AnalyzerKey(private, identity, bytes(32)))
+        floors = check_floor(draft)
+        costs = prices(draft)
+    key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
+    write_bytes(files[1], key.document(), private=True, fresh=True)
+    write_bytes(files[0], draft.data, fresh=True)
+    if as_json:
+        print(dumps(_draft_object(draft, floors, costs)))
+        return
+    _print_draft(draft, floors, costs)
+    console().print(
+        f"Written: {escape(str(files[0]))} for the shuffler, {escape(str(files[1]))} for the analyzer alone. "
+        "Keep the key safe: without it nobody can open the answers.",
+        highlight=False,
+    )
+
+
+def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool) -> None:
+    """Certify and sign a draft, and put it into the store."""
+    from shuffledp.collection.store import Store
+
+    draft = Draft.parse(read_bytes(draft_file, "the draft"))
+    if draft.closes <= time.time():
+        raise InvalidInput(f"this draft closes {write_time(draft.closes)}, which has passed; draft it with later times")
+    if not accept_shift:
+        _check_shift(draft)
+    with working("Certifying the promises"):
+        floors = check_floor(draft)
+        check_crowd(draft)
+    target = draft_file.with_suffix(".task") if out is None else out
+    private = new_private()
+    with contextlib.closing(Store(store_file)) as store:
+        task = PostedTask.post(draft, Opener(private).public, store.identity())
+        write_bytes(target, task.data, fresh=True)
+        try:
+            store.post(task, private, floors, int(time.time()))
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+    console().print(
+        f"Posted: {escape(str(target))}. Give it to the organizer, who checks it with task link. It opens "
+        f"{write_time(draft.opens)} and closes {write_time(draft.closes)}.",
+        highlight=False,
+    )
+
+
+def run_link(draft_file: Path, posted: Path, server: str) -> None:
+    """Print the link to a task whose draft is the organizer's, byte for byte."""
+    task = PostedTask.parse(read_bytes(posted, "the task"))
+    if task.draft.data != read_bytes(draft_file, "the draft"):
+        raise InvalidInput(
+            f"{posted} does not hold the draft {draft_file}: the shuffler posted something else; do not invite people"
+        )
+    link = link_of(task, server)
+    shown = console()
+    shown.print(link, highlight=False, soft_wrap=True)
+    shown.print(f"id {task.id}", highlight=False, soft_wrap=True)
+    shown.print(qr_terminal(link), highlight=False, soft_wrap=True)
+    if task.has_codes:
+        shown.print("People need a one-time code each: shuffledp task codes.", highlight=False)
+
+
+def run_codes(
+    posted: Path,
+    how_many: int,
+    store_file: Path,
+    server: str,
+    links: Path | None,
+    letters: Path | None,
+    language: str | None,
+) -> None:
+    """Draw codes, write links and letters, and give the hashes to the store."""
+    from shuffledp.collection.store import Store
+
+    task = PostedTask.parse(read_bytes(posted, "the task"))
+    if not task.has_codes:
+        raise InvalidInput("this task is open to everybody and takes no codes; invite people with task link")
+    if links is None and letters is None:
+        raise InvalidInput("name a file for the codes: --links FILE.csv, --letters FILE.html, or both")
+    drawn = draw_codes(how_many)
+    addresses = [link_of(task, server, code) for code in drawn]
+    pages = None if letters is None else letters_html(task, addresses, language).encode("utf-8")
+    if links is not None:
+        write_bytes(links, links_csv(addresses).encode("utf-8"), private=True, fresh=True)
+    if letters is not None and pages is not None:
+        write_bytes(letters, pages, private=True, fresh=True)
+    with contextlib.closing(Store(store_file)) as store:
+        store.add_codes(task.digest, [code_hash(code) for code in drawn])
+    console().print(f"{count(how_many)} codes: each lets one person answer once.", highlight=False)
+
+
+def _check_shift(draft: Draft) -> None:
+    """Refuse open admission where little junk could shift a result far."""
+    if draft.admission == "codes":
+        return
+    mix = [max(level.planned, 0) for level in draft.levels]
+    for place in range(len(draft.questions)):
+        shift = shift_of_junk(slopes_of(draft, place), mix if sum(mix) else [1] * len(mix), JUNK)
+        if shift > MOST_SHIFT:
+            raise InvalidInput(
+                f"anybody may answer this task, and {JUNK:.0%} of junk could shift question {place + 1} by "
+                f"{shift:.0%} of its range; ask for codes, raise the budgets, or consent with --accept-shift"
+            )
+
+
+def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> dict[str, Any]:
+    levels: list[dict[str, Any]] = []
+    for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
+        told = what_is_promised(draft, place)
+        numbers = {"local": told.local, "promise": level.promise, "floor": floor, "crowd": level.crowd}
+        known = {"name": dict(level.name), "epsilon0": level.epsilon0, "planned": level.planned}
+        levels.append(known | numbers | {"headline": told.headline, "sentences": [text for _, text in told.sentences]})
+    return {
+        "delta": draft.delta,
+        "one_hand": draft.operated_by.one_hand,
+        "levels": levels,
+        "questions": [
+            {
+                "family": question.family.name,
+                "dummies": question.dummies.count,
+                "law": question.dummies.law,
+                "half_width": {"planned": cost.planned, "at_least": cost.at_least},
+                "people_for_5_points": cost.for_five_points,
+                "widening": cost.widening,
+                "junk_shift": cost.junk_shift,
+            }
+            for question, cost in zip(draft.questions, costs, strict=True)
+        ],
+    }
+
+
+def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
+    shown = console()
+    table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
+    for heading in ("level", "planned", "shuffler and analyzer one", "always: promise", "certified", "honest crowd"):
+        table.add_column(heading, justify="left" if heading == "level" else "right")
+    for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
+        told = what_is_promised(draft, place)
+        central = ("–",) * 3 if draft.operated_by.one_hand else (up(level.promise), up(floor), up(level.crowd))
+        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), up(told.local), *central)
+    shown.print(table)
+    worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
+    for heading in (
+        "question", "dummies", f"at {count(draft.planned)} people", f"at {count(draft.at_least)}",
+        "people for ± 5 points", "widened by dummies", "shift by 5 % junk",
+    ):  # fmt: skip
+        worth.add_column(heading, justify="left" if heading == "question" else "right")
+    for question, cost in zip(draft.questions, costs, strict=True):
+        people = "beyond 10^9" if cost.for_five_points is None else count(cost.for_five_points)
+        worth.add_row(
+            escape(next(iter(question.text.values()))),
+            f"{count(question.dummies.count)} {question.dummies.law}",
+            *(f"± {near(cost.planned, 3)}", f"± {near(cost.at_least, 3)}", people),
+            *(f"× {up(cost.widening)}", near(cost.junk_shift, 3)),
+        )
+    shown.print(worth)
+    for place in range(len(draft.levels)):
+        shown.print(escape(what_is_promised(draft, place).sentences[0][1]), highlight=False)

@@ -1,0 +1,180 @@
+"""The commands of a collection and their options; each body hands over to `cli.collection` or `cli.answers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli import options as o
+
+task = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Draft, post, and look after a collection.")
+"""`shuffledp task ...`; `cli.service` adds the commands that need the store."""
+
+Draft = Annotated[Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help="The .draft of task draft.")]
+Posted = Annotated[Path, typer.Argument(metavar="TASK", parser=o.file_path, help="The .task of task post.")]
+Store = Annotated[Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store.")]
+Server = Annotated[str, typer.Option("--server", metavar="URL", help="Where people reach the shuffler.")]
+LOOPBACK = "http://127.0.0.1:8000"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the collection's commands to the command line."""
+    app.add_typer(task, name="task")
+    app.command()(answer)
+    app.command("open")(open_)
+
+
+@task.command()
+def draft(
+    survey: Annotated[Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml.")],
+    out: Annotated[Path, typer.Option("--out", parser=o.file_path, metavar="NAME", help="For NAME.draft, NAME.key.")],
+    json: o.Json = False,
+) -> None:
+    """Turn a survey into a draft and the analyzer's key, and tell promises and price.
+
+    Example:
+
+    shuffledp task draft survey.toml --out lunch
+    """
+    from shuffledp.cli.collection import run_draft
+
+    run_draft(survey, out, as_json=json)
+
+
+@task.command()
+def post(
+    draft: Draft,
+    store: Store = Path("shuffledp.db"),
+    out: Annotated[
+        Path | None, typer.Option("--out", parser=o.file_path, metavar="FILE", help="The task's file; DRAFT.task.")
+    ] = None,
+    accept_shift: Annotated[
+        bool, typer.Option("--accept-shift", help="Post an open task though junk could shift a result far.")
+    ] = False,
+) -> None:
+    """Certify a draft's promises, sign it, and take answers to it: on the shuffler's machine.
+
+    Example:
+
+    shuffledp task post lunch.draft
+    """
+    from shuffledp.cli.collection import run_post
+
+    run_post(draft, store, out, accept_shift=accept_shift)
+
+
+@task.command()
+def link(
+    draft: Draft,
+    posted: Posted,
+    server: Server = LOOPBACK,
+) -> None:
+    """Check that the shuffler posted exactly this draft, and print the link to it.
+
+    Example:
+
+    shuffledp task link lunch.draft lunch.task
+    """
+    from shuffledp.cli.collection import run_link
+
+    run_link(draft, posted, server)
+
+
+@task.command()
+def codes(
+    posted: Posted,
+    count: Annotated[int, typer.Argument(metavar="COUNT", parser=o.whole_number, help="How many invitations.")],
+    store: Store = Path("shuffledp.db"),
+    server: Server = LOOPBACK,
+    links: Annotated[
+        Path | None, typer.Option("--links", parser=o.file_path, metavar="FILE.csv", help="Write the links.")
+    ] = None,
+    letters: Annotated[
+        Path | None, typer.Option("--letters", parser=o.file_path, metavar="FILE.html", help="Write letters to print.")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option("--language", metavar="en|de|fr", help="Language of the letters.")
+    ] = None,
+) -> None:
+    """Make one-time codes: links and letters for people, their hashes for the shuffler's store.
+
+    Example:
+
+    shuffledp task codes lunch.task 5000 --links codes.csv --letters letters.html
+    """
+    from shuffledp.cli.collection import run_codes
+
+    run_codes(posted, count, store, server, links, letters, language)
+
+
+@task.command()
+def verify(
+    posted: Posted,
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", parser=o.file_path, help="The analyzer's release.")],
+    batch: Annotated[
+        Path | None, typer.Option("--batch", parser=o.file_path, metavar="FILE", help="The batch, to be checked too.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Check a release without a key: signatures, counts, rows, and every certified number anew.
+
+    Example:
+
+    shuffledp task verify lunch.task lunch.release
+    """
+    from shuffledp.cli.answers import run_verify
+
+    run_verify(posted, release, batch, as_json=json)
+
+
+def answer(
+    link: Annotated[str, typer.Argument(metavar="LINK", help="The link of the invitation.")],
+    level: Annotated[str | None, typer.Option("--level", metavar="NAME", help="Your privacy level.")] = None,
+    answers: Annotated[
+        list[str] | None, typer.Option("--answer", metavar="A", help="Your answer; once for each question, in order.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the task in words; nothing is drawn or sent.")] = False,
+    person: Annotated[str, typer.Option("--person", metavar="NAME", help="Who answers, if several share it.")] = "",
+    language: Annotated[str, typer.Option("--language", metavar="en|de|fr", help="Of the words shown.")] = "en",
+    patience: Annotated[
+        float, typer.Option("--patience", parser=o.number, metavar="SECONDS", help="How long sending is tried.")
+    ] = 120.0,
+    state: Annotated[
+        Path | None, typer.Option("--state", parser=o.file_path, metavar="FILE", help="This device's answers.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Answer a collection from this device: checked, drawn once, and sent until the shuffler has it.
+
+    Example:
+
+    shuffledp answer LINK --level careful --answer soup
+    """
+    from shuffledp.cli.answers import run_answer, run_show
+
+    if show:
+        run_show(link, language, state, as_json=json)
+    else:
+        run_answer(link, level, answers or [], language, person, patience, state, as_json=json)
+
+
+def open_(
+    batch: Annotated[Path, typer.Argument(metavar="BATCH", parser=o.file_path, help="What the shuffler handed over.")],
+    key: Annotated[Path, typer.Option("--key", parser=o.file_path, metavar="FILE", help="The .key of task draft.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", parser=o.file_path, metavar="FILE", help="The release; BATCH.release.")
+    ] = None,
+    report: o.Report = None,
+    json: o.Json = False,
+) -> None:
+    """Open a batch: estimate, certify again, and sign the release.
+
+    Example:
+
+    shuffledp open lunch.batch --key lunch.key --report lunch.html
+    """
+    from shuffledp.cli.answers import run_open
+
+    run_open(batch, key, out, report, as_json=json)

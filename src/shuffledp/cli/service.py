@@ -1,0 +1,278 @@
+"""The commands on the shuffler's machine: `serve`, and `task status | close | publish | destroy | clock-ok`."""
+
+from __future__ import annotations
+
+import contextlib
+import json as jsonlib
+import sqlite3
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shuffledp.cli import options as o
+from shuffledp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shuffledp.collection.store import Store, TaskRow
+
+StorePath = Annotated[
+    Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store, a SQLite file.")
+]
+Task = Annotated[
+    str | None,
+    typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while there is only one."),
+]
+STORE = Path("shuffledp.db")
+DELETION_SECONDS = 60.0
+"""How long a command waits until nothing deleted is left in the store."""
+WATCH_SECONDS = 5.0
+
+
+def register(app: typer.Typer, task: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(serve)
+    for name, command in (("status", status), ("close", close), ("publish", publish), ("destroy", destroy)):
+        task.command(name)(command)
+    task.command("clock-ok")(clock_ok)
+
+
+def serve(
+    store: StorePath = STORE,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8000,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond this machine put TLS in front.")] = (
+        "127.0.0.1"
+    ),
+) -> None:
+    """Run the shuffler's service: it shows tasks and takes reports, nothing else.
+
+    Example:
+
+    shuffledp serve --store shuffledp.db --port 8000
+    """
+    from shuffledp.collection.server import serve as run
+
+    run(store, host=host, port=port, ready=lambda url: print(f"serving {url} from {store}", flush=True))
+
+
+def status(
+    store: StorePath = STORE,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every few seconds until Ctrl-C.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show each task: its state, and for every level how many people have answered and how many were planned.
+
+    Example:
+
+    shuffledp task status --store shuffledp.db
+    """
+    from shuffledp.cli.output import console
+
+    with opened(store) as shuffler:
+        if json:
+            print(jsonlib.dumps({"tasks": [_facts(shuffler, row) for row in shuffler.tasks()]}, ensure_ascii=False))
+            return
+        while True:
+            for table in _tables(shuffler):
+                console().print(table, markup=False, highlight=False, soft_wrap=True)
+            if not watch:
+                return
+            time.sleep(WATCH_SECONDS)
+
+
+def close(task: Task = None, store: StorePath = STORE) -> None:
+    """Close a task, hand the batch over, and delete what the store held of it.
+
+    Example:
+
+    shuffledp task close --store shuffledp.db
+    """
+    from shuffledp.collection.closing import close_task
+
+    with opened(store) as shuffler:
+        path = close_task(shuffler, chosen(shuffler, task, "open", "closing").digest)
+        print(path)
+        _wait_for_deletion(shuffler, f"the batch is written, {path}")
+
+
+def publish(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", parser=o.file_path, help="The analyzer's signed release.")
+    ],
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while one alone is released."),
+    ] = None,
+    store: StorePath = STORE,
+) -> None:
+    """Show a release to everybody who asks for it, until the task's retention ends.
+
+    Example:
+
+    shuffledp task publish lunch.release
+    """
+    from shuffledp.cli.files import read_bytes
+    from shuffledp.collection.release import SignedRelease
+    from shuffledp.collection.task import PostedTask
+
+    data = read_bytes(release, "the release")
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task, "released")
+        SignedRelease.parse(data, PostedTask.parse(row.posted))
+        shuffler.publish(row.digest, data)
+        print("published")
+
+
+def destroy(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name or its .task file.")],
+    store: StorePath = STORE,
+) -> None:
+    """Destroy all that was collected for a task, unopened, with its keys; this cannot be undone.
+
+    Example:
+
+    shuffledp task destroy lunch.task
+    """
+    from shuffledp.collection.closing import destroy_task
+
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task)
+        destroy_task(shuffler, row.digest)
+        _wait_for_deletion(shuffler, "the task is destroyed")
+        print("destroyed")
+
+
+def clock_ok(store: StorePath = STORE) -> None:
+    """Say that this machine's clock is right: timers that wait after a jump go on.
+
+    Example:
+
+    shuffledp task clock-ok
+    """
+    from shuffledp.collection.clock import system_clock
+
+    with opened(store) as shuffler:
+        shuffler.confirm_clock(system_clock())
+        print("timers go on")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Generator[Store]:
+    """Open a store that is there, for a command.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, or it cannot be read or written now; the message is for people.
+    """
+    from shuffledp.collection.store import Store
+
+    if not path.is_file():
+        raise InvalidInput(f"there is no store {path}; name it with --store, or make one with: shuffledp serve")
+    store = Store(path)
+    try:
+        yield store
+    except sqlite3.Error as error:
+        raise InvalidInput(f"the store {path} cannot be used now ({error}); make room, or try again") from None
+    except OSError as error:
+        where = error.filename or store.outbox
+        raise InvalidInput(f"{where} cannot be used now ({error.strerror or error}); make room, or try again") from None
+    finally:
+        store.close()
+
+
+def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
+    """Find the task that an argument names: by its name, by its file, or as the only one in one of these states.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such task, or several could be meant.
+    """
+    from shuffledp.collection.fields import to_base64
+    from shuffledp.collection.task import PostedTask, task_digest
+
+    rows = store.tasks()
+    if task is None:
+        left = [row for row in rows if row.state in states]
+        if len(left) == 1:
+            return left[0]
+        names = ", ".join(to_base64(row.digest) for row in left)
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{': ' if names else ''}{names}")
+    path = Path(task)
+    digest = PostedTask.parse(path.read_bytes()).digest if path.is_file() else task_digest(task)
+    for row in rows:
+        if row.digest == digest:
+            return row
+    raise InvalidInput(f"the store {store.path} has no task {to_base64(digest)}; see shuffledp task status")
+
+
+def _wait_for_deletion(store: Store, done: str) -> None:
+    from shuffledp.collection.store import Tidying
+
+    tidying, end = Tidying(store), time.monotonic() + DELETION_SECONDS
+    while not tidying.step():
+        if time.monotonic() > end:
+            raise InvalidInput(
+                f"{done}; but some process reads the store, so deleted reports are still in its file: end that process "
+                "and run shuffledp serve, which goes on deleting"
+            )
+        time.sleep(0.1)
+
+
+def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
+    from shuffledp.collection.clock import is_trusted, system_clock
+    from shuffledp.collection.fields import write_time
+    from shuffledp.collection.price import half_width
+    from shuffledp.collection.task import PostedTask
+
+    task, tally = PostedTask.parse(row.posted), store.tally(row.digest)
+    draft = task.draft
+    first = draft.languages[0]
+    counts = [tally.get(place, 0) for place in range(len(draft.levels))]
+    worth = [half_width(draft, place, counts) if sum(counts) else None for place in range(len(draft.questions))]
+    return {
+        "id": task.id,
+        "title": draft.title[first],
+        "state": row.state,
+        "reason": row.reason,
+        "levels": [
+            {"name": level.name[first], "held": held, "planned": level.planned}
+            for level, held in zip(draft.levels, counts, strict=True)
+        ],
+        "questions": [
+            {"text": question.text[first], "half_width": width}
+            for question, width in zip(draft.questions, worth, strict=True)
+        ],
+        "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
+        "at_least": draft.at_least,
+        **{key: write_time(getattr(draft, key)) for key in ("opens", "closes", "expires")},
+        "timers_wait": row.state in ("open", "released") and not is_trusted(system_clock(), row.tick),
+    }
+
+
+def _tables(store: Store) -> Iterator[Table | str]:
+    from rich.table import Table
+    from rich.text import Text
+
+    for row in store.tasks():
+        facts = _facts(store, row)
+        table = Table(title=Text(f"{facts['title']} ({facts['state']})"), caption=facts["id"])
+        for heading in ("level", "held", "planned"):
+            table.add_column(heading, justify="left" if heading == "level" else "right")
+        for level in facts["levels"]:
+            table.add_row(Text(level["name"]), str(level["held"]), str(level["planned"]))
+        table.add_row("together", *(str(sum(level[key] for level in facts["levels"])) for key in ("held", "planned")))
+        yield table
+        for question in facts["questions"]:
+            if question["half_width"] is not None:
+                yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
+        yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
+        if facts["timers_wait"]:
+            yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
+    if not store.tasks():
+        yield "no task has been posted"

@@ -1,0 +1,185 @@
+"""The analyzer: opens a batch, certifies the floor anew, estimates, and signs the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shuffledp.accounting import bounds
+from shuffledp.budgets import Budgets
+from shuffledp.collection.batch import Batch
+from shuffledp.collection.estimates import (
+    JUNK,
+    estimate_question,
+    scaled_counts,
+    shift_of_junk,
+    slopes_of,
+    width_of,
+)
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.opening import open_column
+from shuffledp.collection.promise import crowd_of, floor, floor_of, law_of, reports_of
+from shuffledp.errors import InvalidInput
+from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
+from shuffledp.numerics.interval import Interval
+from shuffledp.protocol import Frequency, Mean, Release
+from shuffledp.setting import Setting
+
+
+@dataclass(frozen=True)
+class Junk:
+    """Rows of one question that are not used, and what junk can do.
+
+    Parameters
+    ----------
+    unreadable, repeated, impossible : int
+        Rows that do not open, copies of other rows, and reports that the randomizer never makes.
+    effect_of_share : float
+        The most by which 5 % of junk among the reports can shift the estimate, in its unit.
+    effect_seen : float
+        The most by which the rows that are not used can have shifted it.
+    """
+
+    unreadable: int
+    repeated: int
+    impossible: int
+    effect_of_share: float
+    effect_seen: float
+
+    @property
+    def total(self) -> int:
+        """All rows that are not used."""
+        return self.unreadable + self.repeated + self.impossible
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A batch, opened and estimated; nothing in it says which row was whose.
+
+    Parameters
+    ----------
+    batch : Batch
+        What was opened.
+    releases : tuple of Release
+        One a question; the guarantee of each is the floor of that question alone.
+    junk : tuple of Junk
+        One a question.
+    floor : tuple of float
+        Central epsilon per level over all questions: certified anew, or the shuffler's number if that is larger.
+    crowd : tuple of float or None
+        The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
+    """
+
+    batch: Batch
+    releases: tuple[Release, ...]
+    junk: tuple[Junk, ...]
+    floor: tuple[float, ...]
+    crowd: tuple[float | None, ...]
+
+    @property
+    def promise_kept(self) -> bool:
+        """Whether no level's floor is above its promise."""
+        levels = self.batch.task.draft.levels
+        return all(certified <= level.promise for certified, level in zip(self.floor, levels, strict=True))
+
+    @property
+    def junk_seen(self) -> int:
+        """Rows that are not used, over all questions."""
+        return sum(junk.total for junk in self.junk)
+
+
+def open_batch(batch: Batch | bytes, key: AnalyzerKey, *, processes: int | None = None) -> Opened:
+    """Open a batch and estimate every question.
+
+    Parameters
+    ----------
+    batch : Batch or bytes
+        What the shuffler handed over.
+    key : AnalyzerKey
+        The key that was made with the draft.
+    processes : int, optional
+        Most processes; one a core by default.
+
+    Returns
+    -------
+    Opened
+        Estimates, certified floor, crowd, and what was not used.
+
+    Raises
+    ------
+    InvalidInput
+        If a signature, hash or length is wrong, the task is not the key's, nobody answered, or no row can be used.
+    """
+    opened = batch if isinstance(batch, Batch) else Batch.parse(batch)
+    draft, manifest = opened.task.draft, opened.manifest
+    key.check_draft(draft.data, draft.analyzer_key, draft.analyzer_identity)
+    if manifest.n == 0:
+        raise InvalidInput("nobody answered: the batch holds dummies alone")
+    floors = tuple(max(pair) for pair in zip(floor_of(draft), manifest.floor, strict=True))
+    crowd = crowd_of(draft, manifest.counts)
+    found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
+    return Opened(opened, tuple(release for release, _ in found), tuple(junk for _, junk in found), floors, crowd)
+
+
+def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk]:
+    task, manifest = batch.task, batch.manifest
+    question, size = task.draft.questions[place], task.inner_sizes[place]
+    rows = open_column(
+        batch.columns[place], size, key.key, task.inner_info(place), question.report_bytes, processes=processes
+    )
+    reports, possible = question.family.from_rows(rows.contents)
+    impossible = int((~possible).sum())
+    dropped = rows.unreadable + rows.repeated + impossible
+    known, width = slopes_of(task.draft, place), width_of(question)
+    junk = Junk(
+        rows.unreadable,
+        rows.repeated,
+        impossible,
+        shift_of_junk(known, manifest.counts, JUNK, width),
+        shift_of_junk(known, manifest.counts, dropped / manifest.n, width),
+    )
+    kept = manifest.n - dropped
+    if kept <= 0:
+        raise InvalidInput(
+            f"question {place + 1}: {dropped} of {manifest.rows[place]} rows cannot be used; no estimate"
+        )
+    estimate = estimate_question(task.draft, place, reports[possible], scaled_counts(manifest.counts, kept))
+    labels = [next(iter(choice.values())) for choice in question.choices]
+    release = Release(
+        question=Frequency(labels) if labels else Mean(question.low, question.high),
+        analysis=estimate,
+        guarantee=_guarantee(batch, place),
+        n=manifest.n,
+        rows=manifest.n,
+        mechanism=question.family.name,
+        private=True,
+        unit="people" if task.has_codes else "rows",
+        fingerprint=task.digest.hex(),
+    )
+    return release, junk
+
+
+def _guarantee(batch: Batch, place: int) -> Guarantee:
+    """Return the floor of one question for the levels that somebody has."""
+    draft, counts = batch.task.draft, batch.manifest.counts
+    question = draft.questions[place]
+    levels = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]
+    present = [(level.epsilon0, count) for level, count in levels]
+    draws = [[level.draw[place]] for level, _ in levels]
+    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
+    budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
+    family = question.family.library(question.low, question.high)
+    setting = Setting(budgets, family, seen="reports", neighboring="replace-one", dummies=law_of(question.dummies))
+    guarantees = tuple(
+        LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, upper), floor=Interval(0.0, upper))
+        for (epsilon0, count), upper in zip(present, floors, strict=True)
+    )
+    bound = bounds["floor"]
+    evidence = Evidence(bound.key, bound.kind, bound.reference, epsilon=Interval(0.0, max(floors)))
+    return Guarantee(setting, draft.delta, guarantees, len(guarantees), (evidence,))
+
+
+def by_level(opened: Opened, values: Sequence[object]) -> dict[str, object]:
+    """Put values under the levels' names in the task's first language."""
+    levels = opened.batch.task.draft.levels
+    return {next(iter(level.name.values())): value for level, value in zip(levels, values, strict=True)}

@@ -1,0 +1,277 @@
+r"""What the shuffler hands over: a manifest, one column of sealed reports a question, and a signature.
+
+``"SHFB" 01 | u32 M | manifest, M bytes of JSON | columns | Ed25519 signature 64``, the signature over ``"shuffledp/1
+batch\0"`` and the manifest. A column holds n + m_j rows of report_bytes + 48 bytes, permuted by its own uniform
+permutation, so rows of two columns cannot be joined. The manifest holds the posted task, the SHA-256 of the columns,
+the day, the people per level, what was refused, dummies, floor and software versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from shuffledp.collection import sealing
+from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
+from shuffledp.collection.task import MOST_DUMMIES, MOST_LEVELS, MOST_PEOPLE, PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness
+
+MAGIC, VERSION = b"SHFB", 1
+LONGEST_MANIFEST = 1 << 20
+REFUSALS = ("unreadable", "unfit", "code")
+"""What the shuffler refused, by kind, in the order of `report.Verdict`."""
+_HEAD = struct.Struct("<4sBI")
+_SIGNED = b"shuffledp/1 batch\0"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the shuffler says of its batch, and has signed; made by `Manifest.parse` alone.
+
+    Parameters
+    ----------
+    data : bytes
+        The document, byte for byte.
+    task : PostedTask
+        The posted task it carries.
+    columns_sha256 : bytes
+        Of all columns, one after the other.
+    day : str
+        The day of handing over, such as ``"2030-01-31"``.
+    counts : tuple of int
+        People per level.
+    refusals : dict
+        Reports refused, by kind.
+    dummies : tuple of int
+        Dummies per question.
+    rows : tuple of int
+        Rows per question: people and dummies.
+    floor : tuple of float
+        Central epsilon per level that the shuffler certified when it posted the task.
+    software : dict
+        Versions.
+    """
+
+    data: bytes
+    task: PostedTask
+    columns_sha256: bytes
+    day: str
+    counts: tuple[int, ...]
+    refusals: Mapping[str, int]
+    dummies: tuple[int, ...]
+    rows: tuple[int, ...]
+    floor: tuple[float, ...]
+    software: Mapping[str, str]
+
+    @property
+    def n(self) -> int:
+        """People who answered."""
+        return sum(self.counts)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Manifest:
+        """Read a manifest and check it against the task it carries.
+
+        Parameters
+        ----------
+        data : bytes
+            JSON.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no manifest, or contradicts its task.
+        """
+        fields = read_json(bytes(data), "the manifest", LONGEST_MANIFEST)
+        fields.whole("version", 1, 1)
+        task = PostedTask.parse(fields.bytes_of("posted", -1))
+        if (named := fields.line("id")) != task.id:
+            raise InvalidInput(f"the manifest is of task {named}, but carries task {task.id}")
+        levels, questions = len(task.draft.levels), len(task.draft.questions)
+        manifest = cls(
+            data=bytes(data),
+            task=task,
+            columns_sha256=fields.bytes_of("columns_sha256", 32),
+            day=fields.line("day"),
+            counts=fields.wholes("counts", levels, MOST_PEOPLE),
+            refusals=fields.object("refusals", lambda entry: {k: entry.whole(k, 0, 2**53) for k in REFUSALS}),
+            dummies=fields.wholes("dummies", questions, MOST_DUMMIES),
+            rows=fields.wholes("rows", questions, MOST_PEOPLE * MOST_LEVELS + MOST_DUMMIES),
+            floor=_numbers(fields, "floor", levels),
+            software=fields.object("software", _versions),
+        )
+        fields.done()
+        manifest._check()
+        return manifest
+
+    def _check(self) -> None:
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.day):
+            raise InvalidInput(f"the manifest's day must look like 2030-01-31; got {self.day!r}")
+        wanted = tuple(question.dummies.count for question in self.task.draft.questions)
+        if self.dummies != wanted:
+            raise InvalidInput(f"the manifest counts dummies {self.dummies}; the task asks for {wanted}")
+        rows = tuple(self.n + m for m in self.dummies)
+        if self.rows != rows:
+            raise InvalidInput(
+                f"the manifest counts rows {self.rows}; {self.n} people and the dummies {self.dummies} make {rows}"
+            )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch, read and checked; made by `Batch.parse` alone.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What the shuffler says.
+    signature : bytes
+        The shuffler's, 64 bytes.
+    columns : tuple of memoryview
+        The sealed rows of each question.
+    """
+
+    manifest: Manifest
+    signature: bytes
+    columns: tuple[memoryview, ...]
+
+    @classmethod
+    def parse(cls, data: bytes) -> Batch:
+        """Read a batch; check signature, hash and lengths.
+
+        Parameters
+        ----------
+        data : bytes
+            The file.
+
+        Raises
+        ------
+        InvalidInput
+            If one of them is wrong.
+        """
+        view = memoryview(data).cast("B")
+        if len(view) < _HEAD.size or bytes(view[:4]) != MAGIC:
+            raise InvalidInput(f"these bytes are no batch: they do not begin with {MAGIC.decode()}")
+        _, version, size = _HEAD.unpack_from(view)
+        if version != VERSION:
+            raise InvalidInput(f"this batch is of version {version}; this library reads version {VERSION}")
+        start = _HEAD.size + size
+        if size > LONGEST_MANIFEST or len(view) < start + sealing.SIGNATURE:
+            raise InvalidInput(f"the batch is cut short: {len(view)} bytes")
+        document, signature = bytes(view[_HEAD.size : start]), bytes(view[-sealing.SIGNATURE :])
+        manifest = Manifest.parse(document)
+        check_signature(manifest, signature)
+        body = view[start : -sealing.SIGNATURE]
+        sizes = [rows * size for rows, size in zip(manifest.rows, manifest.task.inner_sizes, strict=True)]
+        if len(body) != sum(sizes):
+            raise InvalidInput(f"the columns have {len(body)} bytes; {manifest.rows} rows need {sum(sizes)}")
+        if hashlib.sha256(body).digest() != manifest.columns_sha256:
+            raise InvalidInput("the columns are not the ones the shuffler signed; fetch the batch again")
+        ends = np.cumsum([0, *sizes]).tolist()
+        return cls(manifest, signature, tuple(body[a:b] for a, b in pairwise(ends)))
+
+    @cached_property
+    def task(self) -> PostedTask:
+        """The task."""
+        return self.manifest.task
+
+
+def check_signature(manifest: Manifest, signature: bytes) -> None:
+    """Raise InvalidInput unless the task's shuffler signed the manifest."""
+    if not sealing.signed_by(manifest.task.shuffler_identity, _SIGNED + manifest.data, signature):
+        raise InvalidInput("the manifest is not signed by the task's shuffler; fetch the batch again")
+
+
+def permuted_column(rows: Sequence[bytes], random: Randomness) -> bytes:
+    """Join the rows of one question in a uniformly random order.
+
+    Parameters
+    ----------
+    rows : sequence of bytes
+        Sealed reports of people and dummies, of equal length.
+    random : Randomness
+        `secure_random()`; each column takes a permutation of its own.
+    """
+    return b"".join([rows[place] for place in random.permutation(len(rows)).tolist()])
+
+
+def write_batch(
+    task: PostedTask,
+    columns: Sequence[bytes],
+    counts: Sequence[int],
+    *,
+    refusals: Mapping[str, int],
+    floor: Sequence[float],
+    day: str,
+    software: Mapping[str, str],
+    identity: bytes,
+) -> bytes:
+    """Write and sign a batch.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    columns : sequence of bytes
+        One a question, from `permuted_column`.
+    counts : sequence of int
+        People per level.
+    refusals : dict
+        Counts by the kinds `REFUSALS`.
+    floor : sequence of float
+        Certified central epsilon per level.
+    day : str
+        Such as ``"2030-01-31"``.
+    software : dict
+        Names and versions.
+    identity : bytes
+        The shuffler's private signing key.
+
+    Raises
+    ------
+    InvalidInput
+        If columns and counts contradict the task; nothing is signed then.
+    """
+    digest = hashlib.sha256()
+    for column in columns:
+        digest.update(column)
+    dummies = [question.dummies.count for question in task.draft.questions]
+    manifest = dump_json(
+        {
+            "version": VERSION,
+            "id": task.id,
+            "posted": to_base64(task.data),
+            "columns_sha256": to_base64(digest.digest()),
+            "day": day,
+            "counts": list(counts),
+            "refusals": {kind: refusals.get(kind, 0) for kind in REFUSALS},
+            "dummies": dummies,
+            "rows": [sum(counts) + m for m in dummies],
+            "floor": list(floor),
+            "software": dict(software),
+        }
+    )
+    signature = sealing.sign(identity, _SIGNED + manifest)
+    data = b"".join((_HEAD.pack(MAGIC, VERSION, len(manifest)), manifest, *columns, signature))
+    Batch.parse(data)
+    return data
+
+
+def _numbers(fields: Fields, key: str, count: int) -> tuple[float, ...]:
+    entries = fields.list_of(key, count, count)
+    for entry in entries:
+        if isinstance(entry, bool) or not isinstance(entry, int | float) or not 0.0 <= entry <= 1e6:
+            fields.refuse(key, entry, "numbers of at least 0")
+    return tuple(float(entry) for entry in entries)
+
+
+def _versions(fields: Fields) -> dict[str, str]:
+    return {name: fields.line(name) for name in fields.names()}

@@ -1,0 +1,289 @@
+"""The Python client: certifies a task, draws and seals one report, and sends it until the shuffler has it.
+
+It trusts no page and no server: the task's bytes must hash to the name in the link, its draws must stay within the
+stated budgets (checked when a task is read), and its floor must be at most its promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from shuffledp.collection.draw import draw_report
+from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.promise import check_floor
+from shuffledp.collection.report import Verdict, seal_inner, seal_outer
+from shuffledp.collection.sealing import Sealer
+from shuffledp.collection.sending import Link, TaskClosed, send
+from shuffledp.collection.state import DeviceState
+from shuffledp.collection.task import CODE, PostedTask, Question
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness, secure_random
+
+SENT = "sent, no answer yet"
+ENDS = {Verdict.HELD: "held", Verdict.UNREADABLE: "could not be opened", Verdict.UNFIT: "did not fit the task"}
+
+
+class Client:
+    """One person's answer to one task.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task, as it was read.
+    random : Randomness, optional
+        `secure_random()` by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the task's dummies do not make its promises true.
+    """
+
+    def __init__(self, task: PostedTask, random: Randomness | None = None) -> None:
+        certify_task(task)
+        self.task = task
+        self._random = secure_random() if random is None else random
+        self._inners: list[bytes] | None = None
+        self._level = 0
+
+    def draw(self, answers: Sequence[int], level: int) -> list[bytes]:
+        """Draw one report a question and seal each to the analyzer; once, whatever is asked again.
+
+        Parameters
+        ----------
+        answers : sequence of int
+            For each question the answer's code, from `answer_code`.
+        level : int
+            Place of the level, from 0.
+
+        Returns
+        -------
+        list of bytes
+            The sealed inner messages.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such level or answer, or this client has drawn before.
+        """
+        draft = self.task.draft
+        if self._inners is not None:
+            raise InvalidInput("this client has drawn its report; a report is drawn once, and sent again as it is")
+        if not 0 <= level < len(draft.levels):
+            raise InvalidInput(f"a level must be a whole number from 0 to {len(draft.levels) - 1}; got {level}")
+        if len(answers) != len(draft.questions):
+            raise InvalidInput(f"this task has {len(draft.questions)} questions; got {len(answers)} answers")
+        reports = [
+            draw_report(question.family, keep, answer, self._random)
+            for question, keep, answer in zip(draft.questions, draft.levels[level].draw, answers, strict=True)
+        ]
+        sealer = Sealer(draft.analyzer_key)
+        self._inners = [seal_inner(self.task, place, report, sealer) for place, report in enumerate(reports)]
+        self._level = level
+        return self._inners
+
+    def seal(self, answers: Sequence[int], level: int, code: bytes | None = None) -> bytes:
+        """Draw the report and seal it to the shuffler.
+
+        Parameters
+        ----------
+        answers : sequence of int
+            For each question the answer's code, from `answer_code`.
+        level : int
+            Place of the level, from 0.
+        code : bytes or None
+            The one-time code, 16 bytes, exactly if the task's admission is by codes.
+
+        Returns
+        -------
+        bytes
+            `task.size` bytes: what is sent, as often as it takes.
+
+        Raises
+        ------
+        InvalidInput
+            As `draw`, or if a code is missing or not wanted.
+        """
+        check_code(self.task, code)
+        return outer_of(self.task, self.draw(answers, level), level, code)
+
+
+def outer_of(task: PostedTask, inners: Sequence[bytes], level: int, code: bytes | None) -> bytes:
+    """Seal drawn reports to the shuffler."""
+    return seal_outer(task, level, code, inners, Sealer(task.shuffler_key))
+
+
+def check_code(task: PostedTask, code: bytes | None) -> None:
+    """Raise InvalidInput unless there is a code exactly if the task asks for one."""
+    if task.has_codes and (code is None or len(code) != CODE):
+        raise InvalidInput("this task needs the one-time code of an invitation: the part of the link after #")
+    if not task.has_codes and code is not None:
+        raise InvalidInput("this task takes no one-time code; use the link without the part after #")
+
+
+def answer_code(question: Question, answer: str) -> int:
+    """Return the code of an answer given in words.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    answer : str
+        A choice in any of the task's languages (capitals do not matter), or a number on the question's grid.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of the question's answers.
+    """
+    if question.kind == "choice":
+        wanted = " ".join(answer.split()).casefold()
+        for place, choice in enumerate(question.choices):
+            if wanted in {" ".join(text.split()).casefold() for text in choice.values()}:
+                return place
+        known = ", ".join(repr(next(iter(choice.values()))) for choice in question.choices[:20])
+        raise InvalidInput(f"the answers to {_asked(question)} are {known}; got {answer!r}")
+    try:
+        value = float(answer)
+        place = round((value - question.low) / question.step)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"the answer to {_asked(question)} must be a number; got {answer!r}") from None
+    if not 0 <= place < question.answers or abs(question.low + place * question.step - value) > 1e-6 * question.step:
+        raise InvalidInput(
+            f"the answer to {_asked(question)} must be a number from {question.low:g} to {question.high:g} in steps "
+            f"of {question.step:g}; got {answer!r}"
+        )
+    return place
+
+
+def level_named(task: PostedTask, name: str) -> int:
+    """Return the place of a level given by its name in any of the task's languages."""
+    wanted = " ".join(name.split()).casefold()
+    for place, level in enumerate(task.draft.levels):
+        if wanted in {" ".join(text.split()).casefold() for text in level.name.values()}:
+            return place
+    known = ", ".join(repr(next(iter(level.name.values()))) for level in task.draft.levels)
+    raise InvalidInput(f"the levels of this task are {known}; got {name!r}")
+
+
+class Device:
+    """A device that answers: what it has drawn stays in its state file until the shuffler has it.
+
+    Parameters
+    ----------
+    state : DeviceState
+        The device's file.
+    person : str
+        Who answers, where several people share a device; each draws once.
+    """
+
+    def __init__(self, state: DeviceState, person: str = "") -> None:
+        self.state, self.person = state, person
+
+    def spent(self, organizer: str) -> dict[str, Any]:
+        """Add up what this person has sent to an organizer from this device: plain sums, which are always valid."""
+        lines = [line for line in self.state.ledger(organizer) if line["slot"].partition("/")[2] == self.person]
+        totals = {
+            name: float(sum((Decimal(repr(line[name])) for line in lines), Decimal(0)))
+            for name in ("epsilon0", "promise", "delta")
+        }
+        return {"organizer": organizer, "answers": len(lines)} | totals
+
+    def waits(self, task: PostedTask) -> bool:
+        """Tell whether a report of this person was drawn and has no clear answer yet."""
+        return self.state.waiting(self._slot(task)) is not None
+
+    def prepare(self, task: PostedTask, answers: Sequence[int], level: int, code: bytes | None) -> bytes:
+        """Return the sealed bytes to send: the ones drawn before, if there are; else drawn now and stored first."""
+        slot = self._slot(task)
+        check_code(task, code)
+        waiting = self.state.waiting(slot)
+        if waiting is None:
+            client = Client(task)
+            inners = client.draw(answers, level)
+            kept: dict[str, Any] = {"level": level, "inners": [to_base64(inner) for inner in inners]}
+            kept["sealed"] = to_base64(outer_of(task, inners, level, code))
+            waiting = self.state.keep(slot, kept, self._line(task, level, slot))
+        if "sealed" not in waiting:
+            inners = [_bytes(text) for text in waiting["inners"]]
+            sealed = to_base64(outer_of(task, inners, waiting["level"], code))
+            self.state.reseal(slot, sealed)
+            return _bytes(sealed)
+        return _bytes(waiting["sealed"])
+
+    def answer(self, link: Link, task: PostedTask, answers: Sequence[int], level: int, *, patience: float) -> Verdict:
+        """Draw, store, send, and resend the same bytes until there is a clear answer.
+
+        Parameters
+        ----------
+        link : Link
+            Where the task is served, and the one-time code.
+        task : PostedTask
+            The task that was read there.
+        answers, level
+            As for `Client.draw`; without effect if this person has drawn before.
+        patience : float
+            Seconds for which sending is tried again.
+
+        Returns
+        -------
+        Verdict
+            The shuffler's answer.
+
+        Raises
+        ------
+        InvalidInput
+            If the task is not open, or no clear answer came: the report is kept, and the next call sends it again.
+        """
+        sealed = self.prepare(task, answers, level, link.code)
+        try:
+            verdict = send(link, task, sealed, patience=patience)
+        except TaskClosed:  # an earlier attempt may have arrived
+            self.state.answered(self._slot(task), "the task closed before a clear answer")
+            raise
+        if verdict is Verdict.CODE_REFUSED:
+            self.state.code_refused(self._slot(task))
+        else:
+            self.state.answered(self._slot(task), ENDS[verdict])
+        return verdict
+
+    def _slot(self, task: PostedTask) -> str:
+        return f"{task.id}/{self.person}" if self.person else task.id
+
+    def _line(self, task: PostedTask, level: int, slot: str) -> dict[str, Any]:
+        draft, chosen = task.draft, task.draft.levels[level]
+        return {
+            "id": task.id,
+            "slot": slot,
+            "organizer": draft.organizer,
+            "epsilon0": chosen.epsilon0 * len(draft.questions),
+            "promise": chosen.promise,
+            "delta": draft.delta,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "state": SENT,
+        }
+
+
+def certify_task(task: PostedTask) -> tuple[float, ...]:
+    """Return the certified floor of each level, once a process for a task, or raise InvalidInput."""
+    return _certified(task.data)
+
+
+@lru_cache(maxsize=64)
+def _certified(data: bytes) -> tuple[float, ...]:
+    return check_floor(PostedTask.parse(data).draft)
+
+
+def _asked(question: Question) -> str:
+    return repr(next(iter(question.text.values())))
+
+
+def _bytes(text: object) -> bytes:
+    found = from_base64(text) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidInput("the file of answers is damaged: a report in it is no base64url text")
+    return found

@@ -1,0 +1,231 @@
+"""How a collection ends: handed over, deleted or destroyed, and only once.
+
+Closing takes three steps, and the death of the process between or within them changes nothing:
+
+1. One transaction: no more reports are taken, and all dummies are drawn, sealed and stored. They are never drawn a
+   second time: two batches of one task with fresh dummies would expose all of them by intersection.
+2. The batch is written from the stored reports and dummies into ``outbox/``, under its name only when it is whole.
+3. One transaction: reports, dummies, codes and the task's private key are deleted. The deletion has happened once the
+   write-ahead log is empty (`Store.checkpoint`), which a reader can delay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import sqlite3
+from collections.abc import Generator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, write_batch
+from shuffledp.collection.clock import Clock, system_clock
+from shuffledp.collection.dummies import seal_dummies
+from shuffledp.collection.fields import to_base64
+from shuffledp.collection.report import split_inners
+from shuffledp.collection.store import Store, TaskRow, sync_folder
+from shuffledp.collection.task import PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import secure_random
+
+TOO_FEW = "too few people took part for a useful answer"
+BY_OPERATOR = "destroyed by the operator"
+
+
+def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Path:
+    """Close a task and write its batch, or finish what was begun.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection; a server may run on the same file.
+    task : bytes
+        The task's digest.
+    clock : callable
+        Returns seconds since 1970.
+
+    Returns
+    -------
+    Path
+        The batch. `Store.checkpoint` tells whether the deletion is complete.
+
+    Raises
+    ------
+    InvalidInput
+        If the task is unknown, has ended without a batch, or holds fewer reports than `at_least`.
+    """
+    with _one_at_a_time(store):
+        row = _known(store, task)
+        posted = PostedTask.parse(row.posted)
+        path = batch_path(store, posted)
+        if row.state == "open":
+            _take_no_more(store, posted, clock)
+        elif row.state == "released":
+            return path
+        elif row.state != "closing":
+            raise InvalidInput(f"task {posted.id} is {row.state}; it has no batch any more")
+        if not _is_whole(path, posted):
+            _write(store, posted, row, path, clock)
+        _delete(store, task, "released", None, clock)
+        return path
+
+
+def destroy_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
+    """Destroy what a task holds, unopened: reports, dummies, codes, keys, batch and release.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection.
+    task : bytes
+        The task's digest.
+    clock : callable
+        Returns seconds since 1970.
+
+    Raises
+    ------
+    InvalidInput
+        If the task is unknown, or was destroyed or deleted before.
+    """
+    _end(store, task, "destroyed", BY_OPERATOR, clock, only_from=("open", "closing", "released"))
+
+
+def expire_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
+    """Destroy an open task with too few people, as `clock.due` asks; parameters as of `destroy_task`."""
+    _end(store, task, "destroyed", TOO_FEW, clock, only_from=("open",))
+
+
+def delete_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
+    """Delete batch and release of a released task, as `clock.due` asks; parameters as of `destroy_task`."""
+    _end(store, task, "deleted", None, clock, only_from=("released",))
+
+
+def finish_removals(store: Store) -> None:
+    """Remove files of tasks that have ended, in case the process died between the transaction and the removal."""
+    with _one_at_a_time(store):
+        for row in store.tasks():
+            if row.state in ("deleted", "destroyed"):
+                _remove_files(store, PostedTask.parse(row.posted))
+
+
+def batch_path(store: Store, posted: PostedTask) -> Path:
+    """Return where the batch of a task is written."""
+    return store.outbox / f"{posted.id}.batch"
+
+
+@contextlib.contextmanager
+def _one_at_a_time(store: Store) -> Generator[None]:
+    """Hold the outbox's lock, which the system releases when the process dies."""
+    with open(store.outbox / ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _known(store: Store, task: bytes) -> TaskRow:
+    row = store.task(task)
+    if row is None:
+        raise InvalidInput(f"the store {store.path} has no task {to_base64(task)}; see shuffledp task status")
+    return row
+
+
+def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
+    """Step 1."""
+    with store.writing() as db:
+        held = store.held(posted.digest)
+        if held < posted.draft.at_least:
+            raise InvalidInput(
+                f"{held} people have answered, and with fewer than {posted.draft.at_least} the answer would mislead: "
+                "the batch is not handed over; wait, or use: shuffledp task destroy"
+            )
+        changed = db.execute(
+            "UPDATE task SET state = 'closing', since = ? WHERE id = ? AND state = 'open'", (clock(), posted.digest)
+        )
+        if changed.rowcount == 1:
+            for question, sealed in enumerate(seal_dummies(posted, secure_random())):
+                db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, question, s) for s in sealed])
+
+
+def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Clock) -> None:
+    """Step 2."""
+    counts = [0] * len(posted.draft.levels)
+    rows: list[list[bytes]] = [[] for _ in posted.draft.questions]
+    for _, level, inners in store.reports(posted.digest):
+        counts[level] += 1
+        for column, sealed in zip(rows, split_inners(posted, inners), strict=True):
+            column.append(sealed)
+    random = secure_random()
+    columns: list[bytes] = []
+    for question, column in enumerate(rows):
+        columns.append(permuted_column(column + store.dummies(posted.digest, question), random))
+        column.clear()
+    tally = store.tally(posted.digest)
+    data = write_batch(
+        posted,
+        columns,
+        counts,
+        refusals={kind: tally.get(-byte, 0) for byte, kind in enumerate(REFUSALS, 1)},
+        floor=row.floor,
+        day=datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d"),
+        software=_software(),
+        identity=store.identity(),
+    )
+    temporary = path.with_suffix(".batch.tmp")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if temporary.read_bytes() != data:
+        raise OSError(f"{temporary} does not hold what was written to it; check the disk")
+    os.rename(temporary, path)
+    sync_folder(path.parent)
+
+
+def _end(
+    store: Store, task: bytes, state: str, reason: str | None, clock: Clock, *, only_from: tuple[str, ...]
+) -> None:
+    with _one_at_a_time(store):
+        row = _known(store, task)
+        posted = PostedTask.parse(row.posted)
+        if row.state not in only_from:
+            raise InvalidInput(f"task {posted.id} is {row.state}; there is nothing left to delete")
+        _delete(store, task, state, reason, clock)
+        _remove_files(store, posted)
+
+
+def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Clock) -> None:
+    """Enter a state in which nothing of people is left in the store; the caller holds the outbox's lock."""
+    with store.writing() as db:
+        db.execute(
+            "UPDATE task SET state = ?, reason = ?, since = ?, key = NULL, release = NULL WHERE id = ?",
+            (state, reason, clock(), task),
+        )
+        for table in ("report", "dummy", "code"):
+            db.execute(f"DELETE FROM {table} WHERE task = ?", (task,))
+    store.checkpoint()
+
+
+def _is_whole(path: Path, posted: PostedTask) -> bool:
+    """Tell whether a finished batch of this task is there, signed and with the right hash."""
+    try:
+        return Batch.parse(path.read_bytes()).task.data == posted.data
+    except (InvalidInput, OSError):
+        return False
+
+
+def _remove_files(store: Store, posted: PostedTask) -> None:
+    path = batch_path(store, posted)
+    for file in (path, path.with_suffix(".batch.tmp")):
+        file.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _software() -> dict[str, str]:
+    return {
+        "shuffledp": version("shuffledp"),
+        "cryptography": version("cryptography"),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+    }

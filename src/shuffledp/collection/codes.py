@@ -1,0 +1,134 @@
+"""One-time codes: drawn, hashed for the store, and printed as links and letters with QR codes."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import io
+import os
+from collections.abc import Sequence
+
+import segno
+
+from shuffledp.collection.fields import to_base64
+from shuffledp.collection.promised import in_language
+from shuffledp.collection.task import CODE, PostedTask
+from shuffledp.errors import InvalidInput
+
+MOST_CODES = 10_000_000
+_WORDS = {
+    "en": ("You are invited to answer", "Scan this with your phone, or type the address:", "The address works once."),
+    "de": (
+        "Sie sind eingeladen zu antworten",
+        "Bitte mit dem Telefon aufnehmen oder die Adresse eintippen:",
+        "Die Adresse gilt einmal.",
+    ),
+    "fr": (
+        "Vous êtes invité à répondre",
+        "Scannez ceci avec votre téléphone, ou tapez l’adresse :",
+        "L’adresse sert une fois.",
+    ),
+}
+_STYLE = """
+body{font:12pt/1.5 serif;margin:0}
+section{page-break-after:always;padding:2cm;max-width:17cm}
+h1{font-size:18pt}
+svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
+code{font-size:10pt;overflow-wrap:anywhere}
+"""
+
+
+def draw_codes(count: int) -> list[bytes]:
+    """Draw one-time codes of 16 random bytes.
+
+    Parameters
+    ----------
+    count : int
+        How many, from 1 to 1e7.
+
+    Raises
+    ------
+    InvalidInput
+        If the number is out of range.
+    """
+    if not 1 <= count <= MOST_CODES:
+        raise InvalidInput(f"draw 1 to {MOST_CODES} codes; got {count}")
+    return [os.urandom(CODE) for _ in range(count)]
+
+
+def code_hash(code: bytes) -> bytes:
+    """Return what the store keeps of a code: its SHA-256."""
+    return hashlib.sha256(code).digest()
+
+
+def link_of(task: PostedTask, server: str, code: bytes | None = None) -> str:
+    """Return the link to a task; the code stands behind #, which browsers do not send to servers.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    server : str
+        Such as ``"https://example.org"``.
+    code : bytes, optional
+        A one-time code.
+    """
+    return f"{server.rstrip('/')}/t/{task.id}" + ("" if code is None else f"#{to_base64(code)}")
+
+
+def links_csv(links: Sequence[str]) -> str:
+    """Write links as CSV with a number each."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["number", "link"])
+    writer.writerows(enumerate(links, start=1))
+    return out.getvalue()
+
+
+def letters_html(task: PostedTask, links: Sequence[str], language: str | None = None) -> str:
+    """Write printable letters, one page a link, each with a QR code.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    links : sequence of str
+        One a letter.
+    language : str, optional
+        Of the letters; the first of the task's languages for which there are words by default, else English.
+
+    Returns
+    -------
+    str
+        One HTML document that loads nothing from elsewhere.
+    """
+    draft = task.draft
+    known = next((name for name in draft.languages if name in _WORDS), "en") if language is None else language
+    if known not in _WORDS:
+        raise InvalidInput(f"letters are written in {', '.join(_WORDS)}; got {language!r}")
+    invited, scan, once = (html.escape(text) for text in _WORDS[known])
+    title, organizer = html.escape(in_language(draft.title, known)), html.escape(draft.organizer)
+    pages = [
+        f"<section><h1>{title}</h1><p>{invited}: {organizer}</p><p>{scan}</p>{qr_svg(link)}"
+        f"<p><code>{html.escape(link)}</code></p><p>{once}</p><p>{html.escape(draft.contact)}</p></section>"
+        for link in links
+    ]
+    return (
+        f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
+    )
+
+
+def qr_svg(link: str) -> str:
+    """Draw a link as a QR code: inline SVG."""
+    out = io.BytesIO()
+    segno.make(link, error="m", micro=False).save(out, kind="svg", xmldecl=False, svgns=True, omitsize=True, border=4)
+    return out.getvalue().decode("utf-8").strip()
+
+
+def qr_terminal(link: str) -> str:
+    """Draw a link as a QR code of block letters."""
+    out = io.StringIO()
+    segno.make(link, error="l", micro=False).terminal(out, compact=True)
+    return out.getvalue()

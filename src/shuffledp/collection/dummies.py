@@ -1,0 +1,71 @@
+"""The shuffler's dummies: reports of nobody, drawn from the task's public law and sealed like a person's.
+
+They are drawn once, in the transaction that closes the task, and stored sealed: two batches of one task with fresh
+dummies would expose all of them by intersection.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+from shuffledp.collection.draw import WHOLE
+from shuffledp.collection.report import seal_inner
+from shuffledp.collection.sealing import Sealer
+from shuffledp.collection.task import Dummies, PostedTask, Question
+from shuffledp.numerics.randomness import Randomness
+
+
+def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
+    """Return the law of the number of ones among dummies of one bit, D = 0..count, as exact quotients."""
+    if dummies.law == "uniform":
+        row = [1]
+        for _ in range(dummies.count):
+            row = [a + b for a, b in zip([0, *row], [*row, 0], strict=True)]
+        return tuple(Fraction(ways, 2**dummies.count) for ways in row)
+    steps = (0, *dummies.draw, WHOLE)
+    return tuple(Fraction(two - one, WHOLE) for one, two in pairwise(steps))
+
+
+def ones_moments(dummies: Dummies) -> tuple[Fraction, Fraction]:
+    """Return mean and variance of the number of ones among dummies of one bit, exactly."""
+    if dummies.law == "uniform":
+        return Fraction(dummies.count, 2), Fraction(dummies.count, 4)
+    law = ones_law(dummies)
+    mean = sum((j * p for j, p in enumerate(law)), Fraction(0))
+    return mean, sum((j * j * p for j, p in enumerate(law)), Fraction(0)) - mean * mean
+
+
+def draw_dummies(question: Question, random: Randomness) -> list[int]:
+    """Draw the reports of one question's dummies; the order says nothing that the law does not.
+
+    Parameters
+    ----------
+    question : Question
+        Its family and its dummies.
+    random : Randomness
+        `secure_random()`.
+    """
+    dummies = question.dummies
+    if dummies.law == "uniform":
+        return random.integers(question.family.reports, dummies.count).tolist()
+    word = int(random.words(1)[0])
+    ones = sum(1 for threshold in dummies.draw if word >= threshold)
+    return [1] * ones + [0] * (dummies.count - ones)
+
+
+def seal_dummies(task: PostedTask, random: Randomness) -> list[list[bytes]]:
+    """Draw and seal all dummies of a task: for each question its sealed reports.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    random : Randomness
+        `secure_random()`.
+    """
+    sealer = Sealer(task.draft.analyzer_key)
+    return [
+        [seal_inner(task, place, report, sealer) for report in draw_dummies(question, random)]
+        for place, question in enumerate(task.draft.questions)
+    ]

@@ -1,0 +1,164 @@
+"""Estimates from the rows of people and dummies together.
+
+A uniform dummy is a report of budget 0, so the library's analyzer subtracts the dummies' mean and adds their variance
+when they are counted as people of that level. Two things differ. The population whose share is estimated has n people,
+not n + m, which enters the variance where the weights of people differ; and the number of ones among dummies of another
+law has another variance than m/4. Both are put right here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.dummies import ones_moments
+from shuffledp.collection.task import Draft, Question
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.estimate import Estimate
+from shuffledp.protocol.frequencies import frequency
+from shuffledp.protocol.means import mean
+from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.randomizers.numeric import OneBit
+
+JUNK = 0.05
+"""Share of junk whose effect is told beforehand."""
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """How strongly reports follow the answers: p - q of each level, as drawn.
+
+    Parameters
+    ----------
+    budgets : tuple of float
+        The budget at which the library draws as the task states.
+    slopes : tuple of float
+        Difference of the chances that a report supports an answer if it is the person's and if it is not.
+    """
+
+    budgets: tuple[float, ...]
+    slopes: tuple[float, ...]
+
+    def mean(self, counts: Sequence[int]) -> float:
+        """Return the mean slope over people, `counts` of each level."""
+        return sum(n * slope for n, slope in zip(counts, self.slopes, strict=True)) / max(sum(counts), 1)
+
+
+def slopes_of(draft: Draft, place: int) -> Slopes:
+    """Return the slopes of question `place` at each level."""
+    family = draft.questions[place].family
+    budgets = tuple(effective_budget(family, level.draw[place], level.epsilon0) for level in draft.levels)
+    share = 0.5 if family.kind == "hadamard" else 1.0
+    return Slopes(budgets, tuple(level.draw[place] / WHOLE * share for level in draft.levels))
+
+
+def effective_budget(family: Family, keep: int, epsilon0: float) -> float:
+    """Return the budget at which the library's threshold is `keep`: epsilon0 itself where the task took it from there.
+
+    Else log(1 + K/(f (2^64 - K))), at which the library's threshold is K up to 2^-45 of itself.
+    """
+    if family.threshold(epsilon0) == keep:
+        return epsilon0
+    return float(np.log1p(float(Fraction(keep, WHOLE - keep) / family.own_share)))
+
+
+def estimate_question(draft: Draft, place: int, reports: NDArray[np.int64], counts: Sequence[int]) -> Estimate:
+    """Estimate shares of the choices, or the mean of a number.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task's draft.
+    place : int
+        The question, from 0.
+    reports : ndarray of int64, shape (people + dummies,)
+        The rows kept.
+    counts : sequence of int
+        People per level; with the dummies as many as there are rows.
+
+    Raises
+    ------
+    InvalidInput
+        If the lengths differ, or no report carries information.
+    """
+    question = draft.questions[place]
+    dummies, n = question.dummies.count, sum(counts)
+    if n <= 0 or n + dummies != reports.size:
+        raise InvalidInput(
+            f"question {place + 1} has {reports.size} rows to be used, {dummies} of them dummies: too few to estimate"
+        )
+    known = slopes_of(draft, place)
+    epsilons = np.repeat(np.array([0.0, *known.budgets]), [dummies, *counts])
+    shuffled = ShuffledReports(reports, epsilons, seen="reports")
+    family = question.family.library(question.low, question.high)
+    if isinstance(family, OneBit):
+        return _without_dummies(mean(shuffled, family), question, known, counts)
+    return _without_dummies(frequency(shuffled, family), question, known, counts)
+
+
+def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
+    """Scale people per level to `kept` people: largest remainders, so that whole people remain.
+
+    Examples
+    --------
+    >>> scaled_counts([54, 37, 9], 99)
+    [53, 37, 9]
+    """
+    total = sum(counts)
+    exact = [Fraction(kept * count, total) for count in counts]
+    whole = [int(share) for share in exact]
+    order = sorted(range(len(counts)), key=lambda place: whole[place] - exact[place])
+    for place in order[: kept - sum(whole)]:
+        whole[place] += 1
+    return whole
+
+
+def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
+    """Return by how much a share of junk can shift an estimate at most: share/(p - q), times the range's width."""
+    slope = known.mean(counts)
+    return share / slope * width if slope > 0.0 else float("inf")
+
+
+def width_of(question: Question) -> float:
+    """Width of the range of an estimate: 1 for a share."""
+    return question.high - question.low if question.kind == "number" else 1.0
+
+
+def _without_dummies(found: Estimate, question: Question, known: Slopes, counts: Sequence[int]) -> Estimate:
+    """Put n people in the place of n + m, and the variance of the dummies' own law.
+
+    With W the sum of the squared weights, (V) of `protocol.frequencies` has the term f (1 - f) (W - 1/N) N/(N - 1), and
+    (M) of `protocol.means` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
+    """
+    n, m = sum(counts), question.dummies.count
+    if m == 0:
+        return found
+    total = sum(count * slope for count, slope in zip(counts, known.slopes, strict=True))
+    squares = sum(count * slope * slope for count, slope in zip(counts, known.slopes, strict=True)) / total**2
+    width = width_of(question)
+    law = 0.0
+    if question.dummies.law == "laplace":
+        law = float(ones_moments(question.dummies)[1] - Fraction(m, 4)) / total**2
+    if question.kind == "number":
+        fraction = np.clip((found.value - question.low) / width, 0.0, 1.0)
+        change = _relief(fraction, n + m) - _relief(fraction, n)
+    else:
+        shares = np.clip(found.value, 0.0, 1.0)
+        change = shares * (1.0 - shares) * (_uneven(squares, n) - _uneven(squares, n + m))
+    variance = (found.standard_error / width) ** 2 + change + law
+    error = width * np.sqrt(variance)
+    return replace(found, standard_error=np.asarray(error), uninformative=found.uninformative - m)
+
+
+def _uneven(squares: float, n: int) -> float:
+    return max(squares - 1.0 / n, 0.0) * n / max(n - 1, 1)
+
+
+def _relief(fraction: FloatArray, n: int) -> FloatArray:
+    return ((fraction - 0.5) * n / (n + 4.0)) ** 2 / n

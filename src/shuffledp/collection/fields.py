@@ -1,0 +1,260 @@
+"""JSON documents of the collection, read strictly: known keys only, each of a stated kind; else one InvalidInput."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar
+
+from shuffledp.errors import InvalidInput
+
+T = TypeVar("T")
+LONGEST_TEXT = 2000
+LARGEST = 10**15
+"""Largest absolute value of a number: JavaScript reads every whole number up to there exactly."""
+Text = Mapping[str, str]
+"""The same text in one or several languages, by language code such as ``"en"``."""
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_DIGITS = re.compile(r"0|[1-9]\d{0,19}")
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*")
+_FORBIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Letters that turn the direction of writing: a text could then show something else than it says."""
+
+
+def read_json(data: bytes, what: str, most: int) -> Fields:
+    """Read a JSON object: UTF-8, no key twice, finite numbers, at most `most` bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        The document.
+    what : str
+        Its name, for messages, such as ``"the draft"``.
+    most : int
+        Largest length in bytes.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no such document.
+    """
+    if len(data) > most:
+        raise InvalidInput(f"{what} has {len(data)} bytes; at most {most} are read")
+    try:
+        found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(f"{what} is not JSON as expected: {reason}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{what} must be a JSON object; got {type(found).__name__}")
+    return Fields(found, what)
+
+
+class Fields:
+    """The keys of a JSON object, each taken once; `done` refuses what is left.
+
+    Parameters
+    ----------
+    values : dict
+        The object.
+    what : str
+        Its name, for messages.
+    """
+
+    def __init__(self, values: dict[str, Any], what: str) -> None:
+        self._values, self.what = dict(values), what
+
+    def refuse(self, key: str, value: object, rule: str) -> NoReturn:
+        """Raise InvalidInput about one key."""
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        raise InvalidInput(f"{self.what}: {key!r} must be {rule}; got {shown}")
+
+    def take(self, key: str) -> Any:
+        """Take a value of any kind."""
+        if key not in self._values:
+            raise InvalidInput(f"{self.what}: the key {key!r} is missing")
+        return self._values.pop(key)
+
+    def has(self, key: str) -> bool:
+        """Tell whether a key is there and was not taken."""
+        return key in self._values
+
+    def names(self) -> list[str]:
+        """Return the keys that nobody took."""
+        return list(self._values)
+
+    def done(self) -> None:
+        """Refuse keys that nobody took."""
+        if self._values:
+            raise InvalidInput(f"{self.what}: unknown key {next(iter(self._values))!r}")
+
+    def whole(self, key: str, low: int, high: int) -> int:
+        """Take a whole number in a range."""
+        value = self.take(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.refuse(key, value, f"a whole number from {low} to {high}")
+        return value
+
+    def number(self, key: str, low: float = -LARGEST, high: float = LARGEST) -> float:
+        """Take a number, as a double, in a range."""
+        value = self.take(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            self.refuse(key, value, f"a number from {low:g} to {high:g}")
+        return float(value)
+
+    def word(self, key: str, *known: str) -> str:
+        """Take one of the known words."""
+        value = self.take(key)
+        if value not in known:
+            self.refuse(key, value, f"one of {', '.join(known)}")
+        return value
+
+    def line(self, key: str, longest: int = 200) -> str:
+        """Take a text of one line, not empty."""
+        return self._line(key, self.take(key), longest)
+
+    def text(self, key: str, languages: frozenset[str] | None = None) -> Text:
+        """Take a text in one or several languages; in exactly `languages` if they are given."""
+        return self._text(key, self.take(key), languages)
+
+    def texts(self, key: str, low: int, high: int, languages: frozenset[str]) -> tuple[Text, ...]:
+        """Take a list of texts."""
+        return tuple(self._text(key, entry, languages) for entry in self.list_of(key, low, high))
+
+    def list_of(self, key: str, low: int, high: int) -> list[Any]:
+        """Take a list of `low` to `high` values of any kind."""
+        value = self.take(key)
+        if not isinstance(value, list) or not low <= len(value) <= high:
+            self.refuse(key, value, f"a list of {low} to {high}" if low < high else f"a list of {low}")
+        return value
+
+    def objects(self, key: str, low: int, high: int, read: Callable[[Fields], T]) -> tuple[T, ...]:
+        """Take a list of objects, each read by `read`."""
+        found: list[T] = []
+        for place, entry in enumerate(self.list_of(key, low, high)):
+            found.append(self._object(f"{key}, number {place + 1}", entry, read))
+        return tuple(found)
+
+    def object(self, key: str, read: Callable[[Fields], T]) -> T:
+        """Take one object."""
+        return self._object(key, self.take(key), read)
+
+    def words64(self, key: str, count: int, most: int = 2**64 - 1) -> tuple[int, ...]:
+        """Take a list of `count` integers up to `most`, written as decimal text: JavaScript would round numbers."""
+        found: list[int] = []
+        for entry in self.list_of(key, count, count):
+            if not isinstance(entry, str) or not _DIGITS.fullmatch(entry) or int(entry) > most:
+                self.refuse(key, entry, "integers over 2^64, each written as text in decimal digits")
+            found.append(int(entry))
+        return tuple(found)
+
+    def wholes(self, key: str, count: int, high: int) -> tuple[int, ...]:
+        """Take a list of `count` whole numbers from 0 to `high`."""
+        entries = self.list_of(key, count, count)
+        for entry in entries:
+            if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= high:
+                self.refuse(key, entry, f"whole numbers from 0 to {high}")
+        return tuple(entries)
+
+    def bytes_of(self, key: str, length: int) -> bytes:
+        """Take bytes written in base64url without padding; `length` bytes, or any number if it is negative."""
+        value = self.take(key)
+        found = from_base64(value) if isinstance(value, str) else None
+        if found is None or (length >= 0 and len(found) != length):
+            self.refuse(key, value, f"{length} bytes in base64url" if length >= 0 else "bytes in base64url")
+        return found
+
+    def time(self, key: str) -> int:
+        """Take a point in time in UTC, such as ``"2030-01-31T08:00:00Z"``, as seconds since 1970."""
+        value = self.take(key)
+        found = read_time(value) if isinstance(value, str) else None
+        if found is None:
+            self.refuse(key, value, "a time in UTC such as 2030-01-31T08:00:00Z")
+        return found
+
+    def web_address(self, key: str) -> str:
+        """Take an address that begins with https:// (or http://)."""
+        value = self.line(key, 500)
+        if not re.fullmatch(r"https?://[^\s\"'<>\\]+", value):
+            self.refuse(key, value, "an address that begins with https://")
+        return value
+
+    def _line(self, key: str, value: object, longest: int) -> str:
+        if not isinstance(value, str) or not value.strip() or len(value) > longest or not _plain(value):
+            self.refuse(key, value, f"a text of one line, of 1 to {longest} letters")
+        return value
+
+    def _text(self, key: str, value: object, languages: frozenset[str] | None) -> Text:
+        if not isinstance(value, dict) or not value or not all(_LANGUAGE.fullmatch(str(name)) for name in value):
+            self.refuse(key, value, 'a text by language, such as {"en": "yes", "de": "ja"}')
+        if languages is not None and frozenset(value) != languages:
+            self.refuse(key, value, f"given in the languages of the title: {', '.join(sorted(languages))}")
+        return {language: self._line(key, entry, LONGEST_TEXT) for language, entry in value.items()}
+
+    def _object(self, key: str, value: object, read: Callable[[Fields], T]) -> T:
+        if not isinstance(value, dict):
+            self.refuse(key, value, "a JSON object")
+        fields = Fields(value, f"{self.what}, {key}")
+        found = read(fields)
+        fields.done()
+        return found
+
+
+def to_base64(data: bytes) -> str:
+    """Write bytes in base64url without padding (RFC 4648, section 5)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def from_base64(text: str) -> bytes | None:
+    """Read what `to_base64` wrote; None for anything else, also for another spelling of the same bytes."""
+    if not _BASE64.fullmatch(text):
+        return None
+    try:
+        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        return None
+    return data if to_base64(data) == text else None
+
+
+def dump_json(value: Mapping[str, Any]) -> bytes:
+    """Write a JSON object as UTF-8 on one line; infinities and NaN are refused by the caller's rules."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+
+
+def read_time(text: str) -> int | None:
+    """Read what `write_time` wrote, as seconds since 1970; None for anything else."""
+    try:
+        if _TIME.fullmatch(text):
+            return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
+    except ValueError:  # such as the 31st of February
+        pass
+    return None
+
+
+def write_time(seconds: int) -> str:
+    """Write a point in time as `Fields.time` reads it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _plain(text: str) -> bool:
+    return not any(unicodedata.category(letter) in _FORBIDDEN or letter in _TURNING for letter in text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")

@@ -1,0 +1,197 @@
+"""What a report must be to be held, and how the reports of several requests are held in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from shuffledp.collection.codes import code_hash
+from shuffledp.collection.report import Verdict, open_outer
+from shuffledp.collection.sealing import Opener
+from shuffledp.collection.store import Store
+from shuffledp.collection.task import PostedTask
+
+DIGEST = 16
+"""Bytes of a report's name in the store."""
+
+_log = logging.getLogger(__name__)
+
+
+class Refused(Enum):
+    """Why nothing of a request was kept."""
+
+    CLOSED = "the task takes no more reports"
+    FULL = "the task holds as many reports as it may"
+    FAILED = "the store cannot be written"
+
+
+Answer = bytes | Refused
+
+
+class Row(NamedTuple):
+    """A report that was opened.
+
+    Parameters
+    ----------
+    place : int
+        Its position in the request.
+    values : tuple
+        The row of table `report`: the task's digest, the first 16 bytes of the SHA-256 of the sealed report, the
+        position of the level, and the messages to the analyzer, one after the other.
+    code : bytes or None
+        Hash of the one-time code, where the task asks for one.
+    """
+
+    place: int
+    values: tuple[bytes, bytes, int, bytes]
+    code: bytes | None
+
+    @property
+    def digest(self) -> bytes:
+        """The report's name in the store."""
+        return self.values[1]
+
+
+@dataclass
+class Offer:
+    """The reports of one request, opened.
+
+    Parameters
+    ----------
+    task : bytes
+        The task's digest.
+    stop_at : int
+        Most reports the task may hold.
+    verdicts : bytearray
+        The answer, one byte (`Verdict`) a report; HELD for those of `rows` as long as nothing speaks against them.
+    rows : list of Row
+        What could be opened.
+    """
+
+    task: bytes
+    stop_at: int
+    verdicts: bytearray
+    rows: list[Row] = field(default_factory=list)
+
+
+def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
+    """Open the outer layer of the reports of one request.
+
+    Parameters
+    ----------
+    body : bytes
+        One or more reports of `task.size` bytes each.
+    task : PostedTask
+        What they answer.
+    opener : Opener
+        Of the task's private key.
+    """
+    offer = Offer(task.digest, task.draft.stop_at, bytearray(len(body) // task.size))
+    for place in range(len(offer.verdicts)):
+        sealed = body[place * task.size : (place + 1) * task.size]
+        opened = open_outer(task, sealed, opener)
+        if isinstance(opened, Verdict):
+            offer.verdicts[place] = opened
+        else:
+            code = None if opened.code is None else code_hash(opened.code)
+            digest = hashlib.sha256(sealed).digest()[:DIGEST]
+            offer.rows.append(Row(place, (task.digest, digest, opened.level, opened.inners), code))
+    return offer
+
+
+def hold(store: Store, offers: list[Offer]) -> list[Answer]:
+    """Hold the reports of several requests in one transaction.
+
+    A report that is already held is answered like a new one and kept once. A one-time code admits the first report
+    that brings it.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection.
+    offers : list of Offer
+        Requests; their verdicts are completed.
+
+    Returns
+    -------
+    list of bytes or Refused, one an offer
+        What to answer; everything said to be held is on disk.
+    """
+    answers: list[Answer] = [Refused.FAILED] * len(offers)
+    by_task: dict[bytes, list[int]] = defaultdict(list)
+    for number, offer in enumerate(offers):
+        by_task[offer.task].append(number)
+    try:
+        with store.writing() as db:
+            for task, numbers in by_task.items():
+                for number, answer in zip(numbers, _hold_task(db, task, [offers[i] for i in numbers]), strict=True):
+                    answers[number] = answer
+    except sqlite3.Error as error:
+        _log.warning("reports were not held: %s", getattr(error, "sqlite_errorname", type(error).__name__))
+        return [Refused.FAILED] * len(offers)
+    return answers
+
+
+def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list[Answer]:
+    row = db.execute("SELECT state FROM task WHERE id = ?", (task,)).fetchone()
+    if row is None or row[0] != "open":
+        return [Refused.CLOSED] * len(offers)
+    held = db.execute("SELECT coalesce(sum(number), 0) FROM tally WHERE task = ? AND kind >= 0", (task,)).fetchone()[0]
+    room = offers[0].stop_at - held
+    together = sum(len(offer.rows) for offer in offers) <= room
+    changes: Counter[int] = Counter()
+    refused: set[int] = set()
+    for number, group in enumerate([offers] if together else [[offer] for offer in offers]):
+        if not together and _news(db, task, group[0].rows) > room - sum(n for kind, n in changes.items() if kind >= 0):
+            refused.add(number)
+        else:
+            spent: set[bytes] = set()
+            changes.update(_insert(db, [row for offer in group for row in _admitted(db, task, offer, spent)]))
+    for number, offer in enumerate(offers):
+        if number not in refused:
+            changes.update(-verdict for verdict in offer.verdicts if verdict != Verdict.HELD)
+    db.executemany(
+        "INSERT INTO tally VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
+        [(task, kind, number) for kind, number in changes.items() if number],
+    )
+    return [Refused.FULL if number in refused else bytes(offer.verdicts) for number, offer in enumerate(offers)]
+
+
+def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> list[Row]:
+    """Spend the codes of a request; return the rows that may be inserted and add their digests to `spent`."""
+    if not any(row.code for row in offer.rows):
+        return offer.rows
+    admitted: list[Row] = []
+    spend = "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0"
+    for row in offer.rows:
+        if db.execute(spend, (task, row.code)).rowcount:
+            spent.add(row.digest)
+            admitted.append(row)
+        elif row.digest not in spent and not _is_held(db, task, row.digest):
+            offer.verdicts[row.place] = Verdict.CODE_REFUSED
+    return admitted
+
+
+def _is_held(db: sqlite3.Connection, task: bytes, digest: bytes) -> bool:
+    return db.execute("SELECT 1 FROM report WHERE task = ? AND digest = ?", (task, digest)).fetchone() is not None
+
+
+def _news(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> int:
+    """Count the different reports that are not held yet."""
+    return sum(not _is_held(db, task, digest) for digest in {row.digest for row in rows})
+
+
+def _insert(db: sqlite3.Connection, rows: list[Row]) -> dict[int, int]:
+    """Insert what is not held yet, in the order of the digests, which is not that of arrival; count it by level."""
+    by_level: dict[int, list[tuple[bytes, bytes, int, bytes]]] = defaultdict(list)
+    for _, values, _ in rows:
+        by_level[values[2]].append(values)
+    return {
+        level: db.executemany("INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)", sorted(news)).rowcount
+        for level, news in by_level.items()
+    }

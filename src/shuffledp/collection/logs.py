@@ -1,0 +1,45 @@
+"""What the service writes to its log: never a request, an address, or the text of an exception."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from pathlib import Path
+from typing import Any
+
+OWN = ("shuffledp", "uvicorn")
+"""Loggers whose messages hold no input; of others only the name and the level are written."""
+
+
+def place_of(error: BaseException) -> str:
+    """Name the type of an exception and the line that raised it, without its text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
+
+
+class Discreet(logging.Formatter):
+    """Writes time, level and message of our own loggers; of an exception its type and line alone."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one line."""
+        if record.exc_info and record.exc_info[1] is not None:
+            message = place_of(record.exc_info[1])
+        elif record.name.split(".")[0] in OWN:
+            message = " ".join(record.getMessage().split())
+        else:
+            message = "a message of another library, left out"
+        return f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')} {record.levelname.lower()}: {message}"
+
+
+def log_config() -> dict[str, Any]:
+    """Return the logging configuration of the service, for `logging.config.dictConfig`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"discreet": {"()": Discreet}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "discreet", "stream": "ext://sys.stderr"}
+        },
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+    }

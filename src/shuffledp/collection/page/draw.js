@@ -1,0 +1,81 @@
+// The law of a report, from the integer K that the task states for each level and question, and a draw from exactly
+// that law. With chance K/2^64 a report is uniform on the answer's own reports, otherwise uniform on all reports.
+
+const WHOLE = 1n << 64n;
+const SLACK = 2 ** -40 - 2 ** -45; // a 32nd of 2^-40 is left for the roundings of checkLaw
+const MOST_CHOICES = 1000;
+
+// The family a question names; its answers are 0..records-1 and its reports 0..reports-1. `weight` is the number of
+// all reports over that of an answer's own. Answer i of one-bit is the number low + i step.
+export function readFamily(name, records) {
+  if (name === "one-bit") return { kind: "one-bit", records, reports: 2, weight: 2n };
+  if (!(records >= 2 && records <= MOST_CHOICES)) throw new Error("number of choices");
+  if (name === (records === 2 ? "rr" : `krr:${records}`))
+    return { kind: "krr", records, reports: records, weight: BigInt(records) };
+  if (name !== `hadamard:${records}`) throw new Error(`family ${name}`);
+  let order = 1; // the smallest power of two above `records`
+  while (order <= records) order *= 2;
+  return { kind: "hadamard", records, reports: 2 * order, weight: 2n };
+}
+
+// Chance of each report of an answer, as numerators over their sum: 2^64 times the number of reports, for one-bit times
+// twice the number of steps, as the bit that is kept is 1 with chance answer/(records - 1).
+export function chances(family, keep, answer) {
+  const hidden = WHOLE - keep;
+  if (family.kind === "one-bit") {
+    const [steps, up] = [BigInt(family.records - 1), BigInt(answer)];
+    return [steps * hidden + 2n * (steps - up) * keep, steps * hidden + 2n * up * keep];
+  }
+  const isOwn = family.kind === "krr" ? (y) => y === answer : (y) => odd((y >> 1) & (answer + 1)) === (y & 1);
+  return Array.from({ length: family.reports }, (_, y) => (isOwn(y) ? hidden + family.weight * keep : hidden));
+}
+
+// 1 if an odd number of bits are set: the sign of Sylvester's Hadamard matrix in row a, column j is (-1)^odd(a & j).
+function odd(bits) {
+  let parity = 0;
+  for (let left = bits; left; left &= left - 1) parity ^= 1;
+  return parity;
+}
+
+// Refuses an integer that lets a report tell two answers apart by more than e^(epsilon0 + 2^-40): the largest ratio of
+// two answers' chances is 1 + weight K/(2^64 - K).
+export function checkLaw(family, keep, epsilon0) {
+  if (keep < 0n || keep >= WHOLE) throw new Error("the law of a report is no integer over 2^64");
+  if (!(Math.log1p(Number(family.weight * keep) / Number(WHOLE - keep)) <= epsilon0 + SLACK))
+    throw new Error("a report tells more than its level says");
+}
+
+const secure = (bytes) => crypto.getRandomValues(bytes);
+
+// Uniform on 0..bound-1: as many random bits as the bound has, drawn again until they lie below it.
+export function below(bound, random = secure) {
+  const bits = bound.toString(2).length;
+  const bytes = new Uint8Array(Math.ceil(bits / 8));
+  for (;;) {
+    random(bytes);
+    let value = 0n;
+    for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+    value >>= BigInt(8 * bytes.length - bits);
+    if (value < bound) return value;
+  }
+}
+
+// One report of an answer: a uniform integer among the running sums of `chances`.
+export function draw(family, keep, answer, random = secure) {
+  if (!(Number.isInteger(answer) && answer >= 0 && answer < family.records)) throw new Error("no such answer");
+  const parts = chances(family, keep, answer);
+  let left = below(parts.reduce((sum, part) => sum + part, 0n), random);
+  let report = 0;
+  while (left >= parts[report]) left -= parts[report++];
+  return report;
+}
+
+// The report as it travels: little-endian, in the least whole number of bytes for the family.
+export function pack(family, report) {
+  return Uint8Array.from({ length: reportBytes(family) }, (_, i) => (report >> (8 * i)) & 255);
+}
+
+export const reportBytes = (family) => Math.ceil((family.reports - 1).toString(2).length / 8);
+
+// The chance, rounded, that an answer decides its report.
+export const ownShare = (keep) => Number(keep) / 2 ** 64;

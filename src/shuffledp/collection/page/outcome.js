@@ -1,0 +1,142 @@
+// What comes after sending, as sections: what became of the report, the device's record, the result.
+import { numbersOf } from "./promise.js";
+import { button, codeField, el, section, table } from "./view.js";
+
+// What became of the report of `record`, the person's own; `others` reports of other people wait on this device.
+export function sentStep(reader, task, record, around) {
+  const shown = sentWords(reader, task, record, around);
+  shown.dataset.state = record.state;
+  return shown;
+}
+
+function sentWords(reader, task, record, { lasting, others, again, another, replaceCode }) {
+  const { say, date } = reader;
+  const next = task.codeBytes > 0 && record.state !== "waiting" && anotherPerson(say, another);
+  if (record.state === "waiting")
+    return section(
+      "sent",
+      say("waitingTitle"),
+      el("p", {}, say(lasting ? "waiting" : "waitingMemory")),
+      others > 0 && el("p", {}, say("waitingOthers", { count: others })),
+      button(say("sendNow"), again, "secondary"),
+    );
+  if (record.state === "held")
+    return section("sent", say("heldTitle"), el("p", {}, say("held")), el("p", {}, say("resultLater", { closes: date(task.closes) })), next);
+  if (record.state === "unclear") return section("sent", say("unclearTitle"), el("p", {}, say("unclear")), next);
+  const fresh = record.reason === "code" && codeField(reader, replaceCode);
+  return section("sent", say("refusedTitle"), el("p", {}, say(`refused.${record.reason}`, { contact: task.contact })), fresh, next);
+}
+
+const anotherPerson = (say, another) => [
+  button(say("anotherPerson"), another, "secondary"),
+  el("p", { class: "quiet" }, say("anotherWhy")),
+];
+
+export const notice = (id, title, text, ...more) => section(id, title, el("p", {}, text), more);
+
+export function ledger(reader, lines) {
+  const { say, up, day } = reader;
+  const heads = ["ledgerDate", "ledgerWho", "ledgerLevel", "ledgerState"].map((key) => say(key));
+  const rows = lines.map((line) => [
+    day(line.date),
+    line.organizer,
+    line.promise < line.epsilon0 ? `${up(line.promise)} (${up(line.epsilon0)})` : up(line.epsilon0),
+    say(`state.${line.state}`),
+  ]);
+  return el(
+    "details",
+    { id: "ledger" },
+    el("summary", {}, say("ledgerTitle")),
+    el("p", { class: "quiet" }, say("ledgerWhy")),
+    table(say("ledgerTitle"), heads, rows),
+  );
+}
+
+export function checks(reader, task) {
+  const { say, number } = reader;
+  const counts = task.questions.map((question) => number(question.dummies.count)).join(", ");
+  return el(
+    "details",
+    { id: "checks" },
+    el("summary", {}, say("details")),
+    el("p", {}, say("detailsPage", task.operated_by)),
+    el("p", {}, say("detailsDummies", { counts })),
+    el("p", {}, say(task.signed ? "detailsSigned" : "detailsUnsigned")),
+    el("p", {}, say("detailsId"), el("br"), el("code", {}, task.id)),
+    el("p", {}, say("contact", { contact: task.contact })),
+    el("p", {}, el("a", { href: task.privacy_notice, rel: "noreferrer" }, say("privacyNotice"))),
+  );
+}
+
+const CONFIDENCE = 95;
+const ofLevel = (values, task, i) => values[Object.values(task.levels[i].name)[0]] ?? Object.values(values)[i];
+const toPercent = (share) => Math.min(Math.max(100 * share, 0), 100);
+
+// The release in words: what came out for each question, and what the analyzer certified.
+export function result(reader, task, { releases, collection, signed }) {
+  const { say, text, number } = reader;
+  const counts = task.levels.map((_, i) => ofLevel(collection.counts, task, i));
+  const people = counts.reduce((sum, count) => sum + count, 0);
+  return section(
+    "result",
+    say("resultTitle"),
+    el("p", {}, say("resultFrom", { count: number(people) })),
+    task.questions.map((question, j) =>
+      el(
+        "div",
+        { class: "outcome" },
+        el("h3", { class: "question-text" }, text(question.text)),
+        question.kind === "choice" ? shares(reader, question, releases[j]) : mean(reader, question, releases[j]),
+      ),
+    ),
+    el("p", { class: "quiet" }, say("resultSure", { confidence: number(CONFIDENCE) })),
+    certified(reader, task, collection, counts),
+    el("p", { class: "quiet" }, say(signed ? "resultChecked" : "resultUnchecked")),
+  );
+}
+
+function shares({ say, text, number }, question, release) {
+  const percent = (share) => number(toPercent(share), { maximumFractionDigits: 0 });
+  return el(
+    "ul",
+    { class: "shares" },
+    question.choices.map((choice, i) => {
+      const { frequency, confidence_interval: ends } = release.estimates[i];
+      const [bar, range] = [el("div", { class: "bar" }), el("div", { class: "range" })];
+      bar.style.width = `${toPercent(frequency)}%`;
+      range.style.left = `${toPercent(ends[0])}%`;
+      range.style.width = `${toPercent(ends[1]) - toPercent(ends[0])}%`;
+      const said = say("resultChoice", { share: percent(frequency), low: percent(ends[0]), high: percent(ends[1]) });
+      return el("li", {}, el("div", { class: "line" }, el("span", {}, text(choice)), el("span", {}, said)), el("div", { class: "track" }, bar, range));
+    }),
+  );
+}
+
+const finite = (value, limit) => (typeof value === "number" ? value : limit); // "inf" and "-inf" are written as text
+
+function mean({ say, number }, question, { estimate, standard_error: error, confidence_interval: ends }) {
+  const digits = Math.min(Math.max(1 - Math.floor(Math.log10(finite(error, 1) || 1)), 0), 12); // to its error's second digit
+  const near = (value) => number(Math.min(Math.max(value, question.low), question.high), { maximumFractionDigits: digits });
+  const [low, high] = [finite(ends[0], question.low), finite(ends[1], question.high)];
+  return el("p", { class: "lead" }, say("resultNumber", { value: near(estimate), low: near(low), high: near(high) }));
+}
+
+function certified({ say, text, number, up }, task, collection, counts) {
+  const epsilon = (values, i) => {
+    const value = ofLevel(values, task, i);
+    return value === null ? "–" : up(Number(value === "inf" ? Infinity : value));
+  };
+  const { isOneHand } = numbersOf(task, task.levels[0]);
+  const heads = ["resultLevel", "resultPeople", ...(isOneHand ? ["resultLocal"] : ["resultFloor", "resultCrowd"])];
+  const rows = task.levels.map((level, i) => [
+    text(level.name),
+    number(counts[i]),
+    ...(isOneHand ? [up(numbersOf(task, level).local)] : [epsilon(collection.floor, i), epsilon(collection.crowd, i)]),
+  ]);
+  return [
+    el("h3", {}, say("resultPromise")),
+    table(say("resultPromise"), heads.map((key) => say(key)), rows),
+    !isOneHand && el("p", {}, say(collection.promise_kept ? "resultKept" : "resultNotKept")),
+    collection.junk_seen > 0 && el("p", {}, say("resultJunk", { count: number(collection.junk_seen) })),
+  ];
+}

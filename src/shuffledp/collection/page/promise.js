@@ -1,0 +1,79 @@
+// What a person is promised at one level: the sentences of promises.json, chosen and filled as collection/promised.py
+// does. Three numbers, each with its own enemy; only one of them where one hand runs analyzer and shuffler.
+import { PROMISES } from "./words.js";
+
+const NUMBERS = { headline_floor: "promise", headline_local: "local", together: "local", crowd: "crowd" };
+const MEANING = ["meaning_floor", "meaning_local", "several"];
+const LEVEL_FIRST = "level_first";
+const NARROW_SPACE = "\u202f";
+
+const folded = (name) => name.trim().split(/\s+/).join(" ").toUpperCase().toLowerCase();
+const isSame = (one, ...others) => others.some((other) => folded(one) === folded(other));
+
+// Three significant digits, rounded up: an upper end is never shown too small.
+export function roundUp(value) {
+  if (!(value > 0 && value < Infinity)) return value;
+  const near = Number(value.toPrecision(3));
+  return near >= value ? near : Number((near + 10 ** (Math.floor(Math.log10(near)) - 2)).toPrecision(3));
+}
+
+export function shown(value, language) {
+  if (value === Infinity) return "∞";
+  return new Intl.NumberFormat(language, { maximumSignificantDigits: 3, useGrouping: false }).format(roundUp(value));
+}
+
+const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+
+// {headline, local, promise, crowd}: the numbers of a level over all questions, for two answers under open admission.
+export function numbersOf(task, level) {
+  const local = level.epsilon0 * task.questions.length * (task.admission === "codes" ? 1 : 2);
+  const promise = Math.min(level.promise, local);
+  const isOneHand = isSame(task.operated_by.analyzer, task.operated_by.shuffler);
+  return { headline: isOneHand ? local : promise, local, promise, crowd: Math.min(level.crowd, local), isOneHand };
+}
+
+// [[key, sentence], ...] in the order they are shown.
+export function sentences(task, level, language) {
+  const { local, promise, crowd, isOneHand } = numbersOf(task, level);
+  const by = task.operated_by;
+  const holds = {
+    one_hand: isOneHand,
+    several: task.questions.length > 1,
+    codes: task.admission === "codes",
+    browser: true,
+    page_same_hand: isSame(by.page, by.shuffler, by.analyzer),
+  };
+  const words = {
+    ...by,
+    level: level.name[language] ?? Object.values(level.name)[0],
+    local: shown(local, language),
+    promise: shown(promise, language),
+    crowd: shown(crowd, language),
+    local_factor: shown(Math.exp(local), language),
+    promise_factor: shown(Math.exp(promise), language),
+    odds: grouped(Math.floor((1 / task.delta) * (1 + 2 ** -40))),
+    planned: grouped(task.levels.reduce((sum, one) => sum + one.planned, 0)),
+    questions: String(task.questions.length),
+  };
+  return PROMISES.order
+    .filter(({ when }) => Object.entries(when).every(([name, value]) => holds[name] === value))
+    .map(({ key }) => [key, PROMISES.sentences[language][key].replace(/\{(\w+)\}/g, (_, name) => words[name])]);
+}
+
+// Keeps signs on the line of the word before them: French and German put a space between.
+export const typeset = (text) => text.replace(/ (?=[:;?!%»≤])/g, "\u00a0").replace(/([«≤]) /g, "$1\u00a0");
+
+// The same, sorted by where the page shows them: beside a figure, as an explanation, as what is not promised.
+export function promised(task, level, language) {
+  const told = sentences(task, level, language).map(([key, sentence]) => [key, typeset(sentence)]);
+  const of = (wanted) => told.filter(([key]) => wanted(key)).map(([, sentence]) => sentence);
+  const values = numbersOf(task, level);
+  return {
+    numbers: told
+      .filter(([key]) => key in NUMBERS)
+      .map(([key, sentence]) => ({ figure: shown(values[NUMBERS[key]], language), sentence })),
+    meaning: of((key) => MEANING.includes(key)),
+    first: of((key) => key === LEVEL_FIRST),
+    limits: of((key) => !(key in NUMBERS) && !MEANING.includes(key) && key !== LEVEL_FIRST),
+  };
+}

@@ -1,0 +1,161 @@
+// The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
+import { ownShare } from "./draw.js";
+import { numbersOf, promised } from "./promise.js";
+import { button, choiceField, codeField, el, numberField, section } from "./view.js";
+
+// Who asks, and what; at length only before the first step.
+export function introduction(reader, task, atLength) {
+  const { say, text, date } = reader;
+  return el(
+    "header",
+    { class: "title" },
+    el("p", { class: "asks" }, say("asks", { organizer: task.organizer })),
+    el("h1", {}, text(task.title)),
+    atLength && el("p", { class: "lead" }, say("intro")),
+    atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) })),
+  );
+}
+
+export function asked(reader, task) {
+  const { say, text, number } = reader;
+  return section(
+    "asked",
+    say("asked"),
+    el(
+      "ol",
+      { class: task.questions.length > 1 ? "asked" : "asked single" },
+      task.questions.map((question) =>
+        el(
+          "li",
+          {},
+          el("p", { class: "question-text" }, text(question.text)),
+          question.kind === "choice"
+            ? el("ul", { class: "choices" }, question.choices.map((choice) => el("li", {}, text(choice))))
+            : el("p", { class: "quiet" }, say("askedRange", { low: number(question.low), high: number(question.high) })),
+        ),
+      ),
+    ),
+  );
+}
+
+export function codeStep(reader, count, onuse) {
+  const { say } = reader;
+  return section(
+    "code-step",
+    say("codeTitle"),
+    count > 0 && el("p", {}, say("alreadyHere", { count })),
+    el("p", {}, say("codeWhy")),
+    codeField(reader, onuse),
+  );
+}
+
+// "12" or, below one, "0.4": of 100 cases, those in which the answer decides what is sent.
+const inHundred = (reader, share) => reader.number(100 * share, { maximumSignificantDigits: share < 0.1 ? 1 : 2 });
+
+function decides(reader, task, level) {
+  const shares = level.draw.map(ownShare).sort((a, b) => a - b);
+  const [low, high] = [shares[0], shares[shares.length - 1]].map((share) => inHundred(reader, share));
+  return low === high ? reader.say("levelShare", { share: low }) : reader.say("levelShares", { low, high });
+}
+
+export function levelStep(reader, task, chosen, onchoose, onfix) {
+  const { say, text, plain } = reader;
+  const panel = el("div", { class: "promises" });
+  const fix = button(say("levelFix"), onfix);
+  const choose = (i) => {
+    onchoose(i);
+    fix.disabled = false;
+    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)));
+  };
+  const rows = task.levels.map((level, i) => {
+    const input = el("input", { type: "radio", name: "level", value: i, checked: i === chosen, onchange: () => choose(i) });
+    const name = el("span", { class: "name" }, text(level.name));
+    const headline = el("span", { class: "figure" }, "ε\u00a0≤\u00a0", reader.up(numbersOf(task, level).headline));
+    return el("label", { class: "row level" }, input, name, headline, el("span", { class: "share" }, decides(reader, task, level)));
+  });
+  fix.disabled = chosen === null;
+  if (chosen !== null) choose(chosen);
+  return section(
+    "level",
+    say("levelTitle"),
+    promised(task, task.levels[0], reader.language).first.map((sentence) => el("p", {}, sentence)),
+    el("fieldset", { class: "levels" }, el("legend", { class: "hidden" }, say("levelLegend")), rows),
+    panel,
+    fix,
+    el("p", { class: "quiet" }, say("levelFinal")),
+  );
+}
+
+// The numbers of a level, each with its own enemy, and what they do not cover.
+function promises(reader, task, level, name) {
+  const { numbers, limits, meaning } = promised(task, level, reader.language);
+  return [
+    el("h3", {}, reader.say("promised", { level: name })),
+    el("dl", {}, numbers.map(({ figure, sentence }) => el("div", {}, el("dt", {}, figure), el("dd", {}, sentence)))),
+    el("details", {}, el("summary", {}, reader.say("meaning")), meaning.map((sentence) => el("p", {}, sentence))),
+    el("h3", {}, reader.say("limits")),
+    el("ul", {}, limits.map((sentence) => el("li", {}, sentence))),
+  ];
+}
+
+export function answerStep(reader, task, levelNumber, answers, onanswer) {
+  const { say, plain } = reader;
+  return section(
+    "answer",
+    say("answerTitle"),
+    el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
+    task.questions.map((question, j) => {
+      const field = question.kind === "choice" ? choiceField : numberField;
+      return field(reader, question, j, answers[j], (answer) => {
+        onanswer(j, answer);
+        if (answer !== null) showMissing(j, false);
+      });
+    }),
+  );
+}
+
+function showMissing(j, missing) {
+  const field = document.getElementById(`q${j}`);
+  document.getElementById(`q${j}-error`).hidden = !missing;
+  for (const input of field.querySelectorAll("input:not([type=range])")) {
+    if (missing) input.setAttribute("aria-describedby", `q${j}-error`);
+    if (input.type === "number") input.setAttribute("aria-invalid", missing);
+  }
+}
+
+// Marks every question without an answer and moves to the first; true if all are answered.
+export function allAnswered(answers) {
+  answers.forEach((answer, j) => showMissing(j, answer === null));
+  const first = answers.indexOf(null);
+  if (first >= 0) document.getElementById(`q${first}`).querySelector("input").focus();
+  return first < 0;
+}
+
+// What this device has told the organizer, added up, and what it will have told: plain adding is always valid.
+export function spentLines(reader, task, lines, next) {
+  const { say } = reader;
+  const earlier = lines.filter((line) => line.organizer === task.organizer);
+  const { isOneHand } = numbersOf(task, task.levels[next.level]);
+  const sum = (records) => {
+    const count = records.length;
+    const collections = count === 1 ? say("spentOne") : say("spentMany", { count });
+    const total = (key) => reader.up(records.reduce((whole, record) => whole + record[key], 0));
+    return say(isOneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
+  };
+  const before = earlier.length
+    ? say("spent", { organizer: task.organizer, before: sum(earlier) })
+    : say("spentNone", { organizer: task.organizer });
+  return [before, say("spentThen", { after: sum([...earlier, next]) }), earlier.length ? say("spentDevice") : null];
+}
+
+export function sendStep(reader, task, lines, next, onsend) {
+  const { say, number } = reader;
+  const button_ = button(say("send"), () => onsend(button_));
+  return section(
+    "send",
+    say("sendTitle"),
+    spentLines(reader, task, lines, next).map((line) => line && el("p", {}, line)),
+    el("p", { class: "quiet" }, say("sendWhat", { bytes: number(task.size) })),
+    button_,
+  );
+}

@@ -1,0 +1,321 @@
+// The survey page: what is loaded, what the person does, and which sections stand on the page.
+import { canSeal, sha256, join } from "./hpke.js";
+import { below } from "./draw.js";
+import { fromBase64url, readCode, readTask, toBase64url } from "./task.js";
+import { drawReport, sealReport } from "./report.js";
+import { openKeep } from "./keep.js";
+import { attempt } from "./send.js";
+import { WORDS } from "./words.js";
+import { readRelease } from "./release.js";
+import { button, el, reader } from "./view.js";
+import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep } from "./steps.js";
+import { checks, ledger, notice, result, sentStep } from "./outcome.js";
+import { numbersOf } from "./promise.js";
+
+const LANGUAGES = Object.keys(WORDS);
+const main = document.getElementById("main");
+const spoken = document.getElementById("status");
+
+// Everything that the sections are made of; `show` writes them anew.
+const state = {
+  language: LANGUAGES.find((name) => navigator.languages.some((wanted) => wanted.split("-")[0] === name)) ?? "en",
+  server: "",
+  id: "",
+  task: null,
+  keep: null,
+  code: null, // 16 bytes of this person's one-time code
+  slot: null, // under which name the device keeps this person's record
+  record: null,
+  records: [], // all records of this device
+  level: null, // chosen, not yet fixed
+  answers: [],
+  phase: "loading",
+  problem: null,
+  found: null, // the release
+  shown: null, // the state of the record that the page shows
+};
+
+const firstOf = (names) => navigator.languages.map((name) => name.split("-")[0]).find((name) => names.includes(name));
+
+async function slotOf(id, code) {
+  if (!code) return id;
+  return `${id}.${toBase64url(await sha256(join(new TextEncoder().encode(`shuffledp/1 slot\0${id}`), code)))}`;
+}
+
+// The code out of the address, where nobody who looks over a shoulder or at the history will find it again. It stays in
+// this tab alone, so that loading the page again does not lose it.
+function takeCode() {
+  const given = readCode(location.hash);
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (given) rememberCode(given);
+  state.code = given ?? rememberedCode();
+}
+
+const codePlace = () => `shuffledp code ${state.id}`;
+
+function rememberCode(code) {
+  try {
+    sessionStorage.setItem(codePlace(), code === null ? "" : toBase64url(code));
+  } catch {
+    // no storage: the code lives as long as the page
+  }
+}
+
+function rememberedCode() {
+  try {
+    return readCode(sessionStorage.getItem(codePlace()) ?? "");
+  } catch {
+    return null;
+  }
+}
+
+async function usePerson(code) {
+  state.code = code;
+  const isPerson = state.task.codeBytes === 0 || code !== null;
+  state.slot = isPerson ? await slotOf(state.id, state.task.codeBytes ? code : null) : null;
+  state.level = state.task.levels.length === 1 ? 0 : null;
+  state.answers = state.task.questions.map(() => null);
+  await readRecords();
+}
+
+async function readRecords() {
+  state.records = await state.keep.all();
+  state.record = state.records.find((record) => record.slot === state.slot) ?? null;
+}
+
+const linesOf = (records) => records.filter((record) => record.state !== "level");
+const waitingHere = () => state.records.filter((record) => record.id === state.id && record.state === "waiting");
+
+async function get(path) {
+  const response = await fetch(`${state.server}/v1/${state.id}${path}`, { credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" });
+  if (!response.ok) throw new Error(response.status === 404 ? "unknown" : "network");
+  return response;
+}
+
+async function load() {
+  const embedded = document.getElementById("task");
+  const held = embedded && JSON.parse(embedded.textContent);
+  const [, base, name] = /^(.*)\/t\/([A-Za-z0-9_-]{43})$/.exec(location.pathname) ?? [];
+  state.server = held?.server ?? base ?? "";
+  state.id = held?.id ?? name ?? "";
+  takeCode();
+  show();
+  if (!(await canSeal())) return fail("browser");
+  if (!state.id) return fail("unknown");
+  let posted;
+  try {
+    posted = held ? fromBase64url(held.posted) : new Uint8Array(await (await get("")).arrayBuffer());
+  } catch (error) {
+    return fail(error.message === "unknown" ? "unknown" : "network");
+  }
+  try {
+    state.task = await readTask(posted, state.id);
+  } catch (error) {
+    return fail(["name", "signature"].includes(error.message) ? error.message : "format");
+  }
+  state.language = firstOf(LANGUAGES.filter((name) => name in state.task.title)) ?? state.language;
+  state.keep = await openKeep();
+  await usePerson(state.code);
+  await enter();
+}
+
+// By the server's word; a task whose server gives none may be open.
+const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", destroyed: "destroyed", deleted: "deleted" };
+
+// Where a person who opens the page stands.
+async function enter() {
+  const status = await get("/status").then((response) => response.json()).catch(() => ({ state: "open" }));
+  state.phase = PHASES[status.state] ?? "open";
+  if (status.state === "released") {
+    try {
+      state.found = await readRelease(new Uint8Array(await (await get("/release")).arrayBuffer()), state.task);
+      state.phase = "released";
+    } catch (error) {
+      if (error.message !== "unknown" && error.message !== "network") return fail(error.message === "signature" ? "release" : "format");
+    }
+  }
+  show();
+  pump();
+}
+
+function fail(problem) {
+  state.problem = problem;
+  state.phase = "failed";
+  show();
+}
+
+function say(key, values) {
+  return reader(state.language).say(key, values);
+}
+
+const PROBLEMS = ["browser", "network", "unknown"]; // those that have a title of their own
+
+function failed() {
+  const title = say(`error.${PROBLEMS.includes(state.problem) ? state.problem : "task"}Title`);
+  const again = state.problem === "network" && button(say("reload"), () => location.reload());
+  return el("div", { id: "problem", "data-state": "problem" }, el("h1", {}, title), el("p", {}, say(`error.${state.problem}`)), again);
+}
+
+function mine(read) {
+  const { task, record } = state;
+  const others = waitingHere().filter((one) => one.slot !== state.slot).length;
+  return sentStep(read, task, record, { lasting: state.keep.lasting, others, again: pump, another, replaceCode });
+}
+
+function sections(read) {
+  const { task, record, phase } = state;
+  if (phase === "loading") return [el("p", { class: "lead" }, say("loading"))];
+  if (phase === "failed") return [failed()];
+  const head = introduction(read, task, phase === "open" && record === null);
+  const foot = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task)];
+  const sent = record && record.state !== "level" ? mine(read) : null;
+  if (phase === "released") return [head, result(read, task, state.found), foot];
+  if (phase !== "open") {
+    const values = { opens: read.date(task.opens), contact: task.contact };
+    return [head, sent, notice(phase, say(`${phase}Title`), say(phase, values)), foot];
+  }
+  if (sent) return [head, sent, foot];
+  if (state.slot === null) return [head, asked(read, task), codeStep(read, answeredHere(), useCode), foot];
+  if (record === null) return [head, asked(read, task), levelStep(read, task, state.level, (i) => (state.level = i), fixLevel), foot];
+  const answers = answerStep(read, task, record.level, state.answers, (j, answer) => (state.answers[j] = answer));
+  return [head, answers, sendStep(read, task, linesOf(state.records), record, send), foot];
+}
+
+const answeredHere = () => linesOf(state.records).filter((record) => record.id === state.id).length;
+
+// Writes the page anew, and moves the focus to the heading `at` where the person has just come from a step before.
+function show(at = null) {
+  const read = reader(state.language);
+  document.documentElement.lang = state.language;
+  document.title = state.task ? read.plain(state.task.title) : say("loading");
+  const menu = document.getElementById("languages");
+  menu.hidden = false;
+  menu.setAttribute("aria-label", say("language"));
+  menu.replaceChildren(
+    ...LANGUAGES.map((name) => {
+      const choose = () => {
+        state.language = name;
+        show();
+        menu.querySelector(`[lang=${name}]`).focus();
+      };
+      return el("button", { type: "button", lang: name, "aria-pressed": String(name === state.language), onclick: choose }, WORDS[name].name);
+    }),
+  );
+  state.shown = state.record?.state ?? null;
+  main.replaceChildren(...sections(read).flat().filter(Boolean));
+  if (at) document.getElementById(`${at}-title`)?.focus();
+}
+
+// The record alone, where a person may be in the middle of answering.
+function showLedger() {
+  const shown = document.getElementById("ledger");
+  if (!shown) return;
+  const fresh = ledger(reader(state.language), linesOf(state.records));
+  fresh.open = shown.open;
+  shown.replaceWith(fresh);
+}
+
+async function useCode(text) {
+  const code = readCode(text);
+  if (!code) return false;
+  rememberCode(code);
+  await usePerson(code);
+  show(state.record ? "sent" : "level");
+  return true;
+}
+
+async function another() {
+  rememberCode(null);
+  await usePerson(null);
+  show("code-step");
+}
+
+// The level is kept before any answer is given, so that it does not follow the answer, not even after a reload.
+async function fixLevel() {
+  const { task } = state;
+  const level = task.levels[state.level];
+  const epsilon0 = level.epsilon0 * task.questions.length;
+  const promise = numbersOf(task, level).isOneHand ? epsilon0 : Math.min(level.promise, epsilon0);
+  const { organizer, delta } = task;
+  const fresh = { id: state.id, organizer, epsilon0, promise, delta, level: state.level, state: "level" };
+  try {
+    state.record = await state.keep.update(state.slot, (now) => now ?? fresh);
+  } catch {
+    return announce(say("error.storage"));
+  }
+  show(state.record.state === "level" ? "answer" : "sent");
+}
+
+function announce(text) {
+  spoken.textContent = text;
+}
+
+// The same person with another code, because theirs was refused: what was drawn stays, and is sealed anew.
+async function replaceCode(text) {
+  const code = readCode(text);
+  if (!code) return false;
+  const { slot, record, task } = state;
+  const sealed = await sealReport(task, record.level, code, record.inners);
+  const { reason, ...before } = record;
+  await state.keep.move(slot, await slotOf(state.id, code), (now) => (now ? undefined : { ...before, state: "waiting", sealed, unsure: false }));
+  rememberCode(code);
+  await usePerson(code);
+  await pump();
+  show("sent");
+  return true;
+}
+
+// Draws, seals, keeps; only what is kept on this device is ever sent, also when two tabs come here at the same time.
+async function send(pressed) {
+  if (!allAnswered(state.answers)) return;
+  pressed.disabled = true;
+  announce(say("sending"));
+  const { task, record } = state;
+  const inners = await drawReport(task, record.level, state.answers);
+  const sealed = await sealReport(task, record.level, task.codeBytes ? state.code : null, inners);
+  const date = new Date().toISOString().slice(0, 10);
+  try {
+    state.record = await state.keep.update(state.slot, (now) =>
+      now.state === "level" ? { ...now, state: "waiting", inners, sealed, date } : undefined,
+    );
+  } catch {
+    pressed.disabled = false;
+    return announce(say("error.storage"));
+  }
+  state.answers = task.questions.map(() => null);
+  await pump();
+}
+
+let pumping = false;
+let timer = null;
+
+// Sends everything that waits on this device for this task; again later where there was no clear answer.
+async function pump() {
+  if (pumping) return;
+  pumping = true;
+  clearTimeout(timer);
+  await readRecords();
+  let soonest = Infinity;
+  const before = waitingHere();
+  const stood = state.shown;
+  for (const record of before) {
+    const tried = await attempt(state.keep, state.server, record, Date.parse(state.task.expires));
+    if (tried.record.state === "waiting") soonest = Math.min(soonest, tried.again);
+  }
+  await readRecords();
+  pumping = false;
+  announce("");
+  if ((state.record?.state ?? null) !== stood) show("sent");
+  else showLedger();
+  // up to twice the time, so that devices that were told the same time do not come back together
+  if (soonest < Infinity) timer = setTimeout(pump, 1000 * soonest * (1 + Number(below(1000n)) / 1000));
+}
+
+addEventListener("online", () => state.task && pump());
+addEventListener("hashchange", async () => {
+  if (!state.task || state.task.codeBytes === 0) return;
+  takeCode();
+  await usePerson(state.code);
+  show();
+});
+load();

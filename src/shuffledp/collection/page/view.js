@@ -1,0 +1,140 @@
+// Pieces of the page: elements made without any HTML text, and numbers and words in the reader's language.
+import { WORDS } from "./words.js";
+import { shown, typeset } from "./promise.js";
+
+// An element. Attributes are set as such, but "onclick" and the like as listeners, true as an empty attribute, and
+// false, null and undefined not at all; children are nodes, texts, or lists of them.
+export function el(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const fill = (template, values = {}) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+// {language, say, text, number, up, date}: how this reader reads.
+export function reader(language) {
+  const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
+  const number = (value, options) => new Intl.NumberFormat(locale, options).format(value);
+  return {
+    language,
+    say: (key, values) => {
+      const template = WORDS[language][key];
+      if (template === undefined) throw new Error(`no words for ${key}`);
+      return typeset(fill(template, values));
+    },
+    // A text of the task: in the reader's language where it has one, else marked as what it is.
+    text: (texts) => {
+      const found = [language, "en", Object.keys(texts)[0]].find((name) => name in texts);
+      return found === language ? texts[found] : el("span", { lang: found }, texts[found]);
+    },
+    plain: (texts) => texts[language] ?? texts.en ?? Object.values(texts)[0],
+    number,
+    up: (value) => shown(value, language),
+    date: (time) => new Intl.DateTimeFormat(locale, { dateStyle: "long", timeStyle: "short" }).format(new Date(time)),
+    day: (date) => new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(date)),
+  };
+}
+
+export function section(id, title, ...children) {
+  const heading = `${id}-title`;
+  return el("section", { id, "aria-labelledby": heading }, el("h2", { id: heading, tabindex: "-1" }, title), children);
+}
+
+export const button = (label, onclick, kind = "primary") => el("button", { type: "button", class: kind, onclick }, label);
+
+// Radio buttons of one question, as large rows; `error` stands below once there is one.
+export function choiceField({ text, say }, question, j, chosen, onchange) {
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    question.choices.map((choice, i) =>
+      el(
+        "label",
+        { class: "row" },
+        el("input", { type: "radio", name: `q${j}`, value: i, checked: chosen === i, onchange: () => onchange(i) }),
+        el("span", {}, text(choice)),
+      ),
+    ),
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
+  );
+}
+
+export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(15));
+
+// The answer whose number was typed: a whole count of steps from the low end; null if there is none.
+export function answerOf(question, typed) {
+  const value = typed.trim() === "" ? NaN : Number(typed);
+  const answer = Math.round((value - question.low) / question.step);
+  const isStep = Math.abs(valueOf(question, answer) - value) <= 1e-6 * question.step;
+  return isStep && answer >= 0 && answer < question.family.records ? answer : null;
+}
+
+// A slider and a number field that show the same number; neither has one before the person touches it.
+export function numberField({ text, say, number }, question, j, chosen, onchange) {
+  const limits = { min: question.low, max: question.high, step: question.step };
+  const ends = { low: number(question.low), high: number(question.high), step: number(question.step) };
+  const middle = valueOf(question, Math.floor((question.family.records - 1) / 2));
+  const known = chosen === null ? null : valueOf(question, chosen);
+  const describe = { "aria-describedby": `q${j}-error` };
+  const typed = el("input", { type: "number", id: `q${j}-number`, inputmode: "decimal", ...limits, ...describe });
+  const slider = el("input", { type: "range", class: "unset", ...limits, "aria-label": say("slider", ends) });
+  const show = (value) => {
+    slider.value = value ?? middle;
+    slider.classList.toggle("unset", value === null);
+    slider.setAttribute("aria-valuetext", value === null ? say("noNumber") : number(value));
+  };
+  if (known !== null) typed.value = known;
+  show(known);
+  slider.addEventListener("input", () => {
+    typed.value = slider.value;
+    show(Number(slider.value));
+    onchange(answerOf(question, slider.value));
+  });
+  typed.addEventListener("input", () => {
+    const answer = answerOf(question, typed.value);
+    show(answer === null ? null : valueOf(question, answer));
+    onchange(answer);
+  });
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    el("p", { class: "number" }, el("label", { for: `q${j}-number` }, say("number")), typed),
+    slider,
+    el("p", { class: "ends", "aria-hidden": "true" }, el("span", {}, ends.low), el("span", {}, ends.high)),
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingNumber", ends)),
+  );
+}
+
+// A field for a one-time code; onuse resolves to false where the text is none.
+export function codeField({ say }, onuse) {
+  const error = el("p", { class: "error", id: "code-error", hidden: true }, say("codeBad"));
+  const plain = { type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
+  const field = el("input", { id: "code", ...plain, "aria-describedby": "code-error" });
+  const use = async () => {
+    if (await onuse(field.value)) return;
+    error.hidden = false;
+    field.focus();
+  };
+  return [el("p", { class: "field" }, el("label", { for: "code" }, say("codeLabel")), field), error, button(say("codeUse"), use)];
+}
+
+export function table(caption, heads, rows) {
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell))))),
+    ),
+  );
+}

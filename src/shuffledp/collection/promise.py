@@ -1,0 +1,233 @@
+"""What a task promises, certified: the floor that its dummies make, and the smaller number of an honest crowd.
+
+The only module of the collection that asks the accountant. The *floor* (docs/theorems/floor.md) holds for every batch
+size and against every other participant: it depends on the integers by which a level draws, the dummies' law, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from shuffledp.accounting import bounds, calibrate_dummies, compose, compose_floors, floor_profile
+from shuffledp.budgets import Budgets
+from shuffledp.collection.draw import SLACK, Family
+from shuffledp.collection.task import Draft, Dummies
+from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
+from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.setting import Setting
+
+FAKE = 0.05
+"""Share of the others who may be fake in the number of the honest crowd."""
+_STEPS = 30
+
+
+def floor(
+    draws: Sequence[Sequence[int]],
+    questions: Sequence[Family],
+    dummies: Sequence[Dummies],
+    delta: float,
+    reports: int = 1,
+) -> tuple[float, ...]:
+    """Certify the central epsilon of each level against every other participant.
+
+    Parameters
+    ----------
+    draws : sequence of sequence of int
+        For each level one integer K over 2^64 a question: how its reports are drawn.
+    questions : sequence of Family
+        Their randomizers.
+    dummies : sequence of Dummies
+        What the shuffler adds to each question.
+    delta : float
+        Central delta, in (0, 1).
+    reports : {1, 2}
+        Reports that one person may send to each question: 2 under open admission.
+
+    Returns
+    -------
+    tuple of float
+        For each level the certified upper end, over all questions together, for a person with all her reports.
+
+    Raises
+    ------
+    InvalidInput
+        If the dummies are too many to be certified.
+    """
+    return tuple(_floor(tuple(draw), tuple(questions), tuple(dummies), delta, reports) for draw in draws)
+
+
+def floor_of(draft: Draft) -> tuple[float, ...]:
+    """Certify the floor of each level of a draft; see `floor`."""
+    questions = draft.questions
+    return floor(
+        [level.draw for level in draft.levels],
+        [question.family for question in questions],
+        [question.dummies for question in questions],
+        draft.delta,
+        reports_of(draft),
+    )
+
+
+def check_floor(draft: Draft) -> tuple[float, ...]:
+    """Return the floor of each level if every promise is kept.
+
+    Raises
+    ------
+    InvalidInput
+        If a floor is above its level's promise.
+    """
+    floors = floor_of(draft)
+    for level, certified in zip(draft.levels, floors, strict=True):
+        if not certified <= level.promise:
+            name = next(iter(level.name.values()))
+            raise InvalidInput(
+                f"level {name!r} promises epsilon {level.promise:g}, but the dummies of this task only make "
+                f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
+            )
+    return floors
+
+
+def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
+    """Find the fewest dummies that keep every level's promise, whatever dummies the draft has.
+
+    Questions of one bit take the discrete Laplace law, which needs the fewest.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promises.
+    """
+    families = [question.family for question in draft.questions]
+    found = calibrate_dummies(
+        [(level.epsilon0, level.promise) for level in draft.levels],
+        [family.library() for family in families],
+        draft.delta,
+        law="laplace" if any(family.reports == 2 for family in families) else "uniform",
+        reports=reports_of(draft),
+    )
+    return tuple(
+        Dummies("laplace", each.count, each.thresholds)
+        if isinstance(each, DiscreteLaplace)
+        else Dummies("uniform", each.count)
+        for each in found.dummies
+    )
+
+
+def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
+    """Certify the central epsilon of each level if at most 5 % of the participants are fake.
+
+    Which ones is not known; the accountant takes away those that hide most. The result is never above the floor.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    counts : sequence of int
+        People per level.
+
+    Returns
+    -------
+    tuple of float or None
+        For each level; None where nobody has it.
+    """
+    floors = floor_of(draft)
+    # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
+    budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
+    people = tuple((budget, n) for budget, n in zip(budgets, counts, strict=True) if n)
+    parts = tuple((question.family, question.dummies) for question in draft.questions)
+    reports = reports_of(draft)
+    return tuple(
+        min(certified, _crowd(parts, people, budget, draft.delta, reports)) if n else None
+        for certified, budget, n in zip(floors, budgets, counts, strict=True)
+    )
+
+
+def check_crowd(draft: Draft) -> None:
+    """Raise InvalidInput if a draft tells a smaller number for an honest crowd than can be certified."""
+    planned = [level.planned for level in draft.levels]
+    for level, certified in zip(draft.levels, crowd_of(draft, planned), strict=True):
+        least = level.promise if certified is None else min(certified, level.promise)
+        if not level.crowd >= least:
+            name = next(iter(level.name.values()))
+            raise InvalidInput(
+                f"level {name!r} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what can be "
+                "certified for the planned people; draft it again"
+            )
+
+
+def reports_of(draft: Draft) -> int:
+    """Reports that one person may send to a question: 2 where nobody counts them, for a private window."""
+    return 2 if draft.admission == "open" else 1
+
+
+def law_of(dummies: Dummies) -> Uniform | OnesLaw:
+    """Return a task's dummies as the accountant knows them."""
+    return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
+
+
+@lru_cache(maxsize=512)
+def _floor(
+    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
+) -> float:
+    try:
+        profile = compose_floors(
+            [
+                floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
+                for family, law, keep in zip(families, dummies, draw, strict=True)
+            ]
+        )
+    except OutOfRegime as error:
+        raise InvalidInput(f"the dummies of this task cannot be certified: {error}") from None
+    return float(profile.epsilon(delta).upper)
+
+
+@lru_cache(maxsize=512)
+def _crowd(
+    parts: tuple[tuple[Family, Dummies], ...],
+    people: tuple[tuple[float, int], ...],
+    budget: float,
+    delta: float,
+    reports: int,
+) -> float:
+    population = Budgets(*zip(*people, strict=True))
+    settings = [
+        Setting(
+            population,
+            family.library(),
+            seen="reports",
+            neighboring="replace-one",
+            missing=FAKE,
+            dummies=law_of(dummies),
+        )
+        for family, dummies in parts
+    ]
+    profile = compose([(bounds["blanket"].profile(setting, epsilon0=budget), 1) for setting in settings])
+
+    def epsilon(at: float) -> float:
+        return float(profile.epsilon(at).upper)
+
+    return epsilon(delta) if reports == 1 else _two_reports(epsilon, delta)
+
+
+def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
+    """Central epsilon for two reports of one person, changed one after the other.
+
+    H(P0, P2; 2e) <= H(P0, P1; e) + e^e H(P1, P2; e) <= d (1 + e^e) if each step has delta(e) <= d.
+    """
+    share = delta / 4.0
+    for _ in range(_STEPS):
+        epsilon = epsilon_at(share)
+        allowed = float(round_down(delta / (1.0 + round_up(math.exp(epsilon)))))
+        if share <= allowed:
+            return float(round_up(2.0 * epsilon))
+        share = allowed * 0.999
+    return math.inf

@@ -1,0 +1,134 @@
+"""What a person is promised, in words: one function for the drafting command, the client and the page's data.
+
+Three numbers, each with its own enemy: the local one holds against everybody, the promise if the shuffler is honest,
+the crowd's if besides most others are honest. Where one hand runs analyzer and shuffler, only the local one is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from shuffledp.collection.task import Draft
+from shuffledp.errors import InvalidInput
+
+LANGUAGES = ("en", "de", "fr")
+_SHOWN = Context(prec=3, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True)
+class Promised:
+    """The numbers of one level and the sentences about them.
+
+    Parameters
+    ----------
+    headline : float
+        The number that is told first: `promise`, or `local` where one hand runs analyzer and shuffler.
+    local : float
+        Holds against analyzer and shuffler together, over all questions; two answers of a person under open admission.
+    promise : float
+        Holds if the shuffler is honest, whoever the others are.
+    crowd : float
+        Holds if besides as many as planned answer and 95 % of the others are honest.
+    sentences : tuple of (str, str)
+        Key and text, in the order they are shown.
+    """
+
+    headline: float
+    local: float
+    promise: float
+    crowd: float
+    sentences: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """All sentences, one a line."""
+        return "\n".join(sentence for _, sentence in self.sentences)
+
+
+def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser: bool = False) -> Promised:
+    """Tell what a person at one level is promised.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task.
+    level : int
+        Place of the level, from 0.
+    language : {"en", "de", "fr"}
+        Of the sentences; the task's own words come in it if the task has it, else in the task's first language.
+    browser : bool
+        Whether the answer is given on a web page, which whoever serves it could change.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such level or language.
+    """
+    if not 0 <= level < len(draft.levels) or language not in LANGUAGES:
+        raise InvalidInput(f"there is no level {level}, or no language {language!r} (known: {', '.join(LANGUAGES)})")
+    chosen = draft.levels[level]
+    one_hand = draft.operated_by.one_hand
+    local = chosen.epsilon0 * len(draft.questions) * (1 if draft.admission == "codes" else 2)
+    promise, crowd = min(chosen.promise, local), min(chosen.crowd, local)
+    context = {
+        "one_hand": one_hand,
+        "several": len(draft.questions) > 1,
+        "codes": draft.admission == "codes",
+        "browser": browser,
+        "page_same_hand": _same(draft.operated_by.page, draft.operated_by.shuffler, draft.operated_by.analyzer),
+    }
+    words = {
+        "level": in_language(chosen.name, language),
+        "local": shown(local, language),
+        "promise": shown(promise, language),
+        "crowd": shown(crowd, language),
+        "local_factor": shown(math.exp(local), language),
+        "promise_factor": shown(math.exp(promise), language),
+        "odds": _grouped(math.floor((1.0 / draft.delta) * (1.0 + 2.0**-40))),
+        "planned": _grouped(draft.planned),
+        "questions": str(len(draft.questions)),
+        "analyzer": draft.operated_by.analyzer,
+        "shuffler": draft.operated_by.shuffler,
+        "page": draft.operated_by.page,
+    }
+    data = promises_data()
+    keys = [entry["key"] for entry in data["order"] if all(context[k] == v for k, v in entry["when"].items())]
+    sentences = tuple((key, data["sentences"][language][key].format_map(words)) for key in keys)
+    return Promised(local if one_hand else promise, local, promise, crowd, sentences)
+
+
+@cache
+def promises_data() -> dict[str, Any]:
+    """Return the sentences and when each is shown: what the page embeds."""
+    return json.loads(files("shuffledp.collection").joinpath("promises.json").read_text(encoding="utf-8"))
+
+
+def in_language(text: Any, language: str) -> str:
+    """Return a text of a task in this language if it has it, else in its first."""
+    return text[language] if language in text else next(iter(text.values()))
+
+
+def shown(value: float, language: str = "en") -> str:
+    """Write a number for people: three significant digits, rounded up, with a comma where the language has one.
+
+    Examples
+    --------
+    >>> shown(0.1), shown(0.23371), shown(2.7182818), shown(1234.5), shown(0.25, "de")
+    ('0.1', '0.234', '2.72', '1240', '0,25')
+    """
+    rounded = _SHOWN.create_decimal(Decimal(repr(value)))
+    return f"{rounded.normalize():f}".replace(".", "." if language == "en" else ",")
+
+
+def _grouped(count: int) -> str:
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def _same(one: str, *others: str) -> bool:
+    return " ".join(one.split()).casefold() in {" ".join(other.split()).casefold() for other in others}

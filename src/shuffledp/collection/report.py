@@ -1,0 +1,114 @@
+"""A sealed report: the same number of bytes for everybody in a task, opened by the shuffler to `Outer` or a verdict.
+
+``outer`` is sealed to the shuffler and holds ``level u8 | [code 16] | inner_1 ... inner_q``; ``inner_j`` is sealed to
+the analyzer and holds question j's report (docs/wire.md, "A report").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from shuffledp.collection.sealing import Opener, Sealer
+from shuffledp.collection.task import CODE, PostedTask
+
+
+class Verdict(IntEnum):
+    """What the shuffler answers to one report, as a byte."""
+
+    HELD = 0
+    UNREADABLE = 1
+    UNFIT = 2
+    CODE_REFUSED = 3
+
+
+class Outer(NamedTuple):
+    """What the shuffler reads of a report.
+
+    Parameters
+    ----------
+    level : int
+        Place of the person's level in the task, from 0.
+    code : bytes or None
+        The one-time code, 16 bytes; None under open admission.
+    inners : bytes
+        The sealed messages to the analyzer, one after the other.
+    """
+
+    level: int
+    code: bytes | None
+    inners: bytes
+
+
+def seal_inner(task: PostedTask, question: int, report: int, sealer: Sealer) -> bytes:
+    """Seal one question's report to the analyzer; people's and dummies' alike.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    question : int
+        Place of the question, from 0.
+    report : int
+        One of the family's reports.
+    sealer : Sealer
+        For the task's `analyzer_key`.
+    """
+    return sealer.seal(task.draft.questions[question].family.to_bytes(report), task.inner_info(question))
+
+
+def seal_outer(task: PostedTask, level: int, code: bytes | None, inners: Sequence[bytes], sealer: Sealer) -> bytes:
+    """Seal the whole report to the shuffler: `task.size` bytes.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    level : int
+        Place of the person's level, from 0.
+    code : bytes or None
+        The one-time code, 16 bytes, exactly if the task's admission is by codes.
+    inners : sequence of bytes
+        One sealed message a question.
+    sealer : Sealer
+        For the task's `shuffler_key`.
+    """
+    return sealer.seal(bytes([level]) + (code or b"") + b"".join(inners), task.outer_info)
+
+
+def open_outer(task: PostedTask, sealed: bytes | memoryview, opener: Opener) -> Outer | Verdict:
+    """Open a report as the shuffler does.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    sealed : bytes
+        What came, of any length.
+    opener : Opener
+        Of the task's shuffler key.
+
+    Returns
+    -------
+    Outer or Verdict
+        The content; UNREADABLE if it cannot be opened, UNFIT if the level or the length is none of this task's.
+        Whether a code is known and unspent is the store's question.
+    """
+    content = opener.open(sealed, task.outer_info)
+    if content is None:
+        return Verdict.UNREADABLE
+    start = 1 + (CODE if task.has_codes else 0)
+    if len(content) != start + sum(task.inner_sizes) or content[0] >= len(task.draft.levels):
+        return Verdict.UNFIT
+    return Outer(content[0], content[1:start] if task.has_codes else None, content[start:])
+
+
+def split_inners(task: PostedTask, inners: bytes) -> list[bytes]:
+    """Cut `Outer.inners` into one sealed message a question."""
+    found: list[bytes] = []
+    start = 0
+    for size in task.inner_sizes:
+        found.append(inners[start : start + size])
+        start += size
+    return found

@@ -1,0 +1,168 @@
+"""Links, and HTTP with the standard library: read a task, send a report until it is held."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from shuffledp.collection.fields import from_base64
+from shuffledp.collection.report import Verdict
+from shuffledp.collection.task import LONGEST_DRAFT, PostedTask, task_digest
+from shuffledp.errors import InvalidInput
+
+TIMEOUT = 30.0
+LONGEST_WAIT = 60.0
+MOST_BODY = LONGEST_DRAFT + 4096
+CLOSED = 410
+_ENDED = {
+    400: "the server says that the report has the wrong length; read the task again",
+    404: "the server knows no such task; check the link",
+    CLOSED: "the task is closed: no further answers are taken",
+    413: "the server refuses reports of this size; check the link",
+}
+
+
+class TaskClosed(InvalidInput):
+    """The task takes no answers any more."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to a task: ``SERVER/t/ID`` or ``SERVER/t/ID#CODE``.
+
+    Parameters
+    ----------
+    server : str
+        Such as ``"https://example.org"``, without a slash at the end.
+    name : str
+        The task's name, 43 characters.
+    code : bytes or None
+        The one-time code, 16 bytes.
+    """
+
+    server: str
+    name: str
+    code: bytes | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Link:
+        """Read a link.
+
+        Raises
+        ------
+        InvalidInput
+            If it is none.
+        """
+        try:
+            parts = urlsplit(text.strip())
+            port = parts.port
+        except ValueError:
+            raise InvalidInput(f"this is no link to a task: {text[:100]!r}") from None
+        base, mark, name = parts.path.rpartition("/t/")
+        if parts.scheme not in ("http", "https") or not parts.hostname or not mark or parts.query or parts.username:
+            raise InvalidInput(f"a link to a task looks like https://HOST/t/ID#CODE; got {text[:100]!r}")
+        task_digest(name)
+        code = from_base64(parts.fragment) if parts.fragment else None
+        if parts.fragment and (code is None or len(code) != 16):
+            raise InvalidInput("the code of the link (after #) is damaged: it has 22 letters, digits, - and _")
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        return cls(f"{parts.scheme}://{host}{f':{port}' if port else ''}{base}", name, code)
+
+    @property
+    def without_code(self) -> str:
+        """The link to the survey page, without the code."""
+        return f"{self.server}/t/{self.name}"
+
+
+def fetch_task(link: Link) -> PostedTask:
+    """Read the task a link names; its bytes must have the hash that the link says.
+
+    Raises
+    ------
+    InvalidInput
+        If the server cannot be reached, knows no such task, or serves another one.
+    """
+    status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}", b"")
+    if status != 200:
+        raise InvalidInput(_ENDED.get(status, f"the server answers {status} instead of the task; try again later"))
+    if hashlib.sha256(body).digest() != task_digest(link.name):
+        raise InvalidInput("the server serves another task than the link names; do not answer it")
+    return PostedTask.parse(body)
+
+
+def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Verdict:
+    """Send a sealed report, the same bytes again and again, until there is a clear answer.
+
+    Parameters
+    ----------
+    link : Link
+        Where to.
+    task : PostedTask
+        The report's task.
+    sealed : bytes
+        The report.
+    patience : float
+        Seconds for which it is tried again after 409, 503 and broken connections.
+
+    Returns
+    -------
+    Verdict
+        The shuffler's answer.
+
+    Raises
+    ------
+    InvalidInput
+        If the server refuses for good, or no clear answer came in time; `TaskClosed` if the task is closed.
+    """
+    until = time.monotonic() + patience
+    pause = 0.5
+    while True:
+        wait = pause
+        try:
+            status, body, after = _ask(link.server, "POST", f"/v1/{task.id}/reports", sealed)
+        except InvalidInput as error:
+            reason = str(error)
+        else:
+            if status == 200 and len(body) == 1 and body[0] <= max(Verdict):
+                return Verdict(body[0])
+            if status == CLOSED:
+                raise TaskClosed(_ENDED[status])
+            if status in _ENDED:
+                raise InvalidInput(_ENDED[status])
+            reason = "the task is not yet open" if status == 409 else f"the server answers {status}"
+            wait = pause if after is None else after
+        if time.monotonic() + wait > until:
+            raise InvalidInput(f"{reason}; there is no clear answer yet: repeat the command, it sends the same report")
+        time.sleep(wait)
+        pause = min(2 * pause, LONGEST_WAIT)
+
+
+def _ask(server: str, method: str, path: str, body: bytes) -> tuple[int, bytes, float | None]:
+    """One request: status, body, and seconds of Retry-After."""
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(
+            host, parts.port, timeout=TIMEOUT, context=ssl.create_default_context()
+        )
+    else:
+        connection = http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT)
+    try:
+        connection.request(method, parts.path + path, body=body if method == "POST" else None)
+        answer = connection.getresponse()
+        content = answer.read(MOST_BODY + 1)
+        return answer.status, content, _seconds(answer.getheader("Retry-After"))
+    except (OSError, http.client.HTTPException) as error:
+        raise InvalidInput(f"{server} cannot be reached ({error or type(error).__name__})") from None
+    finally:
+        connection.close()
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 6:
+        return None
+    return min(max(float(text), 0.5), LONGEST_WAIT)

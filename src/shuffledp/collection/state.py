@@ -1,0 +1,169 @@
+"""What one device remembers of collections: sealed reports on their way, and the ledger of what was sent.
+
+One JSON file. A report is drawn and sealed once for a task and slot; the sealed bytes stay until the shuffler's clear
+answer and are then deleted. The ledger line is written before the first byte is sent and stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shuffledp.collection.fields import Fields, read_json
+from shuffledp.errors import InvalidInput
+
+T = TypeVar("T")
+LONGEST = 1 << 26
+
+
+def default_state_file() -> Path:
+    """Return where a device keeps its state: below XDG_STATE_HOME, or ~/.local/state."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "shuffledp" / "answers.json"
+
+
+class DeviceState:
+    """The file of one device; every change is written to disk before it is acted on.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made on the first change, readable by its owner alone.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is there and is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read()
+
+    def waiting(self, slot: str) -> dict[str, Any] | None:
+        """Return the report that waits to be sent from this slot, or None."""
+        return self._read()["waiting"].get(slot)
+
+    def used(self, slot: str) -> bool:
+        """Tell whether this device has drawn a report in this slot, sent or waiting."""
+        return slot in self._read()["used"]
+
+    def ledger(self, organizer: str | None = None) -> list[dict[str, Any]]:
+        """Return the lines of what was sent, of one organizer or of all."""
+        return [line for line in self._read()["ledger"] if organizer is None or line["organizer"] == organizer]
+
+    def keep(self, slot: str, report: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
+        """Store a report that was just drawn, with its ledger line; return the one already there, if any.
+
+        Raises
+        ------
+        InvalidInput
+            If a report was drawn in this slot before and is no longer there: it was sent.
+        """
+
+        def change(state: dict[str, Any]) -> dict[str, Any]:
+            if slot in state["waiting"]:
+                return state["waiting"][slot]
+            if slot in state["used"]:
+                raise InvalidInput("this device has already answered this task; an answer is drawn and sent once")
+            state["waiting"][slot] = report
+            state["used"].append(slot)
+            state["ledger"].append(line)
+            return report
+
+        return self._change(change)
+
+    def answered(self, slot: str, how: str) -> None:
+        """Delete the sealed bytes of a slot after a clear answer; the ledger line says how it ended."""
+
+        def change(state: dict[str, Any]) -> None:
+            state["waiting"].pop(slot, None)
+            _mark(state, slot, how)
+
+        self._change(change)
+
+    def code_refused(self, slot: str) -> None:
+        """Keep what was drawn, but not under this code: with another one the same reports are sealed again."""
+
+        def change(state: dict[str, Any]) -> None:
+            state["waiting"].get(slot, {}).pop("sealed", None)
+            _mark(state, slot, "code refused")
+
+        self._change(change)
+
+    def reseal(self, slot: str, sealed: str) -> None:
+        """Store the same reports sealed under another code."""
+
+        def change(state: dict[str, Any]) -> None:
+            state["waiting"][slot]["sealed"] = sealed
+            _mark(state, slot, "sent, no answer yet")
+
+        self._change(change)
+
+    def _change(self, change: Callable[[dict[str, Any]], T]) -> T:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(self.path.with_name(self.path.name + ".lock")):
+            state = self._read()
+            found = change(state)
+            handle, name = tempfile.mkstemp(prefix=".answers.", dir=self.path.parent)  # 0600
+            try:
+                with open(handle, "w", encoding="utf-8") as stream:
+                    json.dump(state, stream, ensure_ascii=False, indent=1)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.replace(name, self.path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        return found
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {"version": 1, "waiting": {}, "used": [], "ledger": []}
+        except OSError as error:
+            raise InvalidInput(f"{self.path} cannot be read ({error.strerror}); name another file of answers") from None
+        fields = read_json(data, f"the file of answers {self.path}", LONGEST)
+        fields.whole("version", 1, 1)
+        return {
+            "version": 1,
+            "waiting": _objects(fields, "waiting"),
+            "used": [entry for entry in fields.list_of("used", 0, 10**6) if isinstance(entry, str)],
+            "ledger": list(fields.objects("ledger", 0, 10**6, _line)),
+        }
+
+
+def _mark(state: dict[str, Any], slot: str, how: str) -> None:
+    for line in state["ledger"]:
+        if line.get("slot") == slot:
+            line["state"] = how
+
+
+def _line(fields: Fields) -> dict[str, Any]:
+    numbers = {name: fields.number(name, 0.0) for name in ("epsilon0", "promise", "delta")}
+    return {name: fields.line(name) for name in ("id", "slot", "organizer", "date", "state")} | numbers
+
+
+def _objects(fields: Fields, key: str) -> dict[str, Any]:
+    value = fields.take(key)
+    if not isinstance(value, dict):
+        fields.refuse(key, value, "a JSON object")
+    return value
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Generator[None]:
+    """Hold a lock on a file, so that two commands of one device do not both draw."""
+    try:
+        import fcntl
+    except ImportError:
+        raise InvalidInput("this system has no file locks (fcntl), so a second draw could not be prevented") from None
+    with open(path, "a", encoding="utf-8") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,332 @@
+"""The shuffler's store: one SQLite file, in which a committed report survives the death of process and machine.
+
+Rows hold no time. Pages and write-ahead log still tell in which order reports came, so the writer rebuilds the file and
+empties the log when nobody writes, and after every deletion (`Tidying`). The private HPKE key of
+an open task lies in the file; the identity that signs lies beside it in ``shuffler.key``, finished batches in
+``outbox/``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shuffledp.collection import sealing
+from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.schema import PATIENCE, connect, transaction
+from shuffledp.collection.task import PostedTask
+from shuffledp.errors import InvalidInput
+
+SHORT_PATIENCE = 0.2
+"""Seconds a checkpoint waits for readers, during which it holds up writers."""
+CHUNK = 10_000
+_COLUMNS = "id, posted, state, reason, tick, since, ran, floor"
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """What the store knows about a task, its reports apart.
+
+    Parameters
+    ----------
+    digest : bytes
+        SHA-256 of the posted task.
+    posted : bytes
+        The posted task.
+    state : str
+        "open", "closing", "released", "deleted" or "destroyed".
+    reason : str or None
+        Why it was destroyed.
+    tick, since : int
+        When its timers last looked at the clock, and when it entered its state: seconds since 1970.
+    ran : int
+        Seconds that the service has run since the task expired.
+    floor : tuple of float
+        Certified central epsilon per level, as of posting.
+    """
+
+    digest: bytes
+    posted: bytes
+    state: str
+    reason: str | None
+    tick: int
+    since: int
+    ran: int
+    floor: tuple[float, ...]
+
+
+class Store:
+    """One connection to the store's file, which it makes if there is none.
+
+    A connection serves one thread at a time; open another `Store` of the same path for another thread. Several
+    processes may do the same.
+
+    Parameters
+    ----------
+    path : Path or str
+        The SQLite file.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is no store, is of a newer version, or cannot be read and written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # it will hold private keys
+            self._db = connect(self.path)
+        except OSError as error:
+            raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
+        except sqlite3.Error as error:
+            raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
+
+    def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        """Open one transaction that writes: committed to disk when the block ends well, else undone.
+
+        Raises
+        ------
+        sqlite3.Error
+            If it cannot be committed: nothing of it was kept.
+        """
+        return transaction(self._db)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    @property
+    def outbox(self) -> Path:
+        """The folder of finished batches, made at first use."""
+        folder = self.path.parent / "outbox"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def identity(self) -> bytes:
+        """Return this shuffler's private signing key, 32 bytes; drawn and written to ``shuffler.key`` at first use.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is there and holds no key.
+        """
+        path = self.path.with_name("shuffler.key")
+        if not path.exists():
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".shuffler.", delete=False) as file:
+                file.write(to_base64(sealing.new_identity()) + "\n")  # a temporary file has mode 0600
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):  # another process may have been first
+                os.link(file.name, path)
+            os.unlink(file.name)
+            sync_folder(path.parent)
+        key = from_base64(path.read_text(encoding="ascii", errors="replace").strip())
+        if key is None or len(key) != sealing.KEY:
+            raise InvalidInput(f"{path} holds no key; put the file back that was made with this store")
+        return key
+
+    def post(self, task: PostedTask, key: bytes, floor: Sequence[float], now: int) -> None:
+        """Take a task in and open it.
+
+        Parameters
+        ----------
+        task : PostedTask
+            Signed by this shuffler.
+        key : bytes
+            Private HPKE key that belongs to `task.shuffler_key`, 32 bytes.
+        floor : sequence of float
+            Certified central epsilon per level (`promise.floor_of`), which the manifest repeats.
+        now : int
+            Seconds since 1970.
+
+        Raises
+        ------
+        InvalidInput
+            If the key is another one.
+        """
+        if sealing.Opener(key).public != task.shuffler_key:
+            raise InvalidInput("this private key does not belong to the posted task; post the draft again")
+        with self.writing() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO task (id, posted, state, key, tick, since, floor) "
+                "VALUES (?, ?, 'open', ?, ?, ?, ?)",
+                (task.digest, task.data, key, now, now, json.dumps(list(floor))),
+            )
+
+    def add_codes(self, task: bytes, hashes: Iterable[bytes]) -> None:
+        """Admit one-time codes to an open task.
+
+        Parameters
+        ----------
+        task : bytes
+            The task's digest.
+        hashes : iterable of bytes
+            SHA-256 of each code.
+
+        Raises
+        ------
+        InvalidInput
+            If the task is unknown or no longer open.
+        """
+        with self.writing() as db:
+            row = db.execute("SELECT state FROM task WHERE id = ?", (task,)).fetchone()
+            if row is None or row[0] != "open":
+                raise InvalidInput(f"codes are for an open task; {to_base64(task)} is {row[0] if row else 'unknown'}")
+            db.executemany("INSERT OR IGNORE INTO code VALUES (?, ?, 0)", ((task, entry) for entry in sorted(hashes)))
+
+    def task(self, digest: bytes) -> TaskRow | None:
+        """Return what is known about a task, or None."""
+        row = self._db.execute(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (digest,)).fetchall()
+        return _row(row[0]) if row else None
+
+    def tasks(self) -> list[TaskRow]:
+        """Return all tasks."""
+        return [_row(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM task ORDER BY id").fetchall()]
+
+    def state(self, task: bytes) -> tuple[str, int]:
+        """Return state and tick of a known task: what is asked for every request."""
+        return self._db.execute("SELECT state, tick FROM task WHERE id = ?", (task,)).fetchall()[0]
+
+    def key(self, task: bytes) -> bytes | None:
+        """Return the private HPKE key of an open task; None for any other."""
+        rows = self._db.execute("SELECT key FROM task WHERE id = ? AND state = 'open'", (task,)).fetchall()
+        return rows[0][0] if rows else None
+
+    def release(self, task: bytes) -> bytes | None:
+        """Return the published release, or None."""
+        rows = self._db.execute("SELECT release FROM task WHERE id = ?", (task,)).fetchall()
+        return rows[0][0] if rows else None
+
+    def tally(self, task: bytes) -> dict[int, int]:
+        """Count by kind: held reports by level (0, 1, ...), refused ones by answer byte (-1, -2, -3)."""
+        return dict(self._db.execute("SELECT kind, number FROM tally WHERE task = ?", (task,)).fetchall())
+
+    def held(self, task: bytes) -> int:
+        """Return the number of held reports."""
+        return sum(number for kind, number in self.tally(task).items() if kind >= 0)
+
+    def reports(self, task: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+        """Yield digest, level and inner messages of every report, by digest; no statement stays open in between."""
+        after = b""
+        while rows := self._db.execute(
+            "SELECT digest, level, inners FROM report WHERE task = ? AND digest > ? ORDER BY digest LIMIT ?",
+            (task, after, CHUNK),
+        ).fetchall():
+            yield from rows
+            after = rows[-1][0]
+
+    def dummies(self, task: bytes, question: int) -> list[bytes]:
+        """Return the sealed dummies of a question; there are some only while the task is closing."""
+        rows = self._db.execute("SELECT sealed FROM dummy WHERE task = ? AND question = ?", (task, question)).fetchall()
+        return [sealed for (sealed,) in rows]
+
+    def publish(self, task: bytes, release: bytes) -> None:
+        """Serve a release from now on; the caller has checked its signature.
+
+        Raises
+        ------
+        InvalidInput
+            If the task's batch was not handed over, or is deleted.
+        """
+        with self.writing() as db:
+            sql = "UPDATE task SET release = ? WHERE id = ? AND state = 'released'"
+            if not db.execute(sql, (release, task)).rowcount:
+                row = self.task(task)
+                raise InvalidInput(
+                    f"a release is published while its task is released; {to_base64(task)} is "
+                    f"{row.state if row else 'unknown'}"
+                )
+
+    def tick(self, task: bytes, now: int, *, day: int, expired: bool, longest: int) -> bool:
+        """Store that the timers looked at the clock; False, and nothing is stored, if the clock has jumped.
+
+        Parameters
+        ----------
+        task : bytes
+            The task's digest.
+        now : int
+            Seconds since 1970.
+        day : int
+            Seconds beyond which a step of the clock is a jump.
+        expired : bool
+            Whether running time is to be counted.
+        longest : int
+            Most seconds of running time that one tick can count.
+        """
+        with self.writing() as db:
+            done = db.execute(
+                "UPDATE task SET tick = :now, "
+                "ran = ran + CASE WHEN :expired THEN min(:now - tick, :longest) ELSE 0 END "
+                "WHERE id = :task AND :now - tick BETWEEN 0 AND :day",
+                {"now": now, "expired": expired, "longest": longest, "task": task, "day": day},
+            )
+            return done.rowcount == 1
+
+    def confirm_clock(self, now: int) -> None:
+        """Set the last tick of all tasks to now: an operator says that the clock is right."""
+        with self.writing() as db:
+            db.execute("UPDATE task SET tick = ?", (now,))
+
+    def checkpoint(self) -> bool:
+        """Empty the write-ahead log; False if a reader or writer is in the way: then deleted bytes are still there."""
+        self._db.execute(f"PRAGMA busy_timeout={int(SHORT_PATIENCE * 1000)}").fetchone()
+        try:
+            return self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        except sqlite3.OperationalError:  # a lock; or no room to write, and then it is no more done
+            return False
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}").fetchone()
+
+    def rebuild(self) -> bool:
+        """Write the file anew, in the order of the keys and without stale copies of rows; False if it must wait."""
+        try:
+            self._db.execute("VACUUM")
+        except sqlite3.OperationalError:  # another writer, or no room for a second copy
+            return False
+        return True
+
+
+class Tidying:
+    """The way to a file without deleted rows and order of arrival: rebuild once, empty the log until it is done.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._rebuilt = store, False
+        self.is_due = True
+
+    def again(self) -> None:
+        """Note that rows came or went."""
+        self._rebuilt, self.is_due = False, True
+
+    def step(self) -> bool:
+        """Do what is left; True when it is done, False if something is in the way and it must be tried again."""
+        self._rebuilt = self._rebuilt or self._store.rebuild()
+        self.is_due = not (self._store.checkpoint() and self._rebuilt)
+        return not self.is_due
+
+
+def _row(values: Sequence[Any]) -> TaskRow:
+    return TaskRow(*values[:-1], floor=tuple(json.loads(values[-1])))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,132 @@
+"""From an organizer's survey.toml to a draft; the dummies that the promises need are computed, nobody types them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import UTC, date, datetime
+from typing import Any
+
+from shuffledp.collection.draw import Family
+from shuffledp.collection.fields import Fields, to_base64
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.promise import crowd_of, needed_dummies
+from shuffledp.collection.task import Draft, Dummies
+from shuffledp.errors import InvalidInput
+
+_COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
+_DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes"}
+_TIMES = ("opens", "closes", "expires")
+
+
+def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
+    """Turn a survey into a draft.
+
+    Parameters
+    ----------
+    data : bytes
+        TOML: title, organizer, contact, privacy_notice, operated_by, delta, opens, closes, expires, levels (name,
+        epsilon0, planned, promise) and questions (text with choices, or with low, high and step; optionally family),
+        and optionally admission, at_least, stop_at, retention_days, and language for texts given without one.
+    key : AnalyzerKey
+        The analyzer's new keys; its public ones go into the draft.
+
+    Returns
+    -------
+    Draft
+        With draws, dummies and crowds computed.
+
+    Raises
+    ------
+    InvalidInput
+        If the survey is not as it must be, or no dummies can keep its promises.
+    """
+    try:
+        survey = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the survey is not TOML as expected: {error}") from None
+    fields = Fields(_DEFAULTS | survey, "the survey")
+    language = fields.line("language") if fields.has("language") else "en"
+    document: dict[str, Any] = {"version": 1, "suite": 1, "title": _texts(fields.take("title"), language)}
+    document |= {name: fields.take(name) for name in _COPIED}
+    questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
+    levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
+    document |= {"questions": questions, "levels": levels, "admission": fields.take("admission")}
+    document |= {name: _time(fields, name) for name in _TIMES}
+    fields.done()
+    document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
+    return _with_dummies(document)
+
+
+def _with_dummies(document: dict[str, Any]) -> Draft:
+    """Fill in what follows from the promises: draws, dummies, crowds."""
+    for level in document["levels"]:
+        epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
+        level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
+    plain = Draft.parse(_bytes(document))  # every rule but the accountant's
+    found = needed_dummies(plain)
+    for question, dummies in zip(document["questions"], found, strict=True):
+        question["dummies"] = _written(dummies)
+    draft = Draft.parse(_bytes(document))
+    planned = [level.planned for level in draft.levels]
+    for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):
+        level["crowd"] = level["promise"] if crowd is None else min(crowd, level["promise"])
+    return Draft.parse(_bytes(document))
+
+
+def _question(entry: object, language: str) -> dict[str, Any]:
+    fields = Fields(entry if isinstance(entry, dict) else {}, "the survey, questions")
+    asked: dict[str, Any] = {"text": _texts(fields.take("text"), language)}
+    if fields.has("choices"):
+        choices = [_texts(choice, language) for choice in fields.list_of("choices", 2, 1000)]
+        short = "rr" if len(choices) == 2 else f"krr:{len(choices)}"
+        asked |= {"kind": "choice", "choices": choices, "family": short}
+    else:
+        asked |= {"kind": "number", "low": fields.number("low"), "high": fields.number("high")}
+        asked |= {"step": fields.number("step"), "family": "one-bit"}
+    if fields.has("family"):
+        asked["family"] = fields.line("family")
+        if asked["family"] == "hadamard" and "choices" in asked:
+            asked["family"] = f"hadamard:{len(asked['choices'])}"
+    fields.done()
+    name = asked["family"] if asked["family"].partition(":")[0] == "hadamard" else "krr"
+    size = Family(name, _records(asked)).report_bytes if "choices" in asked else 1
+    return asked | {"report_bytes": size, "dummies": {"law": "uniform", "count": 0}}
+
+
+def _level(entry: object, language: str) -> dict[str, Any]:
+    fields = Fields(entry if isinstance(entry, dict) else {}, "the survey, levels")
+    level = {"name": _texts(fields.take("name"), language)}
+    level |= {name: fields.take(name) for name in ("epsilon0", "planned", "promise")}
+    fields.done()
+    return level | {"crowd": 0.0}
+
+
+def _records(question: dict[str, Any]) -> int:
+    return len(question["choices"]) if "choices" in question else 2
+
+
+def _texts(value: object, language: str) -> object:
+    """Put a text without a language under the survey's language."""
+    return {language: value} if isinstance(value, str) else value
+
+
+def _time(fields: Fields, name: str) -> str:
+    value = fields.take(name)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, date):
+        raise InvalidInput(f"the survey: {name} needs a time of day and a zone, such as 2030-01-31T08:00:00Z")
+    return value
+
+
+def _written(dummies: Dummies) -> dict[str, Any]:
+    known: dict[str, Any] = {"law": dummies.law, "count": dummies.count}
+    return known | ({"draw": [str(word) for word in dummies.draw]} if dummies.law == "laplace" else {})
+
+
+def _bytes(document: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the survey holds a value that a draft cannot hold: {error}") from None

@@ -1,0 +1,137 @@
+"""Checking a release without a key: signatures, counts, rows, and every certified number anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shuffledp.collection.batch import Batch
+from shuffledp.collection.promise import crowd_of, floor, floor_of, reports_of
+from shuffledp.collection.release import SignedRelease
+from shuffledp.collection.task import PostedTask
+from shuffledp.errors import InvalidInput
+
+ROUNDING = 1e-6
+"""Relative: by so much the same certificate may differ between machines."""
+CANNOT = (
+    "that the shuffler drew the dummies from the law, once, and forgot them",
+    "that it permuted the rows and kept no record of who sent what",
+    "that every participant is a person, and another one",
+    "that the estimates follow from the rows: only the analyzer's key opens them",
+)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was checked and found true.
+
+    Parameters
+    ----------
+    checks : tuple of str
+        One sentence each.
+    cannot : tuple of str
+        What nobody can check from these files.
+    floor : dict
+        Certified central epsilon by level.
+    promise_kept : bool
+        Whether every floor is at most its promise.
+    """
+
+    checks: tuple[str, ...]
+    cannot: tuple[str, ...]
+    floor: Mapping[str, float]
+    promise_kept: bool
+
+
+def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Verified:
+    """Check a release against its task, and against the batch if it is there.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    release : bytes
+        The signed release.
+    batch : bytes, optional
+        The batch that was handed over.
+
+    Returns
+    -------
+    Verified
+        What was found true.
+
+    Raises
+    ------
+    InvalidInput
+        If anything is not as it must be; the message says what.
+    """
+    signed = SignedRelease.parse(release, task)
+    draft, manifest, told = task.draft, signed.manifest, signed.collection
+    names = [next(iter(level.name.values())) for level in draft.levels]
+    _same("id", told.take("id"), task.id)
+    _same("counts", told.take("counts"), dict(zip(names, manifest.counts, strict=True)))
+    _same("dummies", told.take("dummies"), [question.dummies.count for question in draft.questions])
+    floors = floor_of(draft)
+    published = _at_least("floor", told.take("floor"), names, floors)
+    _at_least("crowd", told.take("crowd"), names, crowd_of(draft, manifest.counts))
+    kept = all(value <= level.promise for value, level in zip(published, draft.levels, strict=True))
+    _same("promise_kept", told.take("promise_kept"), kept)
+    for place, answer in enumerate(signed.releases):
+        _check_answer(signed, place, answer)
+    checks = [
+        f"the task {task.id} is signed by its shuffler",
+        "the release is signed by the task's analyzer",
+        "the manifest is signed by the task's shuffler and carries this task",
+        f"{manifest.n} people and {sum(manifest.dummies)} dummies make {sum(manifest.rows)} rows",
+        "floor, crowd and the guarantee of every question, certified anew, are not above the published ones",
+    ]
+    if batch is not None:
+        if Batch.parse(batch).manifest.data != manifest.data:
+            raise InvalidInput("the release is not about this batch: their manifests differ")
+        checks.append("the batch's columns have the signed hash and as many rows as people and dummies")
+    return Verified(tuple(checks), CANNOT, dict(zip(names, floors, strict=True)), kept)
+
+
+def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
+    """Check people, mechanism and guarantee of one question's answer."""
+    draft, counts = signed.task.draft, signed.manifest.counts
+    question = draft.questions[place]
+    what = f"question {place + 1}"
+    if not isinstance(answer, dict):
+        raise InvalidInput(f"the release: the answer to {what} must be a JSON object")
+    _same(f"{what}, n", answer.get("n"), signed.manifest.n)
+    _same(f"{what}, mechanism", answer.get("mechanism"), question.family.name)
+    guarantee = answer.get("guarantee")
+    levels = guarantee.get("levels") if isinstance(guarantee, dict) else None
+    chosen = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]
+    present = [(level.epsilon0, count) for level, count in chosen]
+    if not isinstance(levels, list) or len(levels) != len(present):
+        raise InvalidInput(f"the release: {what} must give a guarantee for each of {len(present)} levels with people")
+    _same(f"{what}, delta", guarantee.get("delta") if isinstance(guarantee, dict) else None, draft.delta)
+    draws = [[level.draw[place]] for level, _ in chosen]
+    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
+    for told, (epsilon0, count), certified in zip(levels, present, floors, strict=True):
+        known = told if isinstance(told, dict) else {}
+        _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
+        epsilon = known.get("epsilon")
+        _number(f"{what}, guarantee", epsilon.get("upper") if isinstance(epsilon, dict) else None, certified)
+
+
+def _same(what: str, told: object, true: object) -> None:
+    if told != true:
+        raise InvalidInput(f"the release: {what} is told as {str(told)[:80]}, but must be {str(true)[:80]}")
+
+
+def _at_least(what: str, told: object, names: Sequence[str], true: Sequence[float | None]) -> list[float]:
+    """Return the published numbers if none is below the certified one."""
+    if not isinstance(told, dict) or list(told) != list(names):
+        raise InvalidInput(f"the release: {what} must have one number a level: {', '.join(names)}")
+    return [_number(f"{what} of level {name!r}", told[name], value) for name, value in zip(names, true, strict=True)]
+
+
+def _number(what: str, told: object, true: float | None) -> float:
+    if true is None and told is None:
+        return 0.0
+    if true is None or isinstance(told, bool) or not isinstance(told, int | float) or not told >= true * (1 - ROUNDING):
+        raise InvalidInput(f"the release: {what} is told as {str(told)[:40]}, but {true} is what can be certified")
+    return float(told)

@@ -1,0 +1,259 @@
+"""Dummies: reports of nobody that the shuffler adds, drawn from a public law, so that a promise holds in any company.
+
+Their law does not depend on a record, a report or on who takes part, and their number is public. The observer does
+not know which of the released reports they are. See docs/theorems/floor.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.randomizers.base import HiddenByFakes
+
+MOST_DUMMIES = 10**7
+"""Largest number of dummies of one question."""
+MOST_BITS = 20_000
+"""Largest number of dummies whose number of ones has a law stated in whole numbers."""
+WHOLE = 1 << 64
+"""Laws are stated in whole numbers over 2^64."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Dummies that are reports of budget 0: each is drawn by itself, uniformly from all possible reports.
+
+    Parameters
+    ----------
+    count : int
+        Number m of dummies, from 0 to 1e7.
+
+    Raises
+    ------
+    InvalidInput
+        If the number is out of range.
+
+    Examples
+    --------
+    >>> Uniform(172).name
+    '172'
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", _count(self.count))
+
+    @property
+    def name(self) -> str:
+        """The dummies as the command line spells them."""
+        return str(self.count)
+
+    @property
+    def weights(self) -> None:
+        """None: the number of ones among uniform bits is binomial, and reports of other families have no ones."""
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Dummies of one bit each, whose number of ones D has a discrete Laplace law on 0..m around m/2.
+
+    P(D = j) is about proportional to ratio^-|j - m/2|. It is rounded to whole numbers over 2^64, a little more sharply
+    peaked, so that the law is exactly symmetric and exactly log-concave; far chances (below about 10^-12) are 0. This
+    law of whole numbers is the one that is drawn, and the one that is certified.
+
+    Parameters
+    ----------
+    count : int
+        Number m of dummies, from 0 to 20,000.
+    ratio : float
+        Quotient of neighbouring chances, finite, at least 1. A ratio near 1 spreads D widely; a large one holds D
+        near m/2.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> law = DiscreteLaplace(2, 3.0)
+    >>> [round(weight / 2**64, 4) for weight in law.weights]
+    [0.2, 0.6, 0.2]
+    """
+
+    count: int
+    ratio: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", _count(self.count, MOST_BITS))
+        value = self.ratio
+        real = isinstance(value, int | float) and not isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not (real and 1.0 <= value < math.inf):
+            raise InvalidInput(f"the ratio of a discrete Laplace law must be finite and at least 1; got {value!r}")
+        object.__setattr__(self, "ratio", float(value))
+
+    @property
+    def name(self) -> str:
+        """The dummies as the command line spells them."""
+        return f"laplace:{self.count}:{self.ratio!r}"
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """P(D = j) times 2^64 for j = 0..m: whole numbers that add up to 2^64."""
+        return _laplace_weights(self.count, self.ratio)
+
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        """P(D <= j) times 2^64 for j = 0..m - 1: D is the number of thresholds that a uniform word has reached."""
+        return thresholds_of(self.weights)
+
+
+@dataclass(frozen=True)
+class OnesLaw:
+    """Dummies of one bit each, whose number of ones D has a law stated in whole numbers.
+
+    Parameters
+    ----------
+    thresholds : tuple of int
+        P(D <= j) times 2^64 for j = 0..m - 1, not decreasing, from 0 to 2^64. Their number m, at most 20,000, is the
+        number of dummies. The law must be symmetric, P(D = j) = P(D = m - j): then both bits are protected alike.
+
+    Raises
+    ------
+    InvalidInput
+        If a threshold is out of range or out of order, or the law is not symmetric.
+
+    Examples
+    --------
+    >>> OnesLaw((1 << 62, 3 << 62)).count
+    2
+    """
+
+    thresholds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _count(len(self.thresholds), MOST_BITS)
+        steps = (0, *self.thresholds, WHOLE)
+        if not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("the thresholds of a law of ones must be whole numbers over 2^64")
+        if any(one > two for one, two in pairwise(steps)):
+            raise InvalidInput("the thresholds of a law of ones must not decrease, and lie between 0 and 2^64")
+        if self.weights != self.weights[::-1]:
+            raise InvalidInput("the law of the number of ones must be symmetric, P(D = j) = P(D = m - j)")
+
+    @property
+    def count(self) -> int:
+        """Number m of dummies."""
+        return len(self.thresholds)
+
+    @property
+    def name(self) -> str:
+        """The dummies in words; the command line has no spelling for a law of this kind."""
+        return f"ones:{self.count}"
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """P(D = j) times 2^64 for j = 0..m: whole numbers that add up to 2^64."""
+        return tuple(two - one for one, two in pairwise((0, *self.thresholds, WHOLE)))
+
+
+Dummies = Uniform | DiscreteLaplace | OnesLaw
+"""What the shuffler may add to one question."""
+
+
+def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:
+    """Return a family and its dummies, or raise InvalidInput if they do not fit.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    dummies : Dummies
+        What the shuffler adds to its reports.
+    """
+    family = check_family(randomizer)
+    if not isinstance(dummies, Dummies):
+        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {dummies!r}")
+    if not isinstance(dummies, Uniform) and not is_one_bit(family):
+        raise InvalidInput(
+            f"a law of the number of ones is for families of one bit, rr and one-bit; got {family.name}: take uniform "
+            "dummies"
+        )
+    return family, dummies
+
+
+def check_family(randomizer: object) -> HiddenByFakes:
+    """Return a family that dummies serve, or raise InvalidInput.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The family.
+    """
+    if not isinstance(randomizer, HiddenByFakes):
+        raise InvalidInput(
+            "dummies serve the families rr, krr:K, one-bit and hadamard:K, whose reports without information are "
+            f"uniform on all possible reports; got {getattr(randomizer, 'name', randomizer)!r}"
+        )
+    return randomizer
+
+
+def is_one_bit(family: HiddenByFakes) -> bool:
+    """Whether a report is one bit, so that the number of ones says all of many reports."""
+    return family.report_sets.one_in == 2 and family.report_sets.disjoint
+
+
+def is_log_concave(weights: tuple[int, ...]) -> bool:
+    """Whether w_j^2 >= w_(j-1) w_(j+1) for all j, and no weight between two positive ones is 0: exactly."""
+    positive = [j for j, weight in enumerate(weights) if weight]
+    if positive and positive[-1] - positive[0] + 1 != len(positive):
+        return False
+    return all(weights[j] ** 2 >= weights[j - 1] * weights[j + 1] for j in range(1, len(weights) - 1))
+
+
+def thresholds_of(weights: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sums of the first 1, 2, ..., m of m + 1 weights."""
+    found, total = list[int](), 0
+    for weight in weights[:-1]:
+        total += weight
+        found.append(total)
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
+    """Whole numbers near c ratio^-d e^(-bend d^2), d = |j - m/2| less that of the middle, symmetric, of sum 2^64.
+
+    bend = 1/(10^6 + m^2) makes the logarithms strictly concave, by 2 bend. Rounding a weight w down costs it less than
+    1/w + 2^-50 of itself; weights below 8/bend are put to 0. So rounding keeps the law log-concave, and so does what
+    is left over for the middle, at most m + 1 + 2^16 units. The caller's law is checked all the same.
+    """
+    bend = 1.0 / (1e6 + float(count) ** 2)
+    half, middle = count // 2, 2 if count % 2 else 1
+    distance = np.arange(half + 1.0)
+    shape = np.exp(-distance * math.log(ratio) - bend * distance**2)
+    for least in (8.0 / bend, 0.0):  # the second time without the weights that are 0
+        scaled = shape * (2.0**64 / (middle * shape[0] + 2.0 * float(shape[1:].sum())))
+        shape = np.where(scaled >= least, scaled, 0.0)
+    side = [int(weight) for weight in shape.tolist()]
+    rest = WHOLE - 2 * sum(side[1:])
+    centre = [rest] if middle == 1 else [rest // 2, rest // 2]
+    found = (*side[:0:-1], *centre, *side[1:])
+    if not is_log_concave(found):
+        raise NotConverged(
+            f"rounding spoilt the discrete Laplace law of {count} dummies at ratio {ratio}; take another"
+        )
+    return found
+
+
+def _count(value: object, most: int = MOST_DUMMIES) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and 0 <= int(value) <= most):  # type: ignore[arg-type]
+        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {most}; got {value!r}")
+    return int(value)  # type: ignore[arg-type]

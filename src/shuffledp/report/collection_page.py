@@ -1,0 +1,108 @@
+"""The release of a collection as one self-contained page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from shuffledp.collection.analyzer import Junk, Opened
+from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.task import Question
+from shuffledp.collection.verify import CANNOT
+from shuffledp.protocol.release import Release
+from shuffledp.report import wording
+from shuffledp.report.answer import Answer, estimate_parts
+
+_CENTRAL = ("shuffler and analyzer one", "always", "promised", "if 95 % are honest")
+
+
+def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    opened : Opened
+        A batch, opened.
+    command, version : str
+        What made the page.
+    truths : dict, optional
+        True values by question, counted from 0, where the data are public anyway (the demo).
+
+    Returns
+    -------
+    str
+        An HTML document that loads nothing from elsewhere.
+    """
+    environment = Environment(
+        loader=PackageLoader("shuffledp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(count=wording.count, near=wording.near)
+    draft, manifest = opened.batch.task.draft, opened.batch.manifest
+    known = truths or {}
+    answers = [
+        _answer(question, release, junk, rows, known.get(place))
+        for place, (question, release, junk, rows) in enumerate(
+            zip(draft.questions, opened.releases, opened.junk, manifest.rows, strict=True)
+        )
+    ]
+    return environment.get_template("collection.html").render(
+        heading=next(iter(draft.title.values())),
+        organizer=draft.organizer,
+        people=manifest.n,
+        dummies=sum(manifest.dummies),
+        answers=answers,
+        headings=_CENTRAL[:1] if draft.operated_by.one_hand else _CENTRAL,
+        levels=_levels(opened),
+        sentences=_sentences(opened),
+        promise_kept=opened.promise_kept,
+        operated_by=draft.operated_by,
+        day=manifest.day,
+        cannot=CANNOT,
+        id=opened.batch.task.id,
+        command=command,
+        version=version,
+    )
+
+
+def _answer(question: Question, release: Release, junk: Junk, rows: int, truth: list[float] | None) -> dict[str, Any]:
+    bounds = (question.low, question.high) if question.kind == "number" else None
+    title = next(iter(question.text.values()))
+    shown = wording.near if bounds else wording.share
+    return {
+        "question": title,
+        "estimate": estimate_parts(Answer(title, release.guarantee, release, bounds, truth)),
+        "junk": junk.total,
+        "rows": rows,
+        "effect_seen": shown(junk.effect_seen),
+        "effect_of_share": shown(junk.effect_of_share),
+    }
+
+
+def _levels(opened: Opened) -> list[dict[str, Any]]:
+    draft, counts = opened.batch.task.draft, opened.batch.manifest.counts
+    rows: list[dict[str, Any]] = []
+    for place, level in enumerate(draft.levels):
+        crowd = opened.crowd[place]
+        numbers = [wording.up(what_is_promised(draft, place).local)]
+        if not draft.operated_by.one_hand:
+            numbers += [wording.up(opened.floor[place]), wording.up(level.promise)]
+            numbers.append("–" if crowd is None else wording.up(crowd))
+        rows.append({"name": next(iter(level.name.values())), "people": counts[place], "numbers": numbers})
+    return rows
+
+
+def _sentences(opened: Opened) -> list[str]:
+    draft = opened.batch.task.draft
+    if draft.operated_by.one_hand:
+        return [f"{draft.operated_by.analyzer} both shuffled and analyzed, so only the first number is a promise."]
+    return [
+        f"The numbers are epsilon over all questions, at delta = {wording.probability(draft.delta)}. The first holds "
+        "even if shuffler and analyzer work together: the person's own device makes it so. The second holds if the "
+        "shuffler was honest, even if every other participant was fake. The last holds if, besides, at least 95 % of "
+        "the other participants were honest."
+    ]

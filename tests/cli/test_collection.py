@@ -1,0 +1,230 @@
+"""A collection by hand, without a network: draft, post, link, codes, open, verify; and people's mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
+from shuffledp.collection.fields import from_base64
+from shuffledp.collection.price import half_width, prices
+from shuffledp.collection.sending import Link
+from shuffledp.collection.store import Store
+from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import simulation_random
+from shuffledp.report.collection_page import release_page
+from tests.cli.conftest import Run
+from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
+from tests.collection.tasks import choice, draft, number, posted
+
+SURVEY = """
+title = {en = "Lunch", de = "Mittagessen"}
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+delta = 1e-6
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T08:00:00+01:00
+expires = "2099-02-28T08:00:00Z"
+at_least = 5
+[operated_by]
+analyzer = "The kitchen"
+shuffler = "The works council"
+page = "The works council"
+[[questions]]
+text = {en = "Which dish?", de = "Welches Gericht?"}
+choices = [{en = "soup", de = "Suppe"}, {en = "salad", de = "Salat"}, {en = "none", de = "keines"}]
+[[levels]]
+name = {en = "careful", de = "vorsichtig"}
+epsilon0 = 0.5
+planned = 540
+promise = 0.1
+[[levels]]
+name = {en = "open", de = "offen"}
+epsilon0 = 2
+planned = 90
+promise = 0.5
+"""
+
+
+@pytest.fixture
+def survey(run: Run, tmp_path: Path) -> Path:
+    """The folder in which commands run, with a survey."""
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY, encoding="utf-8")
+    return path
+
+
+def ok(run: Run, *arguments: str) -> str:
+    found = run(*arguments)
+    assert (found.status, found.err) == (0, "")
+    return found.out
+
+
+def test_a_collection_by_hand(survey, run, tmp_path):
+    told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
+    assert [level["headline"] for level in told["levels"]] == [0.1, 0.5]
+    assert all(level["crowd"] < level["floor"] <= level["promise"] for level in told["levels"])
+    assert told["questions"][0]["dummies"] > 0
+    assert (tmp_path / "lunch.key").stat().st_mode & 0o777 == 0o600
+    assert "lunch.task" in ok(run, "task", "post", "lunch.draft")
+    task = PostedTask.parse((tmp_path / "lunch.task").read_bytes())
+    assert task.draft.data == (tmp_path / "lunch.draft").read_bytes()
+    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--server", "https://example.org")
+    assert f"https://example.org/t/{task.id}" in out.splitlines()
+    ok(run, "task", "codes", "lunch.task", "7", "--links", "codes.csv", "--letters", "letters.html")
+    with (tmp_path / "codes.csv").open(encoding="utf-8", newline="") as stream:
+        links = [Link.parse(row["link"]) for row in csv.DictReader(stream)]
+    assert len({link.code for link in links}) == 7
+    assert {link.name for link in links} == {task.id}
+    store = Store(tmp_path / "shuffledp.db")
+    identity = store.identity()
+    assert {row.digest for row in store.tasks()} == {task.digest}
+    store.close()
+    assert (tmp_path / "letters.html").read_text(encoding="utf-8").count("<svg") == 7
+
+    columns, counts = reports_of_people(task, people(np.random.default_rng(1), (40, 20), 3), simulation_random(1))
+    (tmp_path / "lunch.batch").write_bytes(batch_of(task, columns, counts, identity=identity))
+    found = json.loads(ok(run, "open", "lunch.batch", "--key", "lunch.key", "--report", "lunch.html", "--json"))
+    assert found["collection"]["counts"] == {"careful": 40, "open": 20}
+    assert found["collection"]["promise_kept"] is True
+    assert found["collection"]["junk_seen"] == 0
+    assert found["releases"][0]["question"] == "frequency"
+    page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
+    assert "Which dish?" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")
+    checked = json.loads(ok(run, "task", "verify", "lunch.task", "lunch.release", "--batch", "lunch.batch", "--json"))
+    assert checked["verified"] is True
+    assert "cannot be checked" in ok(run, "task", "verify", "lunch.task", "lunch.release")
+
+
+def refused(run: Run, *arguments: str) -> str:
+    return run(*arguments).error
+
+
+MISTAKES = [
+    ("epsilon0 = 2\n", "epsilon0 = 0.5\n", "ascend"),
+    ('en = "open"', 'en = "Careful"', "same name"),
+    ("promise = 0.1\n", "promise = 0.0001\n", "promise less"),
+    ("delta = 1e-6", "delta = 1e-3", "stop_at"),
+    ('organizer = "The kitchen"\n', "", "organizer"),
+    ("[operated_by]", "surprise = 1\n[operated_by]", "unknown key 'surprise'"),
+    ("closes = 2099-01-31T08:00:00+01:00", "closes = 2099-01-31", "time of day"),
+    ("choices = ", 'family = "olh:3"\nchoices = ', "family must be"),
+    ("title", "title title", "TOML"),
+    ('text = {en = "Which dish?", de = "Welches Gericht?"}', 'text = "Which dish?"', "languages of the title"),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "said"), MISTAKES, ids=[said for _, _, said in MISTAKES])
+def test_a_mistake_in_a_survey_is_one_clear_line(survey, run, tmp_path, good, bad, said):
+    assert good in SURVEY
+    survey.write_text(SURVEY.replace(good, bad, 1), encoding="utf-8")
+    assert said in refused(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert not list(tmp_path.glob("lunch*"))
+
+
+def test_files_are_not_written_over_and_not_mixed_up(survey, run, tmp_path):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    key = (tmp_path / "lunch.key").read_bytes()
+    assert "exists" in refused(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert (tmp_path / "lunch.key").read_bytes() == key
+    ok(run, "task", "post", "lunch.draft")
+    assert "exists" in refused(run, "task", "post", "lunch.draft")
+    ok(run, "task", "draft", "survey.toml", "--out", "other")
+    assert "posted something else" in refused(run, "task", "link", "other.draft", "lunch.task")
+    assert "no posted task" in refused(run, "task", "link", "lunch.draft", "lunch.draft")
+    assert "cannot be read" in refused(run, "task", "link", "lunch.draft", "none.task")
+    assert "name a file" in refused(run, "task", "codes", "lunch.task", "5")
+    assert "codes" in refused(run, "task", "codes", "lunch.task", "0", "--links", "c.csv")
+    task = PostedTask.parse((tmp_path / "lunch.task").read_bytes())
+    (tmp_path / "b").write_bytes(b"SHFB" + bytes(100))
+    assert "batch" in refused(run, "open", "b", "--key", "lunch.key")
+    assert "key file" in refused(run, "open", "b", "--key", "lunch.task")
+    assert "release" in refused(run, "task", "verify", "lunch.task", "lunch.draft")
+    assert task.has_codes
+
+
+def test_an_edited_draft_whose_promise_fails_is_not_posted(survey, run, tmp_path):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    document = json.loads((tmp_path / "lunch.draft").read_bytes())
+    document["questions"][0]["dummies"]["count"] -= 1
+    (tmp_path / "less.draft").write_text(json.dumps(document), encoding="utf-8")
+    assert "promises epsilon" in refused(run, "task", "post", "less.draft")
+    document["questions"][0]["dummies"]["count"] += 1
+    document["levels"][0]["crowd"] /= 2
+    (tmp_path / "crowd.draft").write_text(json.dumps(document), encoding="utf-8")
+    assert "honest crowd" in refused(run, "task", "post", "crowd.draft")
+    document["closes"] = document["opens"] = "2020-01-01T00:00:00Z"
+    document["opens"] = "2019-01-01T00:00:00Z"
+    (tmp_path / "late.draft").write_text(json.dumps(document), encoding="utf-8")
+    assert "has passed" in refused(run, "task", "post", "late.draft")
+    assert not (tmp_path / "less.task").exists()
+
+
+def test_an_open_task_that_junk_could_shift_far_needs_consent(survey, run, tmp_path):
+    survey.write_text(SURVEY.replace("at_least", 'admission = "open"\nat_least'), encoding="utf-8")
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert "--accept-shift" in refused(run, "task", "post", "lunch.draft")
+    ok(run, "task", "post", "lunch.draft", "--accept-shift")
+    assert "takes no codes" in refused(run, "task", "codes", "lunch.task", "5", "--links", "c.csv")
+
+
+def test_mistakes_of_participants(survey, run):
+    assert "looks like" in refused(run, "answer", "https://example.org/lunch", "--level", "x", "--answer", "y")
+    link = "http://127.0.0.1:9/t/" + "A" * 43
+    assert "cannot be reached" in refused(run, "answer", link, "--level", "x", "--answer", "y")
+    assert "--language" in refused(run, "answer", link, "--show", "--language", "it")
+
+
+def test_codes_and_letters():
+    task = posted()
+    drawn = draw_codes(3)
+    assert len({code_hash(code) for code in drawn}) == 3
+    link = link_of(task, "https://example.org/", drawn[0])
+    assert link.startswith(f"https://example.org/t/{task.id}#")
+    assert from_base64(link.partition("#")[2]) == drawn[0]
+    page = letters_html(task, [link, link], "fr")
+    assert page.count("<section>") == 2
+    assert 'lang="fr"' in page
+    assert "<script" not in page
+    with pytest.raises(InvalidInput, match="letters"):
+        letters_html(task, [link], "it")
+
+
+def test_the_price_is_what_estimates_show():
+    """Half-widths against the formula of one budget, and what dummies and people change."""
+    asked = draft(choice(2, 0), levels=((1.0, 1000, 0.9),))
+    keep, noise = (np.e - 1) / (np.e + 1), np.e / (np.e + 1) ** 2
+    assert half_width(asked, 0, [1000]) == pytest.approx(1.96 * np.sqrt(noise / 1000) / keep, rel=1e-4)
+    more = draft(choice(2, 1000), levels=((1.0, 1000, 0.9),))
+    assert half_width(more, 0, [1000]) == pytest.approx(1.96 * np.sqrt((noise + 0.25) / 1000) / keep, rel=1e-4)
+    price = prices(more)[0]
+    assert price.widening == pytest.approx(np.sqrt(1 + 0.25 / noise), rel=1e-6)
+    assert price.for_five_points is not None
+    assert half_width(more, 0, [price.for_five_points]) <= 0.05
+    assert half_width(more, 0, [int(price.for_five_points * 0.99)]) > 0.05
+    assert price.junk_shift == pytest.approx(0.05 / keep, rel=1e-4)
+    assert half_width(more, 0, [0]) == np.inf
+    bits = draft(number(0, 100, 1, 0), levels=((1.0, 1000, 0.9),))
+    assert half_width(bits, 0, [1000]) == pytest.approx(196 * np.sqrt(0.25 / 1000) / keep, rel=1e-4)
+    assert prices(draft(choice(5, 10), levels=((0.001, 0, 0.9),)))[0].for_five_points is None
+
+
+def test_the_page_of_a_release_shows_both_kinds_of_questions():
+    task = posted(choice(3, 300), number(dummies=300), levels=((0.5, 60, 0.9),))
+    columns, counts = reports_of_people(task, people(np.random.default_rng(1), (60,), 3, 101), simulation_random(1))
+    from shuffledp.collection.analyzer import open_batch
+
+    opened = open_batch(batch_of(task, columns, counts), analyzer_key(task))
+    page = release_page(opened, command="shuffledp open <x>", version="0", truths={1: [50.0]})
+    assert "How many?" in page
+    assert "true value" in page
+    assert "open &lt;x&gt;" in page
+    assert Draft.parse(task.draft.data) == task.draft

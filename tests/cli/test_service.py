@@ -1,0 +1,167 @@
+"""`serve` and the commands on the shuffler's machine: what they do, and one line for each mistake."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from shuffledp.cli import service as commands
+from shuffledp.collection.batch import Batch
+from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.running import ServiceProcess, running
+from shuffledp.collection.sealing import Opener
+from shuffledp.errors import ShuffleDPError
+from tests.collection.service import DAY, Reports, store_at, task_of
+from tests.collection.tasks import SHUFFLER, choice, number
+
+OPEN_NOW = {"opens": "2020-01-01T00:00:00Z"}
+TASK = task_of(choice(5, 20), number(dummies=11), title={"en": "Lunch [red]"}, at_least=6, **OPEN_NOW)
+
+
+@pytest.fixture
+def shuffler(run, tmp_path):
+    """A store in the current folder with a task that has seven answers."""
+    store = store_at(tmp_path, TASK, now=int(time.time()), name="shuffledp.db")
+    hold(store, [open_reports(b"".join(Reports(TASK).many(7)), TASK, Opener(SHUFFLER))])
+    (tmp_path / "lunch.task").write_bytes(TASK.data)
+    yield store
+    store.close()
+
+
+def test_the_service_starts_serves_and_stops(tmp_path):
+    with running(tmp_path / "new.db") as service:
+        with urllib.request.urlopen(service.url + "/healthz") as answer:
+            assert answer.read() == b"ok\n"
+        with urllib.request.urlopen(service.url + "/") as answer:
+            assert json.load(answer) == {"tasks": []}
+        second = ServiceProcess(tmp_path / "second.db")
+        second._port = int(service.url.rpartition(":")[2])
+        with pytest.raises(ShuffleDPError, match=r"port \d+ cannot be listened on \(Address already in use\)"):
+            second.start()
+        log = service.log
+    assert "error" not in log.read_text()
+    assert {path.name for path in tmp_path.iterdir()} >= {"new.db", "shuffler.key"}
+
+
+def test_a_port_in_use_is_one_line(run):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1 port {port} cannot be listened on" in run("serve", "--port", port).error
+
+
+def test_a_store_that_is_none_is_one_line(run, tmp_path):
+    (tmp_path / "survey.toml").write_text("title = 'no database'\n" * 100)
+    assert "cannot be used" in run("serve", "--store", "survey.toml").error
+    assert "there is no store missing.db" in run("task", "status", "--store", "missing.db").error
+
+
+def test_status_says_who_has_answered_and_what_it_is_worth(run, shuffler):
+    (facts,) = run("task", "status", "--json").json["tasks"]
+    assert [(level["name"], level["held"], level["planned"]) for level in facts["levels"]] == [
+        ("careful", 3, 540),
+        ("middle", 2, 370),
+        ("open", 2, 90),
+    ]
+    assert (facts["id"], facts["state"], facts["timers_wait"]) == (TASK.id, "open", False)
+    assert all(question["half_width"] > 0 for question in facts["questions"])
+    shown = run("task", "status")
+    assert shown.status == 0
+    for words in ("Lunch [red] (open)", "careful", "540", "would be within", TASK.id):
+        assert words in shown.out
+
+
+def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_path):
+    done = run("task", "close")
+    assert done.status == 0, done.err
+    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    assert done.out.strip() == str(path)
+    assert Batch.parse(path.read_bytes()).manifest.n == 7
+    assert list(shuffler.reports(TASK.digest)) == []
+    assert "name a task: 0 are open or closing" in run("task", "close").error
+    assert run("task", "close", TASK.id).out == done.out, "named, it says again where the batch is"
+
+
+def test_too_few_are_not_handed_over(run, tmp_path):
+    store = store_at(tmp_path, TASK, now=int(time.time()))
+    assert "fewer than 6 the answer would mislead" in run("task", "close", "--store", "store.db").error
+    store.close()
+
+
+def test_destroying_asks_for_the_task(run, shuffler):
+    assert run("task", "destroy").status == 2
+    assert "has no task" in run("task", "destroy", "A" * 43).error
+    assert "43 letters" in run("task", "destroy", "lunch").error
+    assert run("task", "destroy", "lunch.task").out == "destroyed\n"
+    assert "there is nothing left to delete" in run("task", "destroy", TASK.id).error
+    assert [row.state for row in shuffler.tasks()] == ["destroyed"]
+
+
+def test_the_clock_is_confirmed(run, shuffler):
+    with shuffler.writing() as db:
+        db.execute("UPDATE task SET tick = tick - ?", (40 * DAY,))
+    assert "timers wait" in run("task", "status").out
+    assert run("task", "status", "--json").json["tasks"][0]["timers_wait"]
+    assert run("task", "clock-ok").out == "timers go on\n"
+    assert "timers wait" not in run("task", "status").out
+
+
+def test_only_a_signed_release_of_the_task_is_published(run, shuffler, tmp_path):
+    (tmp_path / "lunch.release").write_bytes(b"SHFR of somebody else")
+    assert "name a task: 0 are released" in run("task", "publish", "lunch.release").error
+    assert run("task", "close").status == 0
+    assert run("task", "publish", "lunch.release").status == 2
+    assert "cannot be read" in run("task", "publish", "missing.release").error
+    assert shuffler.release(TASK.digest) is None
+
+
+def test_a_reader_in_the_way_of_deletion_is_told(run, shuffler, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "DELETION_SECONDS", 0.0)
+    reader = sqlite3.connect(tmp_path / "shuffledp.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM report").fetchall()
+    done = run("task", "close")
+    assert done.status == 2
+    assert "the batch is written" in done.err
+    assert "deleted reports are still in its file" in done.err
+    reader.execute("COMMIT")
+    reader.close()
+
+
+def test_a_full_store_is_one_line(run, shuffler, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("shuffledp.collection.closing.close_task", full)
+    assert "database or disk is full" in run("task", "close").error
+
+
+def test_a_full_outbox_is_one_line_and_nothing_is_lost(run, shuffler, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert "No space left on device" in run("task", "close").error
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert len(list(shuffler.reports(TASK.digest))) == 7
+    assert run("task", "close").status == 0
+
+
+def test_a_closing_beside_a_running_service(shuffler, tmp_path, run):
+    with running(tmp_path / "shuffledp.db") as service:
+        request = urllib.request.Request(
+            f"{service.url}/v1/{TASK.id}/reports", data=Reports(TASK).one(), headers={"content-type": "x"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.read() == b"\0"
+        assert run("task", "close").status == 0
+        with pytest.raises(urllib.error.HTTPError, match="410"):
+            urllib.request.urlopen(request)

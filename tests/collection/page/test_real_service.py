@@ -1,0 +1,55 @@
+"""The page, the real service and the analyzer together: two people answer in chromium, and see the result there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+
+import pytest
+
+from shuffledp.collection.analyzer import open_batch
+from shuffledp.collection.closing import close_task
+from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.promise import floor_of
+from shuffledp.collection.release import write_release
+from shuffledp.collection.running import running
+from shuffledp.collection.store import Store
+from shuffledp.report.collection import release_document
+from tests.collection.page.chromium import CHROMIUM, HERE, NODE, no_browser
+from tests.collection.page.samples import HOURS, SMOKE, task
+from tests.collection.tasks import ANALYST, ANALYZER, IDENTITY, SHUFFLER
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(no_browser()), reason=no_browser())]
+CODES = ("AAECAwQFBgcICQoLDA0ODw", "EBESExQVFhcYGRobHB0eHw")
+TIMES = {"opens": "2020-01-01T00:00:00Z", "closes": "2090-01-01T00:00:00Z", "expires": "2090-02-01T00:00:00Z"}
+LEVELS = ((0.5, 540, 0.5), (1.0, 370, 1.0), (4.0, 90, 4.0))
+
+
+def play(name: str, link: str) -> None:
+    environment = os.environ | {"PAGE_LINK": link, "CHROMIUM": CHROMIUM}
+    command = [NODE, str(HERE / "scenarios.mjs"), name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_two_people_answer_and_see_the_result(tmp_path):
+    posted = task(SMOKE, HOURS, at_least=1, levels=LEVELS, **TIMES)
+    (tmp_path / "shuffler.key").write_text(to_base64(IDENTITY))
+    store = Store(tmp_path / "store.db")
+    store.post(posted, SHUFFLER, floor_of(posted.draft), 1_600_000_000)
+    store.add_codes(posted.digest, [hashlib.sha256(from_base64(code) or b"").digest() for code in CODES])
+    with running(store.path) as service:
+        link = f"{service.url}/t/{posted.id}"
+        play("real", link)
+        batch = close_task(store, posted.digest).read_bytes()
+        opened = open_batch(
+            batch, AnalyzerKey(ANALYZER, ANALYST, hashlib.sha256(posted.draft.data).digest()), processes=1
+        )
+        assert opened.batch.manifest.counts == (1, 0, 1)
+        assert opened.junk_seen == 0
+        assert opened.promise_kept
+        store.publish(posted.digest, write_release(release_document(opened), posted, ANALYST))
+        play("realResult", link)
+    store.close()

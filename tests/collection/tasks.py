@@ -1,0 +1,103 @@
+"""Tasks for the tests: a draft's document from a few words, and keys that everybody knows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from shuffledp.collection.draw import Family
+from shuffledp.collection.fields import to_base64
+from shuffledp.collection.sealing import Opener, identity_of
+from shuffledp.collection.task import Draft, PostedTask
+
+
+def key(name: str) -> bytes:
+    """32 bytes, the same for the same name: a private key of either kind."""
+    return hashlib.sha256(b"a key of the tests: " + name.encode()).digest()
+
+
+ANALYZER, ANALYST, SHUFFLER, IDENTITY = (key(name) for name in ("analyzer", "analyst", "shuffler", "identity"))
+"""Private keys: the analyzer's HPKE key and signing key, the shuffler's HPKE key and signing key."""
+LEVELS = ((0.5, 540, 0.1), (1.0, 370, 0.25), (4.0, 90, 1.0))
+"""Budget, planned people, promise."""
+NAMES = ("careful", "middle", "open", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def choice(k: int = 5, dummies: int = 172, family: str | None = None) -> dict[str, Any]:
+    name = family or ("rr" if k == 2 else f"krr:{k}")
+    return {
+        "text": {"en": f"Which of {k}?"},
+        "kind": "choice",
+        "choices": [{"en": f"choice {j + 1}"} for j in range(k)],
+        "family": name,
+        "report_bytes": Family(name, k).report_bytes,
+        "dummies": {"law": "uniform", "count": dummies},
+    }
+
+
+def number(low: float = 0, high: float = 100, step: float = 1, dummies: int = 315) -> dict[str, Any]:
+    return {
+        "text": {"en": "How many?"},
+        "kind": "number",
+        "low": low,
+        "high": high,
+        "step": step,
+        "family": "one-bit",
+        "report_bytes": 1,
+        "dummies": {"law": "uniform", "count": dummies},
+    }
+
+
+def records_of(question: dict[str, Any]) -> int:
+    if question["kind"] == "choice":
+        return len(question["choices"])
+    return round((question["high"] - question["low"]) / question["step"]) + 1
+
+
+def document(*questions: dict[str, Any], levels: Any = LEVELS, **changed: Any) -> dict[str, Any]:
+    """The draft of a task with these questions (one of five choices by default); keys as in `changed`."""
+    asked = questions or (choice(),)
+    return {
+        "version": 1,
+        "suite": 1,
+        "title": {"en": "Lunch"},
+        "organizer": "The kitchen",
+        "contact": "kitchen@example.org",
+        "privacy_notice": "https://example.org/privacy",
+        "operated_by": {"analyzer": "The kitchen", "shuffler": "The works council", "page": "The works council"},
+        "questions": list(asked),
+        "levels": [
+            {
+                "name": {"en": NAMES[place]},
+                "epsilon0": epsilon0,
+                "draw": [str(Family(q["family"], records_of(q)).threshold(epsilon0)) for q in asked],
+                "planned": planned,
+                "promise": promise,
+                "crowd": promise / 2,
+            }
+            for place, (epsilon0, planned, promise) in enumerate(levels)
+        ],
+        "delta": 1e-6,
+        "admission": "codes",
+        "at_least": 100,
+        "opens": "2030-01-01T08:00:00Z",
+        "closes": "2030-01-31T08:00:00Z",
+        "expires": "2030-02-28T08:00:00Z",
+        "stop_at": 100_000,
+        "analyzer_key": to_base64(Opener(ANALYZER).public),
+        "analyzer_identity": to_base64(identity_of(ANALYST)),
+        "retention_days": 30,
+    } | changed
+
+
+def parse(whole: dict[str, Any]) -> Draft:
+    return Draft.parse(json.dumps(whole).encode())
+
+
+def draft(*questions: dict[str, Any], **changed: Any) -> Draft:
+    return parse(document(*questions, **changed))
+
+
+def posted(*questions: dict[str, Any], **changed: Any) -> PostedTask:
+    return PostedTask.post(draft(*questions, **changed), Opener(SHUFFLER).public, IDENTITY)

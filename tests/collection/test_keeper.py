@@ -1,0 +1,210 @@
+"""Time: what is due and when, and that a clock in doubt destroys nothing."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from shuffledp.collection.clock import GRACE, due, is_trusted
+from shuffledp.collection.closing import batch_path, close_task
+from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.keeper import Keeper
+from shuffledp.collection.sealing import Opener
+from shuffledp.collection.store import Store
+from tests.collection.service import CLOSES, DAY, EXPIRES, NOON, Reports, Time, store_at, task_of
+from tests.collection.tasks import SHUFFLER
+
+TASK = task_of(at_least=5)
+
+
+@contextmanager
+def kept(folder, n: int, now: int = NOON):
+    """A store with n reports and its keeper, whose thread does not run: the tests look themselves."""
+    store, clock = store_at(folder, TASK, now=now), Time(now)
+    hold(store, [open_reports(b"".join(Reports(TASK).many(n)), TASK, Opener(SHUFFLER))])
+    ended: list[bytes] = []
+    keeper = Keeper(store.path, clock, ended=ended.append)
+    yield store, clock, keeper, ended
+    keeper._store.close()
+    store.close()
+
+
+def state(store: Store) -> str:
+    row = store.task(TASK.digest)
+    assert row is not None
+    return row.state
+
+
+def live(keeper: Keeper, clock: Time, until: int, step: int = DAY // 2, store: Store | None = None) -> None:
+    """Let time pass in steps that are no jump."""
+    while clock.now < until:
+        clock.now = min(clock.now + step, until)
+        keeper.look()
+        if store is not None and state(store) != "open":
+            return
+
+
+def test_a_task_closes_when_it_is_time(tmp_path):
+    with kept(tmp_path, 5) as (store, clock, keeper, ended):
+        live(keeper, clock, CLOSES - 1)
+        assert state(store) == "open"
+        live(keeper, clock, CLOSES)
+        assert state(store) == "released"
+        assert batch_path(store, TASK).exists()
+        keeper.look()
+        assert ended[-1] == TASK.digest
+
+
+def test_with_too_few_it_waits_for_more_until_it_expires(tmp_path):
+    with kept(tmp_path, 4) as (store, clock, keeper, _):
+        live(keeper, clock, CLOSES + DAY)
+        assert state(store) == "open"
+        hold(store, [open_reports(Reports(TASK).one(level=2), TASK, Opener(SHUFFLER))])
+        live(keeper, clock, CLOSES + 2 * DAY)
+        assert state(store) == "released"
+
+
+def test_with_too_few_to_the_end_it_is_destroyed_after_a_week_of_running_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("shuffledp.collection.clock.GRACE", 7200)  # a week in small
+    with kept(tmp_path, 4) as (store, clock, keeper, _):
+        live(keeper, clock, EXPIRES + 3 * DAY, step=DAY)
+        assert state(store) == "open", "running time is asked for, and steps of a day are not running"
+        began = clock.now
+        live(keeper, clock, EXPIRES + 30 * DAY, step=60, store=store)
+        assert state(store) == "destroyed"
+        assert clock.now - began == pytest.approx(7200, abs=600)
+        row = store.task(TASK.digest)
+        assert row is not None
+        assert row.reason == "too few people took part for a useful answer"
+        assert list(store.reports(TASK.digest)) == []
+
+
+@pytest.mark.parametrize("jump", [30 * DAY, 40 * 365 * DAY, DAY + 1, -1, -40 * 365 * DAY])
+def test_a_clock_that_jumps_makes_timers_wait(tmp_path, jump):
+    with kept(tmp_path, 5) as (store, clock, keeper, _):
+        live(keeper, clock, CLOSES - 60)
+        clock.now = CLOSES - 60 + jump
+        for _ in range(5):
+            keeper.look()
+        assert state(store) == "open"
+        assert hold(store, [open_reports(Reports(TASK).one(), TASK, Opener(SHUFFLER))]) == [b"\0"]
+        store.confirm_clock(clock.now)
+        keeper.look()
+        assert state(store) == ("released" if jump > 0 else "open")
+
+
+def test_a_machine_asleep_for_a_month_destroys_nothing_by_itself(tmp_path):
+    with kept(tmp_path, 4) as (store, clock, keeper, _):
+        live(keeper, clock, EXPIRES - DAY)
+        clock.now = EXPIRES + 30 * DAY
+        for _ in range(20):
+            clock.now += DAY // 2
+            keeper.look()
+        assert state(store) == "open"
+        store.confirm_clock(clock.now)
+        keeper.look()
+        assert state(store) == "open", "the week of running time begins only now"
+
+
+def test_a_restart_after_more_than_a_day_waits_and_after_less_does_not(tmp_path):
+    with kept(tmp_path, 5, CLOSES - 2 * DAY) as (store, _, _, _):
+        for later, expected in ((CLOSES + 1, "open"), (CLOSES + 2, "open")):
+            again = Keeper(store.path, Time(later), ended=lambda _: None)
+            again.look()
+            again._store.close()
+            assert state(store) == expected
+        store.confirm_clock(CLOSES + 2)
+        again = Keeper(store.path, Time(CLOSES + DAY), ended=lambda _: None)
+        again.look()
+        again._store.close()
+        assert state(store) == "released"
+
+
+def test_a_small_step_back_heals_by_itself(tmp_path):
+    with kept(tmp_path, 5, CLOSES - 1200) as (store, clock, keeper, _):
+        live(keeper, clock, CLOSES - 600, step=60)
+        clock.now -= 90
+        live(keeper, clock, CLOSES, step=60)
+        assert state(store) == "released"
+
+
+def test_batch_and_release_are_deleted_after_their_days(tmp_path):
+    with kept(tmp_path, 5) as (store, clock, keeper, _):
+        live(keeper, clock, CLOSES)
+        store.publish(TASK.digest, b"a release")
+        live(keeper, clock, CLOSES + 30 * DAY - 1, step=DAY // 2)
+        assert (state(store), batch_path(store, TASK).exists()) == ("released", True)
+        live(keeper, clock, CLOSES + 30 * DAY)
+        assert (state(store), batch_path(store, TASK).exists()) == ("deleted", False)
+        assert store.release(TASK.digest) is None
+
+
+def test_a_task_in_closing_is_finished_whatever_the_clock_says(tmp_path):
+    with kept(tmp_path, 5) as (store, clock, keeper, _):
+        with store.writing() as db:
+            db.execute("UPDATE task SET state = 'closing'")
+            sealed = [(TASK.digest, 0, bytes([place]) * TASK.inner_sizes[0]) for place in range(20)]
+            db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", sealed)
+        clock.now -= 400 * DAY
+        keeper.look()
+        assert state(store) == "released"
+
+
+def test_one_task_that_fails_does_not_keep_others_waiting(tmp_path, monkeypatch, caplog):
+    other = task_of(at_least=1, title={"en": "Another task"})
+    with kept(tmp_path, 5) as (store, clock, keeper, _):
+        store.post(other, SHUFFLER, (1.0, 1.0, 1.0), NOON)
+        hold(store, [open_reports(Reports(other).one(), other, Opener(SHUFFLER))])
+        failing = min(TASK.digest, other.digest)
+
+        def close(opened, task, *, clock):
+            if task == failing:
+                raise OSError("no room for the secret")
+            return close_task(opened, task, clock=clock)
+
+        monkeypatch.setattr("shuffledp.collection.keeper.close_task", close)
+        live(keeper, clock, CLOSES)
+        assert {row.digest: row.state for row in store.tasks()} == {
+            failing: "open",
+            max(TASK.digest, other.digest): "released",
+        }
+        assert "OSError at test_keeper.py:" in caplog.text
+        assert "secret" not in caplog.text
+        monkeypatch.undo()
+        keeper.look()
+        assert [row.state for row in store.tasks()] == ["released", "released"]
+
+
+def test_two_keepers_count_running_time_once(tmp_path):
+    with kept(tmp_path, 4, EXPIRES) as (store, clock, keeper, _):
+        second = Keeper(store.path, clock, ended=lambda _: None)
+        for _ in range(600):
+            clock.now += 30
+            keeper.look()
+            second.look()
+        row = store.task(TASK.digest)
+        assert row is not None
+        assert row.ran <= clock.now - EXPIRES
+        second._store.close()
+
+
+@pytest.mark.parametrize(
+    ("now", "tick", "trusted"), [(0, 0, True), (DAY, 0, True), (DAY + 1, 0, False), (-1, 0, False), (5, 4, True)]
+)
+def test_a_clock_is_trusted_up_to_a_day_after_its_last_tick(now, tick, trusted):
+    assert is_trusted(now, tick) is trusted
+
+
+def test_what_is_due():
+    draft = TASK.draft
+    assert due("open", draft, 5, CLOSES - 1, 0, 0) is None
+    assert due("open", draft, 5, CLOSES, 0, 0) == "close"
+    assert due("open", draft, 4, CLOSES, 0, 10 * GRACE) is None
+    assert due("open", draft, 4, EXPIRES, 0, GRACE - 1) is None
+    assert due("open", draft, 4, EXPIRES, 0, GRACE) == "destroy"
+    assert due("open", draft, 5, EXPIRES, 0, GRACE) == "close", "enough people are never destroyed"
+    assert due("released", draft, 5, NOON + 30 * DAY - 1, NOON, 0) is None
+    assert due("released", draft, 5, NOON + 30 * DAY, NOON, 0) == "delete"
+    for ended in ("closing", "destroyed", "deleted"):
+        assert due(ended, draft, 5, EXPIRES * 2, 0, 10 * GRACE) is None

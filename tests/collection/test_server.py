@@ -1,0 +1,164 @@
+"""The server on a real socket: patience has an end, and the log holds nothing of a request."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from shuffledp.collection import server
+from shuffledp.collection.app import create_app
+from shuffledp.collection.logs import Discreet, place_of
+from shuffledp.collection.server import config_of, listen
+from tests.collection.service import Reports, Time, store_at, task_of
+
+TASK = task_of()
+
+
+@contextmanager
+def served(folder, app=None):
+    """The service on loopback in a thread; yields its port."""
+    store, listening = store_at(folder, TASK), listen("127.0.0.1", 0)
+    config = config_of(app or create_app(store, clock=Time()))
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not running.started:
+        time.sleep(0.005)
+    yield listening.getsockname()[1]
+    running.should_exit = True
+    thread.join()
+    store.close()
+
+
+def talk(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
+    """Send bytes and return all that comes until the other side closes or is silent for two seconds."""
+    with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+        received = b""
+        try:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause)
+            while piece := connection.recv(65536):
+                received += piece
+        except TimeoutError:
+            received += b"(silence)"
+        except OSError:
+            received += b"(reset)"
+        return received
+
+
+@pytest.fixture
+def port(tmp_path):
+    with served(tmp_path) as number:
+        yield number
+
+
+def head(length: int, *more: str) -> bytes:
+    lines = [f"POST /v1/{TASK.id}/reports HTTP/1.1", "host: x", f"content-length: {length}", *more]
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+@pytest.fixture(autouse=True)
+def root_logger():
+    """uvicorn's settings replace the root logger's handlers; they are put back."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield
+    root.handlers[:], root.level = before
+
+
+def test_nothing_of_a_request_is_logged(tmp_path, capfd, caplog):
+    caplog.set_level(logging.DEBUG)
+    with served(tmp_path) as port:
+        assert talk(port, head(TASK.size, "connection: close"), Reports(TASK).one()).endswith(b"\0")
+        assert talk(port, b"GET /secret HTTP/1.1\r\nconnection: close\r\n\r\n").startswith(b"HTTP/1.1 404")
+        assert talk(port, b"secret\r\n\r\n").startswith(b"HTTP/1.1 400")
+    written = capfd.readouterr().err + caplog.text
+    for word in ("secret", TASK.id, "POST", "127.0.0.1"):
+        assert word not in written
+
+
+def test_reports_over_a_socket_and_one_connection_for_several(port):
+    one, two = Reports(TASK).many(2)
+    said = talk(port, head(TASK.size), one, head(2 * TASK.size, "connection: close"), one, two)
+    assert said.count(b"HTTP/1.1 200 OK") == 2
+    assert b"\r\n\r\n\0HTTP" in said
+    assert said.endswith(b"\r\n\r\n\0\0")
+    assert b"server:" not in said
+
+
+def test_chunked_oversized_and_broken_requests_are_refused_and_the_connection_closed(port):
+    chunked = f"POST /v1/{TASK.id}/reports HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    assert talk(port, chunked + b"5\r\nhello\r\n0\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert talk(port, head(10**9)).startswith(b"HTTP/1.1 413")
+    assert talk(port, b"\x16\x03\x01 this is no HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
+    both = head(TASK.size, "transfer-encoding: chunked")
+    assert b"HTTP/1.1 200" not in talk(port, both + b"0\r\n\r\n" + bytes(TASK.size))
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(port, monkeypatch):
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.2)
+    assert talk(port) == b""
+    assert talk(port, b"POST /v1/") == b""
+    assert talk(port, b"\r\n") == b""
+    answered = talk(port, head(TASK.size) + Reports(TASK).one(), b"POST /v1/", pause=0.1)
+    assert answered.startswith(b"HTTP/1.1 200")
+    assert b"(silence)" not in answered
+
+
+def test_a_head_without_end_is_cut(port):
+    assert b"HTTP/1.1 200" not in talk(port, b"GET /healthz HTTP/1.1\r\n", *[b"x: " + b"y" * 9000 + b"\r\n"] * 9)
+    endless = talk(port, b"GET /healthz HTTP/1.1\r\nx: ", *[b"y" * 9000] * 9)
+    assert b"(silence)" not in endless
+    assert b"HTTP/1.1 200" not in endless
+    assert talk(port, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_a_large_body_is_no_large_head(port):
+    reports = Reports(TASK).many(3) * 33
+    said = talk(port, head(99 * TASK.size, "connection: close"), *reports)
+    assert said.endswith(bytes(99))
+
+
+def test_an_error_in_the_application_is_logged_by_type_and_line_alone(tmp_path, capfd):
+    async def broken(scope, receive, send):
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        raise ValueError(f"the secret {scope['path']}")
+
+    with served(tmp_path, broken) as port:
+        assert talk(port, b"GET /secret HTTP/1.1\r\nconnection: close\r\n\r\n").startswith(b"HTTP/1.1 500")
+    written = capfd.readouterr().err
+    assert written.count(" error: ValueError at test_server.py:") == written.count("error") == 1
+    assert "secret" not in written
+
+
+def test_messages_of_other_libraries_are_left_out():
+    record = logging.LogRecord("asyncio", logging.ERROR, "x", 1, "Task exception: %s", ("the secret",), None)
+    assert "secret" not in Discreet().format(record)
+    own = logging.LogRecord("uvicorn.error", logging.INFO, "x", 1, "Started\nserver %d", (7,), None)
+    assert Discreet().format(own).endswith("info: Started server 7")
+    assert place_of(KeyError("the secret")) == "KeyError"
+
+
+def test_the_files_for_operators_are_short_and_log_nothing():
+    folder = Path(server.__file__).parents[3] / "deploy"
+    if not folder.is_dir():
+        pytest.skip("the package is installed without its repository")
+    texts = [path.read_text() for path in sorted(folder.iterdir())]
+    assert len(texts) == 3
+    assert sum(text.count("\n") for text in texts) <= 60
+    for word in ("DynamicUser=yes", "StateDirectory=", "NoNewPrivileges=yes", "reverse_proxy", "ENTRYPOINT"):
+        assert any(word in text for text in texts)
+    assert not any("\nlog" in text or "\tlog" in text for text in texts)
