@@ -153,7 +153,7 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
         rows=manifest.n,
         mechanism=question.family.name,
         private=True,
-        unit="people" if task.has_codes else "rows",
+        unit="people" if task.has_codes else "reports",
         fingerprint=task.digest.hex(),
     )
     return release, junk

@@ -43,8 +43,9 @@ class Release:
         False if the noise came from `simulation_random`: then nothing here is private.
     weights : {"population", "precision"} or None
         How levels were combined; None where they were withheld (budget-weighted).
-    unit : {"rows", "people"}
-        "people": a person column told whose row each is. "rows": each row was taken as a person.
+    unit : {"rows", "people", "reports"}
+        "people": a person column told whose row each is, or everybody had one code. "rows", "reports": each row of a
+        table, or each report of an open collection, was taken as a person.
     clipped : bool
         Whether values outside the range were moved to its nearer end.
     fingerprint : str
@@ -60,7 +61,7 @@ class Release:
     mechanism: str
     private: bool
     weights: Weights | None = None
-    unit: Literal["rows", "people"] = "rows"
+    unit: Literal["rows", "people", "reports"] = "rows"
     clipped: bool = False
     fingerprint: str = ""
 
@@ -240,8 +241,8 @@ def counted_people(release: Release) -> str:
     release : Release
         Any.
     """
-    if release.unit == "rows":
-        return f"{release.n:,} rows, taken as people"
+    if release.unit != "people":
+        return f"{release.n:,} {release.unit}, taken as people"
     if release.guarantee.setting.group_size > 1:
         return f"{release.n:,} people with {release.rows:,} rows, at most {release.guarantee.setting.group_size} each"
     return f"{release.n:,} people"

@@ -125,7 +125,7 @@ def _rest(release: Release, simultaneous: bool) -> dict[str, Any]:
         "mechanism": release.mechanism,
         "weights": release.weights,
         "weighted_by": weighted_by(release),
-        "unit": "people" if release.unit == "people" else "rows, taken as people",
+        "unit": "people" if release.unit == "people" else f"{release.unit}, taken as people",
         "rows": release.rows,
         "rows_per_person": release.guarantee.setting.group_size,
         "clipped": release.clipped,

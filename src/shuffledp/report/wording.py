@@ -196,8 +196,8 @@ def notes(release: Release) -> list[str]:
 def people(release: Release) -> str:
     """Say how many people answered, and whether rows were taken as people."""
     size = release.guarantee.setting.group_size
-    if release.unit == "rows":
-        return f"{counted(release.n, 'row')}, taken as people"
+    if release.unit != "people":
+        return f"{counted(release.n, release.unit.removesuffix('s'))}, taken as people"
     if release.rows > release.n:
         return f"{counted(release.n, 'person', 'people')} with {count(release.rows)} rows, at most {size} each"
     return counted(release.n, "person", "people")
@@ -206,6 +206,8 @@ def people(release: Release) -> str:
 def _rows_as_people(release: Release) -> list[str]:
     if release.unit == "people":
         return []
+    if release.unit == "reports":
+        return ["Anybody could answer, and as often as they liked: each report was taken as a person."]
     return [
         "Each row was taken as a person. If somebody owns several rows, the guarantee for them is weaker than stated; "
         "name the column that tells whose row it is (--person)."
