@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shuffledp as sdp
 from shuffledp.dummies import WHOLE, is_log_concave, thresholds_of
 
 
+@settings(max_examples=60, deadline=None)
 @given(count=st.integers(0, 400), steepness=st.floats(0.0, 5.0))
 def test_the_discrete_laplace_law_is_exact_symmetric_and_log_concave(count, steepness):
     law = sdp.DiscreteLaplace(count, math.exp(steepness))

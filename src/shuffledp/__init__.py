@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from shuffledp.learning import ShuffledSGDClassifier, TrainingGuarantee
     from shuffledp.numerics.interval import Interval
     from shuffledp.numerics.randomness import secure_random, simulation_random
-    from shuffledp.planning import Bucketing, FrequencyQuestion, MeanQuestion, Plan, bucket_budgets, plan
+    from shuffledp.planning import (
+        Bucketing,
+        DummiesPrice,
+        FrequencyQuestion,
+        MeanQuestion,
+        Plan,
+        bucket_budgets,
+        dummies_price,
+        plan,
+    )
     from shuffledp.protocol import (
         Frequency,
         FrequencyEstimator,
@@ -101,6 +110,7 @@ __all__ = [
     "CoordinateSampling",
     "DirectionCodebook",
     "DiscreteLaplace",
+    "DummiesPrice",
     "Evidence",
     "Frequency",
     "FrequencyEstimator",
@@ -166,6 +176,7 @@ __all__ = [
     "certify",
     "compose",
     "compose_floors",
+    "dummies_price",
     "estimate_frequency",
     "estimate_histogram",
     "estimate_mean",
@@ -241,10 +252,12 @@ _HOME = {
     ),
     "planning": (
         "Bucketing",
+        "DummiesPrice",
         "FrequencyQuestion",
         "MeanQuestion",
         "Plan",
         "bucket_budgets",
+        "dummies_price",
         "plan",
     ),
     "protocol": (

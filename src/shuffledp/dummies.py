@@ -98,6 +98,38 @@ class DiscreteLaplace:
             raise InvalidInput(f"the ratio of a discrete Laplace law must be finite and at least 1; got {value!r}")
         object.__setattr__(self, "ratio", float(value))
 
+    @classmethod
+    def reaching(cls, count: int, delta: float) -> DiscreteLaplace:
+        """Return the flattest law whose chance of either end, 0 or m ones, is at most delta.
+
+        The flatter the law, the less one bit moves its chances; but at the ends a bit shows itself.
+
+        Parameters
+        ----------
+        count : int
+            Number m of dummies, from 2 to 20,000: with fewer the ends are all there is.
+        delta : float
+            In (0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If a number is out of range, or the law would have to be steeper than a ratio of e^30.
+
+        Examples
+        --------
+        >>> law = DiscreteLaplace.reaching(60, 1e-6)
+        >>> law.weights[0] <= 1e-6 * 2**64, round(law.ratio, 2)
+        (True, 1.5)
+        """
+        low, high = 0.0, 30.0
+        if not (count >= 2 and 0.0 < delta < 1.0 and cls(count, math.exp(high)).weights[0] <= delta * WHOLE):
+            raise InvalidInput(f"{count} dummies cannot keep the ends of their law below {delta}; take more of them")
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if cls(count, math.exp(middle)).weights[0] <= delta * WHOLE else (middle, high)
+        return cls(count, math.exp(high))
+
     @property
     def name(self) -> str:
         """The dummies as the command line spells them."""

@@ -117,7 +117,7 @@ class Setting:
         check_dummies(self.randomizer, self.dummies)
         if self.seen != "reports":
             raise InvalidInput(
-                f'dummies hide reports without their senders\' budgets: they need seen = "reports"; got {self.seen!r}'
+                f"dummies hide reports without their senders' budgets, seen = 'reports'; got {self.seen!r}"
             )
         if self.linked and self.rounds > 1:
             raise InvalidInput(

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shuffledp as sdp
@@ -140,9 +140,12 @@ def test_published_formulas_speak_of_people():
         one, two = (next(e for e in g.evidence if e.key == key) for g in (with_dummies, without))
         assert one.epsilon == two.epsilon
         assert one.refused == two.refused
-    assert [e.key for e in without.evidence] == [e.key for e in with_dummies.evidence if e.key != "floor"]
+    assert [e.key for e in without.evidence] == [e.key for e in with_dummies.evidence]
+    assert next(e for e in without.evidence if e.key == "floor").refused == "floor needs dummies; the setting has none"
+    assert "floor" not in [e.key for e in sdp.certify(among(budgets, R5, None), 1e-6).evidence]
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     m=st.integers(0, 80),
     n=st.integers(1, 60),
@@ -171,8 +174,8 @@ def test_calibrations_count_on_dummies():
     [
         ({"randomizer": "any"}, "got 'any'"),
         ({"randomizer": sdp.UnaryEncoding(4)}, "rr, krr:K, one-bit and hadamard:K"),
-        ({"seen": "levels"}, 'need seen = "reports"'),
-        ({"seen": "sum", "randomizer": sdp.RandomizedResponse(2)}, 'need seen = "reports"'),
+        ({"seen": "levels"}, "seen = 'reports'; got 'levels'"),
+        ({"seen": "sum", "randomizer": sdp.RandomizedResponse(2)}, "seen = 'reports'; got 'sum'"),
         ({"rounds": 2, "linked": True}, "linked rounds expose them"),
         ({"dummies": 172}, "must be Uniform"),
         ({"dummies": sdp.DiscreteLaplace(4, 2.0)}, "take uniform dummies"),

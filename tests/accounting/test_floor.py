@@ -9,7 +9,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shuffledp as sdp
@@ -286,6 +286,7 @@ def test_bits_of_a_million_dummies_against_forty_digits():
     assert found.width <= 1e-9 * found.upper
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     k=st.integers(2, 12),
     m=st.integers(0, 60),
@@ -302,6 +303,7 @@ def test_more_dummies_and_smaller_budgets_lower_the_floor(k, m, epsilon0, share)
     assert less.lower <= one.upper
 
 
+@settings(max_examples=60, deadline=None)
 @given(m=st.integers(0, 40), epsilon0=st.floats(0.01, 6.0), delta=st.floats(1e-9, 0.3), reports=st.integers(1, 3))
 def test_epsilon_and_delta_invert_each_other(m, epsilon0, delta, reports):
     floor = sdp.floor_profile(sdp.RandomizedResponse(3), epsilon0, sdp.Uniform(m), reports=reports)

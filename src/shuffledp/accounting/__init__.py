@@ -14,7 +14,7 @@ from shuffledp.accounting.calibrate import (
     calibrate_rounds,
     calibrate_scale,
 )
-from shuffledp.accounting.calibrate_dummies import DummiesNeeded, calibrate_dummies
+from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certify, privacy_profile
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
@@ -32,6 +32,7 @@ from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 
 __all__ = [
+    "DUMMIES_LAWS",
     "LARGEST_N",
     "MANY_LEVELS",
     "AmplificationBound",

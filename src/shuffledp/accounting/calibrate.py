@@ -14,6 +14,7 @@ import numpy as np
 
 from shuffledp.accounting.search import Search, Target, apportioned, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
@@ -71,6 +72,7 @@ def calibrate_epsilon0(
     missing: float = 0.0,
     group_size: int = 1,
     reports_per_user: int = 1,
+    dummies: Dummies | None = None,
 ) -> Calibration:
     """Largest common local budget whose certified central guarantee is within (epsilon, delta).
 
@@ -82,7 +84,7 @@ def calibrate_epsilon0(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies
         As in `Setting`.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -113,6 +115,7 @@ def calibrate_epsilon0(
         missing=missing,
         group_size=group_size,
         reports_per_user=reports_per_user,
+        dummies=dummies,
     )
     return replace(calibrate_scale(setting, epsilon, delta), scale=1.0)
 
@@ -131,6 +134,7 @@ def calibrate_n(
     missing: float = 0.0,
     group_size: int = 1,
     reports_per_user: int = 1,
+    dummies: Dummies | None = None,
 ) -> Calibration:
     """Smallest batch in which a common local budget has a certified central guarantee within (epsilon, delta).
 
@@ -142,7 +146,7 @@ def calibrate_n(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies
         As in `Setting`; colluding users are counted in the batch.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -169,6 +173,7 @@ def calibrate_n(
         missing=missing,
         group_size=group_size,
         reports_per_user=reports_per_user,
+        dummies=dummies,
     )
     return calibrate_batch(setting, epsilon, delta)
 

@@ -31,7 +31,7 @@ from shuffledp.randomizers.base import HiddenByFakes
 MOST = 100_000
 """Dummies of one question beyond which a search gives up, unless it is told otherwise."""
 MOST_QUESTIONS = 32
-LAWS = ("uniform", "laplace")
+DUMMIES_LAWS = ("uniform", "laplace")
 _BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
 """Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
 _SHARES = 16
@@ -116,8 +116,8 @@ def calibrate_dummies(
     """
     kept, target = _promises(promises), check_delta(delta)
     kinds, order = _kinds(randomizer, questions)
-    if law not in LAWS:
-        raise InvalidInput(f"law must be one of {', '.join(LAWS)}; got {law!r}")
+    if law not in DUMMIES_LAWS:
+        raise InvalidInput(f"law must be one of {', '.join(DUMMIES_LAWS)}; got {law!r}")
     if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_DUMMIES:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {most!r}")
     if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):

@@ -59,7 +59,7 @@ ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 
 
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
-    """Return the bounds that `certify` asks about a setting, in order; the floor only where there are dummies.
+    """Return the bounds that `certify` asks about a setting, in order; the floor where there are dummies.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
     """
     asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
-    return [bound for bound in asked if setting.dummies is not None or bound.key != FloorBound.key]
+    return [bound for bound in asked if published or setting.dummies is not None or bound.key != FloorBound.key]
 
 
 def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False) -> Guarantee:

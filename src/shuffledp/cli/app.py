@@ -64,6 +64,7 @@ def amplify(
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
     reports_per_user: o.ReportsPerUser = 1,
+    dummies: o.Dummies = None,
     bounds: o.Bounds = "certified",
     levels_out: o.LevelsOut = None,
     curve: o.Curve = None,
@@ -82,15 +83,17 @@ def amplify(
 
     published = parse_bounds(bounds)
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    question = Question(randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user)
+    question = Question(
+        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
+    )
     setting = question.about(population.budgets())
     run_amplify(setting, delta, Outputs(json, report, levels_out, curve, renyi), published=published)
 
 
 @app.command()
 def calibrate(
-    target_epsilon: o.TargetEpsilon,
     delta: o.Delta,
+    target_epsilon: o.SearchedEpsilon = None,
     find: o.Find = None,
     epsilon0: o.Epsilon0 = None,
     n: o.N = None,
@@ -106,10 +109,13 @@ def calibrate(
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
     reports_per_user: o.ReportsPerUser = 1,
+    dummies: o.Dummies = None,
+    promise: o.Promises = None,
+    questions: o.Questions = 1,
     json: o.Json = False,
     report: o.Report = None,
 ) -> None:
-    """Find the largest local budget, the fewest users, the most rounds, or the largest factor on all budgets.
+    """Find the largest local budget, the fewest users, the most rounds, the largest factor on all budgets, or dummies.
 
     Example:
 
@@ -120,7 +126,25 @@ def calibrate(
     from shuffledp.cli.population import Population, Question
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    question = Question(randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user)
+    if find == "dummies":
+        from shuffledp.cli.calibrate_dummies import DummiesWish, run_calibrate_dummies
+
+        told = {"--n": n, "--level": level, "--budgets": budgets, "--seen": seen, "--linked": linked or None,
+                "--rounds": rounds - 1 or None, "--colluding": colluding or None, "--missing": missing or None,
+                "--group-size": group_size - 1 or None, "--report": report}  # fmt: skip
+        others = tuple(name for name, value in told.items() if value is not None)
+        wish = DummiesWish(
+            tuple(promise or ()), epsilon0, target_epsilon, randomizer, questions, dummies, reports_per_user, others
+        )
+        run_calibrate_dummies(wish, delta, json=json)
+        return
+    question = Question(
+        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
+    )
+    if promise or questions != 1:
+        raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")
+    if target_epsilon is None:
+        raise InvalidInput("--target-epsilon E is needed: the central epsilon that must hold")
     run_calibrate(target_epsilon, delta, find, population, question, Outputs(json, report))
 
 

@@ -175,6 +175,30 @@ ReportsPerUser = Annotated[
         rich_help_panel=SITUATION,
     ),
 ]
+Dummies = Annotated[
+    str | None,
+    typer.Option(
+        "--dummies",
+        metavar="M|laplace:M",
+        help="Reports of nobody that the shuffler adds: M uniform ones, or M bits with a discrete Laplace number of "
+        "ones (laplace:M, laplace:M:RATIO). With calibrate --find dummies: uniform or laplace.",
+        rich_help_panel=SITUATION,
+    ),
+]
+Promises = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--promise",
+        metavar="E=EPSILON",
+        help="With --find dummies: the central epsilon promised to local budget E; repeat for each level.",
+    ),
+]
+Questions = Annotated[
+    int,
+    typer.Option(
+        "--questions", parser=whole_number, metavar="Q", help="With --find dummies: questions under one promise."
+    ),
+]
 Delta = Annotated[
     float,
     typer.Option(
@@ -183,6 +207,10 @@ Delta = Annotated[
         metavar="D",
         help="Central delta, strictly between 0 and 1; well below 1/n, such as 1e-6.",
     ),
+]
+SearchedEpsilon = Annotated[
+    float | None,
+    typer.Option("--target-epsilon", parser=number, metavar="E", help="The central epsilon that must hold."),
 ]
 TargetEpsilon = Annotated[
     float,
@@ -193,7 +221,7 @@ Find = Annotated[
     typer.Option(
         "--find",
         metavar="WHAT",
-        help="epsilon0, n, rounds, or scale (a factor on every epsilon0); needed only if the rest does not tell.",
+        help="epsilon0, n, rounds, scale (a factor on all budgets) or dummies; needed only if the rest does not tell.",
     ),
 ]
 Bounds = Annotated[

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
 
+from shuffledp.accounting import check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.cli.output import working
 from shuffledp.cli.randomizer import parse_randomizer
+from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
 from shuffledp.errors import InvalidInput
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
@@ -84,6 +86,7 @@ class Situation(TypedDict):
     missing: float
     group_size: int
     reports_per_user: int
+    dummies: Dummies | None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ class Question:
         As in `Setting`.
     linked : bool
         As in `Setting`.
+    dummies : str or None
+        The text after --dummies.
+    delta : float
+        Central delta, at which the ratio of a discrete Laplace law is chosen where --dummies does not state it.
     """
 
     randomizer: str = "any"
@@ -112,6 +119,8 @@ class Question:
     missing: float = 0.0
     group_size: int = 1
     reports_per_user: int = 1
+    dummies: str | None = None
+    delta: float = 1e-6
 
     def situation(self, levels: int) -> Situation:
         """Read the question for a population of so many budget levels."""
@@ -124,6 +133,7 @@ class Question:
             missing=self.missing,
             group_size=self.group_size,
             reports_per_user=self.reports_per_user,
+            dummies=parse_dummies(self.dummies, self.delta),
         )
 
     def about(self, budgets: Budgets) -> Setting:
@@ -131,6 +141,30 @@ class Question:
         if self.randomizer == "gaussian" and not budgets.deltas.all():
             raise InvalidInput(f"{GAUSSIAN_NEEDS}; write --level E,DELTA0:COUNT, or name a --delta-column")
         return Setting(budgets, neighboring="replace-one", **self.situation(budgets.levels))
+
+
+def parse_dummies(text: str | None, delta: float) -> Dummies | None:
+    """Read --dummies: M, laplace:M or laplace:M:RATIO.
+
+    Parameters
+    ----------
+    text : str or None
+        The text after --dummies.
+    delta : float
+        Central delta: where no ratio is stated, the law's ends have at most that chance.
+    """
+    if text is None:
+        return None
+    law, *numbers = text.split(":") if text.startswith("laplace") else ("uniform", text)
+    try:
+        whole, ratio = _count(numbers[0]), float(numbers[1]) if len(numbers) > 1 else None
+    except (IndexError, ValueError):
+        whole, ratio, law = 0, None, ""
+    if law not in ("uniform", "laplace") or len(numbers) > 2:
+        raise InvalidInput(f"--dummies must be M, laplace:M or laplace:M:RATIO, like 172 or laplace:60; got {text!r}")
+    if law == "uniform":
+        return Uniform(whole)
+    return DiscreteLaplace.reaching(whole, check_delta(delta)) if ratio is None else DiscreteLaplace(whole, ratio)
 
 
 def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) -> Seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shuffledp.planning.bucketing import bucket_budgets
+from shuffledp.planning.dummies_price import DummiesPrice, dummies_price
 from shuffledp.planning.error import Prediction
 from shuffledp.planning.plan import Alternative, Plan, plan
 from shuffledp.planning.question import FrequencyQuestion, MeanQuestion
@@ -11,10 +12,12 @@ from shuffledp.planning.rule import Bucketing
 __all__ = [
     "Alternative",
     "Bucketing",
+    "DummiesPrice",
     "FrequencyQuestion",
     "MeanQuestion",
     "Plan",
     "Prediction",
     "bucket_budgets",
+    "dummies_price",
     "plan",
 ]

@@ -10,7 +10,7 @@ from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.promised import what_is_promised
 from shuffledp.collection.task import Question
 from shuffledp.collection.verify import CANNOT
-from shuffledp.protocol.release import Release
+from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
 
@@ -70,12 +70,11 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
 
 
 def _answer(question: Question, release: Release, junk: Junk, rows: int, truth: list[float] | None) -> dict[str, Any]:
-    bounds = (question.low, question.high) if question.kind == "number" else None
     title = next(iter(question.text.values()))
-    shown = wording.near if bounds else wording.share
+    shown = wording.near if question.kind == "number" else wording.share
     return {
         "question": title,
-        "estimate": estimate_parts(Answer(title, release.guarantee, release, bounds, truth)),
+        "estimate": estimate_parts(Answer(title, release.guarantee, release, truth)),
         "junk": junk.total,
         "rows": rows,
         "effect_seen": shown(junk.effect_seen),

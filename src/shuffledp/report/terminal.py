@@ -73,13 +73,16 @@ def _level_table(guarantee: Guarantee) -> Table:
     if len(shown) < guarantee.levels_total:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
-    for heading in ("local epsilon0", "users", "central epsilon at most", "at least", "chances move at most by"):
+    floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
+    headings = ["local epsilon0", "users", "central epsilon at most", *floors, "at least", "chances move at most by"]
+    for heading in headings:
         table.add_column(heading, justify="right")
     for level in shown:
         table.add_row(
             local_budget(level),
             count(level.count),
             up(level.epsilon.upper),
+            *["–" if kept is None else up(kept.upper) for kept in (level.floor, level.crowd)][: len(floors)],
             down(level.epsilon.lower),
             f"x {odds_factor(level.epsilon.upper)}",
             style="bold" if level is guarantee.worst and len(shown) > 1 else None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.budgets import Budgets
+from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.report.evidence import Standing, source, standing, value
@@ -32,6 +33,15 @@ def dumps(value: Mapping[str, Any]) -> str:
     return json.dumps(_plain({"format": FORMAT, **value}), allow_nan=False, ensure_ascii=False)
 
 
+def dummies_to_json(dummies: Dummies) -> dict[str, Any]:
+    """Name the law of dummies, their number, and what else it has."""
+    if isinstance(dummies, Uniform):
+        return {"law": "uniform", "count": dummies.count}
+    if isinstance(dummies, DiscreteLaplace):
+        return {"law": "laplace", "count": dummies.count, "ratio": dummies.ratio}
+    return {"law": "ones", "count": dummies.count, "thresholds": [str(step) for step in dummies.thresholds]}
+
+
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     """Build the object `shuffledp amplify --json` prints.
 
@@ -40,7 +50,9 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     guarantee : Guarantee
         At most as many levels as it holds are listed; ``levels_total`` tells how many there are.
     """
-    setting = guarantee.setting
+    setting, floor, crowd = guarantee.setting, guarantee.floor, guarantee.crowd
+    told = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
+    kept = {name: _interval(known) for name, known in (("floor", floor), ("crowd", crowd)) if known is not None}
     return {
         "setting": {
             "n": setting.budgets.n,
@@ -56,9 +68,11 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "group_size": setting.group_size,
             "reports_per_user": setting.reports_per_user,
             "neighboring": setting.neighboring,
+            **told,
         },
         "delta": guarantee.delta,
         "epsilon": _interval(guarantee.epsilon),
+        **kept,
         "levels": [_level(level) for level in guarantee.levels],
         "levels_total": guarantee.levels_total,
         "bounds": [_evidence(entry) for entry in guarantee.evidence],
@@ -96,11 +110,12 @@ def budgets_to_json(budgets: Budgets, most: int) -> dict[str, Any]:
 
 
 def _level(level: LevelGuarantee) -> dict[str, Any]:
+    known = {"epsilon": level.epsilon, "floor": level.floor, "crowd": level.crowd}
     return {
         "epsilon0": level.epsilon0,
         "delta0": level.delta0,
         "count": level.count,
-        "epsilon": _interval(level.epsilon),
+        **{name: _interval(value) for name, value in known.items() if value is not None},
     }
 
 

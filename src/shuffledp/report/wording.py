@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shuffledp.dummies import Uniform
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, LevelGuarantee
 from shuffledp.setting import Setting
@@ -172,8 +173,26 @@ def situation(setting: Setting) -> str:
         f"groups of {count(setting.group_size)}": setting.group_size > 1,
         f"{count(setting.colluding)} colluding": setting.colluding > 0,
         f"{percent(setting.missing)} missing": setting.missing > 0.0,
+        counted_dummies(setting): setting.dummies is not None,
     }
     return ", ".join(usual + [words for words, applies in unusual.items() if applies])
+
+
+def counted_dummies(setting: Setting) -> str:
+    """Show how many dummies there are, and their law if it is not the uniform one; "" without dummies.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.dummies import Uniform
+    >>> setting = Setting(Budgets([1.0], [10]), "any", "reports", "replace-one")
+    >>> counted_dummies(setting)
+    ''
+    """
+    if setting.dummies is None:
+        return ""
+    law = "" if isinstance(setting.dummies, Uniform) else f" ({setting.dummies.name})"
+    return f"{count(setting.dummies.count)} dumm{'y' if setting.dummies.count == 1 else 'ies'}{law}"
 
 
 def weighted_by(release: Release) -> str:
@@ -226,12 +245,25 @@ def _clipped(release: Release) -> list[str]:
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
     """Say what a guarantee is not worth, where a reader could take it for more."""
-    n = guarantee.setting.budgets.n
+    said, n = dummies_notes(guarantee), guarantee.setting.budgets.n
     if guarantee.delta * n <= 1.0:
+        return said
+    return [
+        *said,
+        f"delta = {probability(guarantee.delta)} is above 1/n: such a guarantee allows one person's record to be "
+        "published; choose a delta well below 1/n.",
+    ]
+
+
+def dummies_notes(guarantee: Guarantee) -> list[str]:
+    """Say, of a collection with dummies, against whom each of its two numbers holds."""
+    floor, crowd = guarantee.floor, guarantee.crowd
+    if floor is None or crowd is None:
         return []
     return [
-        f"delta = {probability(guarantee.delta)} is above 1/n: such a guarantee allows one person's record to be "
-        "published; choose a delta well below 1/n."
+        f"With {counted_dummies(guarantee.setting)} an honest shuffler keeps epsilon at {up(floor.upper)} for every "
+        f"number of people and whatever all the others send; if the others are as the setting says, "
+        f"{up(crowd.upper)} holds. If the shuffler sides with the analyzer, only the local budget holds."
     ]
 
 
