@@ -18,7 +18,7 @@ TARGET = ("--target-epsilon", "0.2", "--delta", "1e-6")
 KEYS = {
     "question", "n", "target", "met", "limited_by", "mechanism", "randomizer", "seen", "weights", "needs_independence",
     "standard_error", "records_assumed", "rounding", "population", "batch", "remedies", "alternatives", "curve",
-    "guarantee", "next",
+    "guarantee", "next", "report_bytes", "most_accurate",
 }  # fmt: skip
 
 
@@ -44,10 +44,42 @@ def test_json_is_the_object_of_the_docs(run):
     assert {row["seen"] for row in answer["alternatives"]} == {"reports", "levels"}
     for row in answer["alternatives"]:
         assert set(row) == {
-            "mechanism", "seen", "weights", "needs_independence", "as_given", "planned", "refused",
+            "mechanism", "seen", "weights", "needs_independence", "as_given", "planned", "least", "report_bytes",
+            "refused",
         }  # fmt: skip
         assert (row["planned"] is None) == (row["refused"] is not None)
     assert len(answer["curve"]) == 13
+    assert set(answer["remedies"]) == {"users", "budget_factor"}
+
+
+@pytest.mark.parametrize("target", [(), ("--target-error", "0.2")])
+def test_the_command_of_the_least_epsilon_first_and_the_most_accurate_beside(run, target):
+    arguments = ("plan", "--epsilon0", "1", "--n", "5000", *FREQUENCY, "--target-epsilon", "0.4", "--delta", "1e-6")
+    answer, text = run(*arguments, *target, "--json").json, run(*arguments, *target).out
+    (first,) = answer["next"]
+    assert answer["guarantee"]["epsilon"]["upper"] < (0.02 if target else 0.2)
+    if not target:
+        assert answer["most_accurate"] is None
+        assert " --epsilon0 1 " in first
+        assert "Or, instead" not in text
+        return
+    accurate = answer["most_accurate"]
+    (other,) = accurate["next"]
+    assert accurate["standard_error"] < 0.1 * answer["standard_error"]
+    assert " --epsilon0 1 " in other
+    assert " --epsilon0 0.0" in first
+    assert text.index(first) < text.index("Or, instead: The smallest error") < text.index(other)
+
+
+def test_a_report_may_be_limited(run):
+    given = ("plan", "--epsilon0", "1", "--n", "20000", "--question", "frequency", "--k", "100", "--mechanism", "oue")
+    free = run(*given, "--mechanism", "krr", *TARGET, "--json").json
+    assert (free["mechanism"], free["report_bytes"]) == ("oue", 13)
+    short = run(*given, "--mechanism", "krr", *TARGET, "--max-bytes", "12", "--json").json
+    assert (short["mechanism"], short["report_bytes"]) == ("krr", 1)
+    assert "bytes" in run(*given, *TARGET).out
+    assert "a report of oue has 13 bytes, more than the 12" in run(*given, *TARGET, "--max-bytes", "12").error
+    assert "--max-bytes must be" in run(*given, *TARGET, "--max-bytes", "0").error
 
 
 def test_tables_for_people(run):

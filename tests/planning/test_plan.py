@@ -11,8 +11,11 @@ import pytest
 from shuffledp.accounting import apportioned, certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import simulation_random
 from shuffledp.planning import FrequencyQuestion, MeanQuestion, plan
+from shuffledp.planning.error import predict
 from shuffledp.planning.target import scaled
+from shuffledp.randomizers.wire import encode
 
 THREE = Budgets((0.1, 0.5, 2.0), (5400, 3700, 900))
 VOTE = FrequencyQuestion(2)
@@ -68,14 +71,42 @@ def test_the_batch_is_certified_and_one_user_fewer_is_not():
     assert certify(fewer, 1e-6).epsilon.upper > 0.2
 
 
-def test_a_met_error_tells_what_it_spares():
-    made = make(target_epsilon=1.0, target_error=0.2)
-    assert (made.met, made.limit) == (True, "nothing")
-    factor, epsilon = made.remedies.spare_factor, made.remedies.spare_epsilon
-    assert factor is not None
-    assert factor < 1.0
-    assert epsilon is not None
-    assert epsilon < made.guarantee.epsilon.upper
+@pytest.fixture(scope="module")
+def met():
+    """48,842 people at a budget of 1: the error is met with room, by several mechanisms."""
+    one = Budgets((1.0,), (48_842,))
+    return plan(one, FrequencyQuestion(10), target_epsilon=0.5, delta=1e-6, target_error=0.02)
+
+
+def test_a_wanted_error_is_met_with_the_smallest_epsilon(met):
+    """Version 0.1.0 spent all of the target and said in its last line how little was needed."""
+    assert (met.met, met.limit) == (True, "nothing")
+    assert 0.02 * 0.999 < met.standard_error <= 0.02
+    epsilon = met.guarantee.epsilon.upper
+    assert met.guarantee.setting.budgets == met.bucketing.budgets
+    for row in met.alternatives:  # no number that the plan shows is smaller at an error as small
+        assert row.given is None or row.given.standard_error > 0.02 or row.given_epsilon >= epsilon
+        assert row.least_epsilon >= epsilon
+        for rule in (row.bucketing, row.least):
+            assert rule is None or rule.prediction.standard_error > 0.02 or rule.certified_epsilon >= epsilon
+    assert met.chosen is met.alternatives[0]
+    lowered = scaled(met.bucketing.budgets, 0.999)
+    family = met.question.family(met.chosen.mechanism, lowered, "reports")
+    assert predict(family, lowered, None, met.question.moments).standard_error > 0.02
+
+
+def test_the_smallest_error_within_the_target_stands_beside(met):
+    accurate = met.most_accurate
+    assert accurate.error == min(row.error for row in met.alternatives)
+    assert accurate.error < 0.5 * met.standard_error
+    assert met.guarantee.epsilon.upper < accurate.bucketing.certified_epsilon <= 0.5
+
+
+def test_without_a_wanted_error_the_plan_is_the_most_accurate():
+    made = make(Budgets((1.0,), (10_000,)))
+    assert made.chosen is made.most_accurate
+    assert made.chosen.least is None
+    assert made.met
 
 
 def test_the_curve_passes_through_the_plan_and_falls(tight):
@@ -110,6 +141,32 @@ def test_every_mechanism_is_compared_and_refusals_are_told():
     assert gaussian.refused
 
 
+def test_reports_are_as_long_as_the_plan_says():
+    made = make(Budgets((1.0,), (20_000,)), FrequencyQuestion(100), mechanisms=["krr", "oue", "olh", "subset"])
+    for row in made.alternatives:
+        rule = row.bucketing
+        if rule is None:
+            continue
+        records = np.arange(100)
+        reports = rule.family.randomize(records, rule.budgets.epsilons[0], simulation_random(1))
+        header = len(encode(reports[:0], rule.family))
+        assert len(encode(reports, rule.family)) - header == 100 * row.report_bytes
+    assert {row.mechanism: row.report_bytes for row in made.alternatives}["oue"] == 13
+
+
+def test_a_report_may_be_limited_to_so_many_bytes():
+    one, question, names = Budgets((1.0,), (20_000,)), FrequencyQuestion(100), ["krr", "oue", "olh", "subset"]
+    free = make(one, question, mechanisms=names)
+    assert free.bucketing.report_bytes > 2
+    made = make(one, question, mechanisms=names, max_bytes=2)
+    assert made.bucketing.report_bytes <= 2
+    assert made.standard_error >= free.standard_error
+    refused = {row.mechanism: row.refused for row in made.alternatives if row.bucketing is None}
+    assert refused["oue"] == "a report of oue has 13 bytes, more than the 2 allowed"
+    with pytest.raises(InvalidInput, match="a report of oue has 13 bytes, more than the 12 allowed"):
+        make(one, question, mechanisms=["oue"], max_bytes=12)
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_nobody_to_hide_among(n):
     made = make(Budgets((1.0,), (n,)), target_error=0.01)
@@ -140,6 +197,9 @@ def test_some_budgets_are_0():
         {"mechanisms": []},
         {"levels": 65},
         {"rounds": 0},
+        {"max_bytes": 0},
+        {"max_bytes": 1.5},
+        {"max_bytes": True},
     ],
 )
 def test_bad_input_is_refused(kwargs):

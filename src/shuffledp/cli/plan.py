@@ -7,7 +7,7 @@ import math
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,10 +16,10 @@ from shuffledp.errors import InvalidInput
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
-    from shuffledp.planning import FrequencyQuestion, MeanQuestion, Plan
+    from shuffledp.planning import Alternative, Bucketing, FrequencyQuestion, MeanQuestion, Plan
 
-PLANNED = "epsilon0_planned"
-"""Column that --rounded-out adds."""
+PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
+"""Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
 QUESTION = "Question"
 
 
@@ -89,6 +89,7 @@ class Wanted:
     correlated: bool
     drop_below: float
     rounds: int
+    max_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,12 @@ def plan_command(
     delta: o.Delta,
     target_error: Annotated[
         float | None,
-        typer.Option("--target-error", parser=o.number, metavar="S", help="The wanted standard error of the answer."),
+        typer.Option(
+            "--target-error",
+            parser=o.number,
+            metavar="S",
+            help="The wanted standard error of the answer: met with the smallest central epsilon that can be found.",
+        ),
     ] = None,
     k: Annotated[
         int | None,
@@ -185,6 +191,12 @@ def plan_command(
         typer.Option("--drop-below", parser=o.number, metavar="E", help="Leave out users with smaller budgets."),
     ] = 0.0,
     rounds: o.Rounds = 1,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-bytes", parser=o.whole_number, metavar="B", help="A report may have at most so many bytes."
+        ),
+    ] = None,
     json: o.Json = False,
     figure: Annotated[
         Path | None,
@@ -224,7 +236,9 @@ def plan_command(
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
-    wanted = Wanted(target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds)
+    wanted = Wanted(
+        target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes
+    )
     run_plan(population, asked, wanted, files)
 
 
@@ -240,26 +254,36 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
             made = plan(budgets, question, **asdict(wanted))
-            steps = next_steps(made, population, files, asked.categories)
-            _write(streams, made, population, steps)
+            steps = next_steps(made, made.chosen, made.bucketing, population, files, asked.categories)
+            others = other_steps(made, population, files, asked.categories)
+            _write(streams, made, population, steps, others)
     if files.json:
         from shuffledp.report.plan import plan_to_json
 
-        print(dumps(plan_to_json(made) | {"next": steps}))
+        answer: dict[str, Any] = plan_to_json(made) | {"next": steps}
+        if answer["most_accurate"] is not None:
+            answer["most_accurate"] |= {"next": others}
+        print(dumps(answer))
         return
-    from shuffledp.report.plan import print_plan
+    from shuffledp.report.plan import other_headline, print_plan
 
     print_plan(console(), made)
     if made.bucketing.rounds_budgets and population.file is not None and files.rounded_out is None:
         console().print("Add --rounded-out ROUNDED.csv to write the table with the rounded budgets.", highlight=False)
     for step in steps:
         console().print(f"Next: {step}", soft_wrap=True, highlight=False, markup=False)
+    if others:
+        console().print(f"Or, instead: {other_headline(made)}", highlight=False, markup=False)
+        for step in others:
+            console().print(f"  {step}", soft_wrap=True, highlight=False, markup=False)
     for path in outputs.values():
         if path is not None:
             console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def _write(streams: dict[str, IO[str] | None], made: Plan, population: Population, steps: list[str]) -> None:
+def _write(
+    streams: dict[str, IO[str] | None], made: Plan, population: Population, steps: list[str], others: list[str]
+) -> None:
     """Fill the files that were asked for."""
     if (stream := streams["--figure"]) is not None:
         from shuffledp.report.plan_page import curve_file
@@ -271,7 +295,9 @@ def _write(streams: dict[str, IO[str] | None], made: Plan, population: Populatio
         from shuffledp.cli.output import COMMAND_LINE
         from shuffledp.report.plan_page import plan_page
 
-        stream.write(plan_page(made, command=COMMAND_LINE.get(), version=version("shuffledp"), next_steps=steps))
+        command = COMMAND_LINE.get()
+        page = plan_page(made, command=command, version=version("shuffledp"), next_steps=steps, other_steps=others)
+        stream.write(page)
     if (stream := streams["--rounded-out"]) is not None:
         _write_rounded(stream, made, population)
 
@@ -285,38 +311,66 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
     if population.file is None or population.column is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
-    rule = made.bucketing
-    stays = rule.takes_part(own)
     table = Table.of(population.file).frame.collect()
-    if PLANNED in table.columns:
-        raise InvalidInput(f"{population.file} already has a column {PLANNED}; plan from the table without it")
-    rounded = pl.Series(PLANNED, rule.apply(own[stays]))
+    rules = {PLANNED: made.bucketing}
+    if (accurate := made.most_accurate.bucketing) is not None and accurate is not made.bucketing:
+        rules[MOST_ACCURATE] = accurate
+    for name in rules:
+        if name in table.columns:
+            raise InvalidInput(f"{population.file} already has a column {name}; plan from the table without it")
+    stays = made.bucketing.takes_part(own)
+    rounded = [pl.Series(name, rule.apply(own[stays])) for name, rule in rules.items()]
     stream.write(table.filter(pl.Series(stays)).with_columns(rounded).write_csv())
 
 
-def next_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
-    """Give the command that carries the plan out; capital letters stand for the reader's own names."""
-    rule, question = made.bucketing, made.question
-    table, budget = "TABLE", "BUDGETS"
+def next_steps(
+    made: Plan, way: Alternative, rule: Bucketing, population: Population, files: Files, categories: str | None
+) -> list[str]:
+    """Give the command that carries a way out; capital letters stand for the reader's own names.
+
+    Parameters
+    ----------
+    made : Plan
+        The plan.
+    way : Alternative
+        Its chosen way, or the most accurate one.
+    rule : Bucketing
+        How budgets are rounded for it.
+    population, files
+        As typed.
+    categories : str or None
+        The text after --categories.
+    """
+    question = made.question
+    table, budget = "TABLE", "ROUNDED_BUDGETS" if rule.rounds_budgets else "BUDGETS"
+    planned = PLANNED if rule is made.bucketing else MOST_ACCURATE
     if rule.budgets.levels == 1:
         budget = _typed(rule.budgets.epsilons[0])
     elif population.file is not None:
         if not rule.rounds_budgets and not rule.dropped:
             table, budget = str(population.file), population.column or budget
         elif files.rounded_out is not None:
-            table, budget = str(files.rounded_out), PLANNED
+            table, budget = str(files.rounded_out), planned
         else:
-            table, budget = "ROUNDED.csv", PLANNED
+            table, budget = "ROUNDED.csv", planned
     what = ["frequency", table, "--value", "COLUMN", "--categories", categories or "A,B,C"]
     if question.kind == "mean":
         low, high = getattr(question, "low", math.nan), getattr(question, "high", math.nan)
         what = ["mean", table, "--value", "COLUMN", "--low", f"{low:g}", "--high", f"{high:g}"]
-    rest = ["--epsilon0", budget, "--seen", made.chosen.seen, "--mechanism", made.chosen.mechanism]
-    if made.chosen.weights == "precision":
+    rest = ["--epsilon0", budget, "--seen", way.seen, "--mechanism", way.mechanism]
+    if way.weights == "precision":
         rest += ["--weights", "precision"]
     if not rule.budgets.is_pure:
         rest += ["--delta0", _typed(rule.budgets.deltas[0])]
     return [shlex.join(["shuffledp", *what, *rest, "--delta", _typed(made.delta)])]
+
+
+def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
+    """Give the command of the smallest error within the target; none if it is the plan itself."""
+    rule = made.most_accurate.bucketing
+    if rule is None or rule is made.bucketing:
+        return []
+    return next_steps(made, made.most_accurate, rule, population, files, categories)
 
 
 def _typed(number: float) -> str:

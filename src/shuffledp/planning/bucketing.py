@@ -9,33 +9,26 @@ chosen from public budgets alone; a choice that looked at records would leak.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Literal
-
-import numpy as np
 
 from shuffledp.accounting import check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.numerics.interval import FloatArray
-from shuffledp.planning.cells import capped, common_delta, level_of, rounded_down, some_values
-from shuffledp.planning.error import Prediction, predict, user_terms
-from shuffledp.planning.partition import Candidates, best_levels
-from shuffledp.planning.question import Family, Question, check_mechanism
+from shuffledp.planning import caps, visible
+from shuffledp.planning.cells import common_delta
+from shuffledp.planning.question import Question, check_mechanism
 from shuffledp.planning.rule import Bucketing
-from shuffledp.planning.target import Wish, fewest_of, knots_of, largest_cap, ratio_of
+from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
 from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.randomizers.base import RandomizerLaw
 from shuffledp.setting import Seen
 
 Goal = Literal["error", "guarantee"]
 PLANNED_SEEN: tuple[Seen, ...] = ("reports", "levels", "sum")
 MOST_LEVELS = 64
-DEFAULT_LEVELS = 8
-"""Visible levels, if not stated."""
-_STEPS = 40
-_GUARANTEE_TOLERANCE = 1.01
-_CAP_TOLERANCE = 1e-3
-_RAISE_TOLERANCE = 1.005
+_SLACKS = (0.0, 1e-6, 1e-4, 1e-2)
+"""Parts of the wanted epsilon given up where a search saw fewer different budgets than there are."""
 
 
 def bucket_budgets(
@@ -51,6 +44,8 @@ def bucket_budgets(
     weights: Weights = "population",
     drop_below: float = 0.0,
     rounds: int = 1,
+    max_bytes: int | None = None,
+    within: float = math.inf,
 ) -> Bucketing:
     """Choose public levels to which budgets are rounded down.
 
@@ -80,6 +75,10 @@ def bucket_budgets(
         Users with a smaller budget take no part (and hide nobody). Default 0: everybody does.
     rounds : int
         As in `Setting`; the error is that of one round.
+    max_bytes : int, optional
+        A report may have at most so many bytes, at least 1; default: any number.
+    within : float
+        Of goal "guarantee": the certified central epsilon must be at most this. Default: any.
 
     Returns
     -------
@@ -101,196 +100,65 @@ def bucket_budgets(
     True
     """
     _check(goal, target, levels, weights, seen, drop_below)
+    check_bytes(max_bytes)
     check_mechanism(mechanism, question.mechanisms)
     staying = who_stays(budgets, drop_below)
     common_delta(budgets)
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
     shown = weights if seen == "levels" else None
-    wish = Wish(math.inf, check_delta(delta), rounds)
-    task = Task(staying, question, mechanism, seen, shown, most, wish, drop_below, budgets.n - staying.n)
-    return task.smallest_error(float(target)) if goal == "error" else task.smallest_guarantee(float(target))
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One choice of levels; the parameters are those of `bucket_budgets`, checked.
-
-    Parameters
-    ----------
-    budgets : Budgets
-        Of those who take part.
-    question, mechanism, seen, weights, drop_below, dropped
-        As in `Bucketing`.
-    most : int or None
-        Levels at most; None: cap only.
-    wish : Wish
-        Its delta and rounds.
-    """
-
-    budgets: Budgets
-    question: Question
-    mechanism: str
-    seen: Seen
-    weights: Weights | None
-    most: int | None
-    wish: Wish
-    drop_below: float
-    dropped: int
-
-    def smallest_error(self, epsilon: float) -> Bucketing:
-        """Find the smallest predicted error at a certified central epsilon; see `bucket_budgets`."""
-        tried: list[float] = []
-        for slack in (0.0, 1e-6, 1e-4, 1e-2):  # a shape of report that follows the rounded budgets may cost a little
-            wish = replace(self.wish, epsilon=epsilon * (1.0 - slack))
-            found = self._visible(wish) if self.seen == "levels" else self._withheld(wish)
-            if found.certified_epsilon <= epsilon:
-                return found
-            tried.append(found.certified_epsilon)
-        raise NotConverged(
-            f"no levels were found that are certified at epsilon = {epsilon:g}; the best have {min(tried):g}"
-        )
-
-    def smallest_guarantee(self, error: float) -> Bucketing:
-        """Find the smallest certified central epsilon at a predicted error; see `bucket_budgets`."""
-        best = self.smallest_error(math.inf)
-        if not best.prediction.standard_error <= error:
-            raise InvalidInput(
-                f"the standard error cannot be brought to {error:g}: without any central target it is "
-                f"{best.prediction.standard_error:g}; ask more users, larger budgets, or accept a larger error"
-            )
-        return self._least_epsilon(best, error) if self.seen == "levels" else self._least_cap(best, error)
-
-    def _least_epsilon(self, best: Bucketing, error: float) -> Bucketing:
-        """Bisect the central target of visible levels."""
-        low, high = 0.0, best.certified_epsilon
-        for _ in range(_STEPS):
-            if high <= low * _GUARANTEE_TOLERANCE or high < 1e-12:
-                break
-            middle = math.sqrt(low * high) if low > 0.0 else high / 4.0
-            try:
-                found = self.smallest_error(middle)
-            except InvalidInput:
-                low = middle
-                continue
-            if found.prediction.standard_error <= error:
-                best, high = found, min(found.certified_epsilon, middle)
-            else:
-                low = middle
-        return best
-
-    def _least_cap(self, best: Bucketing, error: float) -> Bucketing:
-        """Bisect the cap of withheld levels; what they leak falls with it."""
-        low, high = 0.0, float(self.budgets.epsilons[-1])
-        for _ in range(_STEPS):
-            if high <= low * (1.0 + _CAP_TOLERANCE) or high < 1e-12:
-                break
-            middle = math.sqrt(low * high) if low > 0.0 else high / 4.0
-            _, rounded = self._cut(middle)
-            good = self._predict(rounded).standard_error <= error
-            low, high = (low, middle) if good else (middle, high)
-        if high >= float(self.budgets.epsilons[-1]):
-            return best
-        levels, rounded = self._cut(high)
-        return self._finish(levels, high, rounded)
-
-    def _withheld(self, wish: Wish) -> Bucketing:
-        """Cap the largest budgets, and then cut what is left into levels if levels are wanted."""
-        cap, family = math.inf, self._family(self.budgets)
-        for _ in range(2):  # the shape of reports may follow the capped budgets
-            cap = largest_cap(wish, self.budgets, family, self.seen)
-            if cap == 0.0:
-                raise _unreachable(wish)
-            before, family = family, self._family(capped(self.budgets, cap))
-            if family == before:
-                break
-        levels, rounded = self._cut(cap)
-        return self._finish(levels, cap, rounded)
-
-    def _cut(self, cap: float) -> tuple[FloatArray | None, Budgets]:
-        """Levels (None: all that there are), and the population, of withheld budgets up to the cap."""
-        lowered = capped(self.budgets, cap)
-        if self.most is None or lowered.levels <= self.most:
-            return None, lowered
-        values = some_values(lowered)
-        levels = self._choose(values, np.ones_like(values), lowered, self._family(lowered))
-        if levels is None:
-            raise InvalidInput("no level carries information; give some users a budget above 0")
-        return levels, rounded_down(lowered, levels)
-
-    def _visible(self, wish: Wish) -> Bucketing:
-        """Choose levels of which each is certified by itself."""
-        own, family = self.budgets, self._family(self.budgets)
-        if own.levels <= (self.most or DEFAULT_LEVELS) and wish.holds(wish.setting(own, family, "levels")):
-            return self._finish(None, math.inf, own)
-        values = some_values(own)
-        if wish.epsilon < math.inf:
-            values = np.union1d(values, knots_of(wish, float(values[-1]), ratio_of(family)))
-        levels = values
-        for _ in range(2):  # the shape of reports may follow the rounded budgets
-            fewest = fewest_of(wish, family, common_delta(own), values, own.epsilons, own.n)
-            chosen = self._choose(values, fewest, own, family)
-            if chosen is None:
-                raise _unreachable(wish)
-            levels, before = self._raised(chosen, wish, family), family
-            family = self._family(rounded_down(own, levels))
-            if family == before:
-                break
-        return self._finish(levels, math.inf, rounded_down(own, levels))
-
-    def _choose(self, values: FloatArray, fewest: FloatArray, own: Budgets, family: Family) -> FloatArray | None:
-        """Ask the dynamic programme."""
-        at = predict(family, own, self.weights, self.question.moments)
-        terms = user_terms(family, values, common_delta(own), self.weights, at)
-        through = np.concatenate([[0], np.cumsum(own.counts)])
-        below = through[np.append(np.searchsorted(own.epsilons, values, side="left"), own.levels)]
-        chosen = best_levels(Candidates(values, below, fewest, terms), self.most or DEFAULT_LEVELS)
-        return None if chosen is None else values[chosen]
-
-    def _raised(self, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
-        """Raise each level as far as nobody leaves it and it stays certified."""
-        own, delta0 = self.budgets, common_delta(self.budgets)
-        found = levels.copy()
-        at = level_of(own.epsilons, levels)
-        for g in range(levels.size):
-            members = at == g
-            low, high, users = float(levels[g]), float(own.epsilons[members][0]), int(own.counts[members].sum())
-
-            def holds(value: float, users: int = users) -> bool:
-                return wish.holds(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
-
-            if high > low and holds(high):
-                low = high
-            while high > low * _RAISE_TOLERANCE:
-                middle = math.sqrt(low * high) if low > 0.0 else high / 2.0
-                if middle < 1e-9:
-                    break
-                low, high = (middle, high) if holds(middle) else (low, middle)
-            found[g] = low
-        return found
-
-    def _family(self, budgets: Budgets) -> Family:
-        return self.question.family(self.mechanism, budgets, self.seen)
-
-    def _predict(self, rounded: Budgets) -> Prediction:
-        question = self.question
-        return predict(self._family(rounded), rounded, self.weights, question.moments, question.width)
-
-    def _finish(self, levels: FloatArray | None, cap: float, rounded: Budgets) -> Bucketing:
-        """Predict and certify the population as it will be."""
-        family = self._family(rounded)
-        prediction = self._predict(rounded)
-        epsilon = self.wish.certified(rounded, family, self.seen)
-        return Bucketing(
-            levels, cap, self.drop_below, self.dropped, rounded, self.mechanism, family, self.seen, self.weights,
-            prediction, epsilon, self.wish.delta, self.wish.rounds,
-        )  # fmt: skip
-
-
-def _unreachable(wish: Wish) -> InvalidInput:
-    return InvalidInput(
-        f"no rounding of the budgets is certified at epsilon = {wish.epsilon:g}, delta = {wish.delta:g}; raise epsilon "
-        "or delta, or lower delta0"
+    dropped = budgets.n - staying.n
+    task = Task(
+        staying, question, mechanism, seen, shown, most, check_delta(delta), rounds, drop_below, dropped, max_bytes
     )
+    found: list[Bucketing] = []
+    refusals: list[Exception] = []
+    for search in _searches(task):
+        try:
+            found.append(search(task, goal, float(target), float(within)))
+        except (InvalidInput, NotConverged) as refusal:
+            refusals.append(refusal)
+    if not found:
+        raise refusals[0]
+    by_error = goal == "error"
+    return min(found, key=lambda one: one.prediction.standard_error if by_error else one.certified_epsilon)
+
+
+def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
+    """Return the searches whose best answer counts.
+
+    Of one level there is nothing to cut: what is shown is a cap, too. And where reports tell their sender's budget
+    although levels are withheld (no mixture family), a lonely level needs company as if levels were shown.
+    """
+    if task.budgets.levels == 1:
+        return [_cap]
+    if task.seen == "levels":
+        return [_cut]
+    family = task.family(task.budgets)
+    alone = isinstance(family, RandomizerLaw) and not family.mixture
+    return [_cap, _cut] if alone and task.seen == "reports" else [_cap]
+
+
+def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
+    """Find the best levels of which each is certified by itself."""
+    if goal == "error":
+        return visible.smallest_error(task, task.wish(target))
+    return visible.smallest_guarantee(task, target, within)
+
+
+def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
+    """Find the best cap, and go below the target where the certificate of the whole population asks for it."""
+    if goal == "guarantee":
+        found = caps.smallest_guarantee(task, target, within)
+        if found.certified_epsilon > within:
+            raise needs_more_epsilon(target, within)
+        return found
+    tried: list[float] = []
+    for slack in _SLACKS:
+        found = caps.smallest_error(task, task.wish(target * (1.0 - slack)))
+        if found.certified_epsilon <= target:
+            return found
+        tried.append(found.certified_epsilon)
+    raise NotConverged(f"no cap was found that is certified at epsilon = {target:g}; the best has {min(tried):g}")
 
 
 def _check(goal: str, target: float, levels: int | None, weights: str, seen: str, drop_below: float) -> None:
@@ -304,6 +172,13 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
     if not target > 0.0 or (goal == "guarantee" and target == math.inf):
         raise InvalidInput(f"target must be a positive number; got {target!r}")
     check_rounding(levels, drop_below)
+
+
+def check_bytes(max_bytes: int | None) -> None:
+    """Refuse a largest size of a report that is not a positive whole number of bytes."""
+    whole = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
+    if max_bytes is not None and not (whole and max_bytes >= 1):
+        raise InvalidInput(f"max_bytes must be a whole number of bytes, at least 1; got {max_bytes!r}")
 
 
 def check_rounding(levels: int | None, drop_below: float) -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
 from shuffledp.guarantee import Guarantee
-from shuffledp.planning.bucketing import check_rounding, who_stays
+from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
+from shuffledp.planning.cells import capped
 from shuffledp.planning.curve import Point, error_curve
 from shuffledp.planning.error import Prediction, predict
 from shuffledp.planning.question import Question, check_mechanism
-from shuffledp.planning.remedies import Ask, Remedies, find_remedies
-from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.remedies import Ask, Remedies, Way, find_remedies
+from shuffledp.planning.rule import Bucketing, report_bytes
 from shuffledp.planning.target import Wish, stand_in
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
@@ -24,8 +25,10 @@ from shuffledp.setting import Seen
 Limit = Literal["nothing", "privacy", "budgets"]
 WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
 """Levels withheld, shown with everybody counting the same, shown with the least noise."""
-_HOPELESS = 1.05
-"""An option whose error before any rounding is so much above the best plan's is not rounded."""
+_REFUSALS = (InvalidInput, OutOfRegime, NotConverged)
+_HOPELESS, _HOPELESS_SHAPE = 1.05, 1.4
+"""A way whose error with all of everybody's budget is so many times the best plan's is not rounded. A cap may reduce
+that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.caps`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,17 @@ class Alternative:
         Error if everybody uses the whole of their budget.
     given_epsilon : float or None
         Certified central epsilon then.
+    given_bytes : int or None
+        Bytes of one report on the wire then, without the header of the message.
+    shaped : bool
+        Whether smaller budgets change the shape of reports.
     bucketing : Bucketing or None
-        The best rounding within the central target.
+        The rounding of the smallest predicted error within the central target.
     refused : str or None
         Why there is no `bucketing`.
+    least : Bucketing or None
+        The rounding of the smallest certified epsilon with the wanted error, within the central target; None if no
+        error was stated, this way does not have it, or another way has it at a smaller epsilon.
     """
 
     mechanism: str
@@ -58,13 +68,32 @@ class Alternative:
     needs_independence: bool
     given: Prediction | None
     given_epsilon: float | None
+    given_bytes: int | None = None
+    shaped: bool = False
     bucketing: Bucketing | None = None
     refused: str | None = None
+    least: Bucketing | None = None
 
     @property
     def error(self) -> float:
-        """Standard error within the central target; inf if there is none."""
+        """Smallest standard error within the central target; inf if there is none."""
         return math.inf if self.bucketing is None else self.bucketing.prediction.standard_error
+
+    @property
+    def least_epsilon(self) -> float:
+        """Smallest certified epsilon with the wanted error; inf if there is none."""
+        return math.inf if self.least is None else self.least.certified_epsilon
+
+    @property
+    def report_bytes(self) -> int | None:
+        """Bytes of one report on the wire, without the header of the message: as planned, or else as given."""
+        rule = self.least or self.bucketing
+        return self.given_bytes if rule is None else rule.report_bytes
+
+    @property
+    def way(self) -> Way:
+        """The way itself."""
+        return Way(self.mechanism, self.seen, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +111,12 @@ class Plan:
     target_error : float or None
         The wanted standard error.
     chosen : Alternative
-        The smallest predicted error within the central target; its ``bucketing`` is the rule.
+        With a wanted error that can be met: the way of the smallest certified epsilon that meets it. Else the way of
+        the smallest predicted error within the central target.
+    most_accurate : Alternative
+        The way of the smallest predicted error within the central target; its ``bucketing`` is how.
     guarantee : Guarantee
-        What is certified for the whole population.
+        What is certified for the whole population if the plan is carried out.
     batch : Budgets
         The fewest users of each level that may be released together within the central target (of more than 64
         withheld levels: of budgets rounded up to 64).
@@ -92,9 +124,9 @@ class Plan:
         What keeps the error above the target: nothing, the central target, or the budgets and number of users
         even without a central target.
     remedies : Remedies
-        What would meet the error, or spare privacy.
+        What would meet the error.
     alternatives : tuple of Alternative
-        Every way that was compared, the smallest error first.
+        Every way that was compared, the chosen one first.
     curve : tuple of Point
         Error and certified epsilon of the chosen way, all its budgets multiplied by one factor.
     """
@@ -105,6 +137,7 @@ class Plan:
     delta: float
     target_error: float | None
     chosen: Alternative
+    most_accurate: Alternative
     guarantee: Guarantee
     batch: Budgets
     limit: Limit
@@ -114,15 +147,13 @@ class Plan:
 
     @property
     def bucketing(self) -> Bucketing:
-        """The rule of the chosen way."""
-        if self.chosen.bucketing is None:
-            raise NotConverged("the plan has no rule")  # never: only ways with a rule are chosen
-        return self.chosen.bucketing
+        """The rule of the plan: with a wanted error that can be met, that of the smallest certified epsilon."""
+        return _rule_of(self.chosen)
 
     @property
     def standard_error(self) -> float:
-        """Predicted, of the chosen way."""
-        return self.chosen.error
+        """Predicted, if the plan is carried out."""
+        return self.bucketing.prediction.standard_error
 
     @property
     def met(self) -> bool:
@@ -143,8 +174,9 @@ def plan(
     correlated: bool = False,
     drop_below: float = 0.0,
     rounds: int = 1,
+    max_bytes: int | None = None,
 ) -> Plan:
-    """Plan a collection: the smallest predicted error within a certified central guarantee.
+    """Plan a collection: the smallest certified epsilon that meets a wanted error, or else the smallest error.
 
     Parameters
     ----------
@@ -155,12 +187,14 @@ def plan(
     target_epsilon, delta : float
         The central guarantee that must hold for every level: epsilon positive, delta in (0, 1).
     target_error : float, optional
-        The wanted standard error, in the unit of the answer.
+        The wanted standard error, in the unit of the answer. If it can be met within the central guarantee, the plan
+        is the one with the smallest certified epsilon among those that meet it. Left out or not to be met: the one
+        with the smallest predicted error.
     mechanisms : sequence of str, optional
         Randomizers to compare; default: all that can answer the question.
     seen : {"reports", "levels"}, optional
         Whether levels are withheld or shown; default: whichever is better.
-    levels, drop_below, rounds
+    levels, drop_below, rounds, max_bytes
         As in `bucket_budgets`.
     correlated : bool
         Whether budgets may depend on the records: then only ways that are right in spite of it are compared. (The
@@ -181,7 +215,8 @@ def plan(
     wish = _check(target_epsilon, delta, target_error, rounds, seen)
     check_rounding(levels, drop_below)
     who_stays(budgets, drop_below)
-    ask = Ask(question, wish, levels, drop_below)
+    check_bytes(max_bytes)
+    ask = Ask(question, wish, levels, drop_below, max_bytes)
     named = question.mechanisms if mechanisms is None else tuple(mechanisms)
     ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
     if not (named and ways):
@@ -190,26 +225,30 @@ def plan(
             "(correlated) show the levels"
         )
     rows = [
-        _as_given(budgets, ask, check_mechanism(mechanism, question.mechanisms), *way)
+        _as_given(budgets, ask, Way(check_mechanism(mechanism, question.mechanisms), *way))
         for mechanism in named
         for way in ways
     ]
     rows = _rounded(rows, budgets, ask)
-    chosen = rows[0]
-    if chosen.bucketing is None:
-        raise InvalidInput(f"no way of asking is certified at epsilon = {target_epsilon:g}: {chosen.refused}")
-    rule = chosen.bucketing
+    accurate = rows[0]
+    if accurate.bucketing is None:
+        raise InvalidInput(f"no way of asking is certified at epsilon = {target_epsilon:g}: {accurate.refused}")
     limit: Limit = "nothing"
-    if target_error is not None and chosen.error > target_error:
+    if target_error is not None and accurate.error <= target_error:
+        rows = _with_least(rows, budgets, ask, target_error)
+        accurate = min(rows, key=lambda row: row.error)
+    elif target_error is not None:
         best = min(row.given.standard_error for row in rows if row.given is not None)
         limit = "budgets" if best > target_error else "privacy"
+    rule = _rule_of(rows[0])
     return Plan(
         question,
         budgets,
         wish.epsilon,
         wish.delta,
         target_error,
-        chosen,
+        rows[0],
+        accurate,
         certify(rule.setting, wish.delta),
         _batch(rule, wish),
         limit,
@@ -217,6 +256,14 @@ def plan(
         tuple(rows),
         error_curve(rule, question, wish),
     )
+
+
+def _rule_of(row: Alternative) -> Bucketing:
+    """Return the rounding that a chosen way is carried out with."""
+    rule = row.least or row.bucketing
+    if rule is None:
+        raise NotConverged("the plan has no rule")  # never: only ways with a rule are chosen
+    return rule
 
 
 def _ways(budgets: Budgets, seen: Seen | None) -> list[tuple[Seen, Weights | None]]:
@@ -230,48 +277,69 @@ def _needs_independence(way: tuple[Seen, Weights | None], budgets: Budgets) -> b
     return budgets.levels > 1 and way[1] != "population"
 
 
-def _as_given(budgets: Budgets, ask: Ask, mechanism: str, seen: Seen, weights: Weights | None) -> Alternative:
+def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
     """Predict and certify the budgets as they are."""
-    needs = _needs_independence((seen, weights), budgets)
+    needs = _needs_independence((way.seen, way.weights), budgets)
+    row = Alternative(way.mechanism, way.seen, way.weights, needs, None, None)
     try:
         own = ask.staying(budgets)
-        family = ask.question.family(mechanism, own, seen)
-        given = predict(family, own, weights, ask.question.moments, ask.question.width)
-        return Alternative(mechanism, seen, weights, needs, given, ask.wish.certified(own, family, seen))
-    except (InvalidInput, OutOfRegime, NotConverged) as refusal:
-        return Alternative(mechanism, seen, weights, needs, None, None, refused=str(refusal))
+        family = ask.question.family(way.mechanism, own, way.seen)
+        given = predict(family, own, way.weights, ask.question.moments, ask.question.width)
+        epsilon = ask.wish.certified(own, family, way.seen)
+        small = capped(own, min(ask.wish.safe, float(own.epsilons[-1])))
+        shaped = ask.question.family(way.mechanism, small, way.seen) != family
+        return replace(row, given=given, given_epsilon=epsilon, given_bytes=report_bytes(family), shaped=shaped)
+    except _REFUSALS as refusal:
+        return replace(row, refused=str(refusal))
 
 
 def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
     """Round the most promising ways first; those that rounding could only make worse than the best are left."""
-    order = sorted(rows, key=_error_as_given)
     found: list[Alternative] = []
     best = math.inf
-    for row in order:
+    for row in sorted(rows, key=_error_as_given):
         if row.given is None:
             found.append(row)
             continue
-        if row.given.standard_error > _HOPELESS * best:
+        if _hopeless(row, best):
             reason = "its error is larger than the best plan's even with all of everybody's budget"
-            found.append(_with(row, None, reason))
+            found.append(replace(row, refused=reason))
             continue
         try:
-            bucketing = ask.bucket(budgets, row.mechanism, row.seen, row.weights)
-            found.append(_with(row, bucketing, None))
-            best = min(best, bucketing.prediction.standard_error)
-        except (InvalidInput, OutOfRegime, NotConverged) as refusal:
-            found.append(_with(row, None, str(refusal)))
+            found.append(replace(row, bucketing=ask.bucket(budgets, row.way)))
+            best = min(best, found[-1].error)
+        except _REFUSALS as refusal:
+            found.append(replace(row, refused=str(refusal)))
     return sorted(found, key=lambda row: (row.error, _error_as_given(row), row.needs_independence))
+
+
+def _hopeless(row: Alternative, error: float) -> bool:
+    """Tell whether rounding cannot bring a way to an error; a way whose budgets as they are cannot be asked, too."""
+    return _error_as_given(row) > error * (_HOPELESS_SHAPE if row.shaped else _HOPELESS)
+
+
+def _with_least(rows: list[Alternative], budgets: Budgets, ask: Ask, error: float) -> list[Alternative]:
+    """Find the smallest certified epsilon that meets the error, the most promising ways first; it leads the list."""
+
+    def expected(row: Alternative) -> float:  # epsilon falls about as the error rises
+        return math.inf if row.given is None else (row.given_epsilon or 0.0) * row.given.standard_error
+
+    found: list[Alternative] = []
+    within = ask.wish.epsilon
+    for row in sorted(rows, key=expected):
+        if _hopeless(row, error) or (row.bucketing is not None and row.error > error):
+            found.append(row)
+            continue
+        try:
+            found.append(replace(row, least=ask.least(budgets, row.way, error, within)))
+            within = min(within, found[-1].least_epsilon)
+        except _REFUSALS:
+            found.append(row)
+    return sorted(found, key=lambda row: (row.least_epsilon, row.error, _error_as_given(row), row.needs_independence))
 
 
 def _error_as_given(row: Alternative) -> float:
     return math.inf if row.given is None else row.given.standard_error
-
-
-def _with(row: Alternative, bucketing: Bucketing | None, refused: str | None) -> Alternative:
-    return Alternative(
-        row.mechanism, row.seen, row.weights, row.needs_independence, row.given, row.given_epsilon, bucketing, refused
-    )
 
 
 def _batch(rule: Bucketing, wish: Wish) -> Budgets:

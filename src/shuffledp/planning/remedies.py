@@ -1,4 +1,4 @@
-"""What would meet a wanted error, or what a met one could spare."""
+"""What would meet a wanted error that is out of reach."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
-from shuffledp.planning.bucketing import bucket_budgets, who_stays
+from shuffledp.planning.bucketing import Goal, bucket_budgets, who_stays
 from shuffledp.planning.cells import rounded_down, some_values
-from shuffledp.planning.error import predict
 from shuffledp.planning.question import Question
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import Wish, scaled
@@ -22,6 +21,25 @@ MOST_USERS = 10**12
 _FEW = 24
 _STEPS = 7
 _CLOSE = 1.02
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to ask.
+
+    Parameters
+    ----------
+    mechanism : str
+        The randomizer.
+    seen : {"reports", "levels"}
+        Levels withheld or shown.
+    weights : {"population", "precision"} or None
+        How visible levels are combined; None where they are withheld.
+    """
+
+    mechanism: str
+    seen: Seen
+    weights: Weights | None
 
 
 @dataclass(frozen=True)
@@ -38,26 +56,39 @@ class Ask:
         As in `bucket_budgets`.
     drop_below : float
         As in `bucket_budgets`.
+    max_bytes : int or None
+        As in `bucket_budgets`.
     """
 
     question: Question
     wish: Wish
     levels: int | None
     drop_below: float
+    max_bytes: int | None = None
 
-    def bucket(self, budgets: Budgets, mechanism: str, seen: Seen, weights: Weights | None) -> Bucketing:
+    def bucket(self, budgets: Budgets, way: Way) -> Bucketing:
         """Round the budgets for the smallest error within the target."""
+        return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf)
+
+    def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
+        """Round the budgets for the smallest certified epsilon, at most `within`, with that error."""
+        return self._bucket(budgets, way, "guarantee", error, within)
+
+    def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:
         return bucket_budgets(
             budgets,
             self.question,
-            mechanism=mechanism,
-            seen=seen,
+            mechanism=way.mechanism,
+            seen=way.seen,
             delta=self.wish.delta,
-            target=self.wish.epsilon,
+            goal=goal,
+            target=target,
             levels=self.levels,
-            weights=weights or "population",
+            weights=way.weights or "population",
             drop_below=self.drop_below,
             rounds=self.wish.rounds,
+            max_bytes=self.max_bytes,
+            within=within,
         )
 
     def staying(self, budgets: Budgets) -> Budgets:
@@ -79,20 +110,14 @@ class Remedies:
     budget_factor : float or None
         Multiplying every budget by this meets the error, within 2 % of the smallest such factor. None if the error
         is met, or no factor does: then the central target itself is in the way.
-    spare_factor : float or None
-        Of an error that is met: every budget may be multiplied by this, at most 1, and it is still met.
-    spare_epsilon : float or None
-        Certified central epsilon then.
     """
 
     users: int | None = None
     budget_factor: float | None = None
-    spare_factor: float | None = None
-    spare_epsilon: float | None = None
 
 
 def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | None) -> Remedies:
-    """Find what would meet the error, or what a met error spares.
+    """Find what would meet the error.
 
     Parameters
     ----------
@@ -105,39 +130,18 @@ def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | No
     error : float or None
         The wanted standard error; None if none was stated.
     """
-    if error is None:
+    if error is None or rule.prediction.standard_error <= error:
         return Remedies()
-    if rule.prediction.standard_error <= error:
-        factor = _spare(rule, ask, error)
-        lowered = scaled(rule.budgets, factor)
-        family = ask.question.family(rule.mechanism, lowered, rule.seen)
-        return Remedies(spare_factor=factor, spare_epsilon=ask.wish.certified(lowered, family, rule.seen))
     small = budgets  # of very many budgets, a first rounding down is part of the remedy
     if budgets.levels > _FEW:
         small = rounded_down(ask.staying(budgets), some_values(ask.staying(budgets), _FEW))
     return Remedies(_users(rule, budgets, small, ask, error), _factor(rule, small, ask, error))
 
 
-def _spare(rule: Bucketing, ask: Ask, error: float) -> float:
-    """Find the smallest factor on the rule's budgets that still meets the error (bisection, from above)."""
-
-    def meets(factor: float) -> bool:
-        lowered = scaled(rule.budgets, factor)
-        family = ask.question.family(rule.mechanism, lowered, rule.seen)
-        found = predict(family, lowered, rule.weights, ask.question.moments, ask.question.width)
-        return found.standard_error <= error
-
-    low, high = 2.0**-40, 1.0
-    while high > low * 1.0001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return high
-
-
 def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
     """Error of the same way for another population, inf if it cannot be asked."""
     try:
-        return ask.bucket(budgets, rule.mechanism, rule.seen, rule.weights).prediction.standard_error
+        return ask.bucket(budgets, Way(rule.mechanism, rule.seen, rule.weights)).prediction.standard_error
     except (InvalidInput, OutOfRegime, NotConverged):
         return math.inf
 

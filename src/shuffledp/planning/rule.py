@@ -16,6 +16,8 @@ from shuffledp.planning.error import Prediction
 from shuffledp.planning.question import Family
 from shuffledp.planning.target import Wish
 from shuffledp.protocol.weights import Weights
+from shuffledp.randomizers.bits import bytes_for
+from shuffledp.randomizers.wire import WireFormat
 from shuffledp.setting import Seen, Setting
 
 
@@ -75,6 +77,11 @@ class Bucketing:
         return Wish(math.inf, self.delta, self.rounds).setting(self.budgets, self.family, self.seen)
 
     @property
+    def report_bytes(self) -> int:
+        """Bytes of one report on the wire (docs/wire.md), without the header of the message."""
+        return report_bytes(self.family)
+
+    @property
     def rounds_budgets(self) -> bool:
         """Whether anybody's budget may become smaller."""
         return self.levels is not None or self.cap < math.inf
@@ -114,6 +121,13 @@ class Bucketing:
                 "levels again for the users there are"
             )
         return self.levels[at]
+
+
+def report_bytes(family: Family) -> int:
+    """Return the bytes of one report on the wire, the same for all reports of a family with its shape fixed."""
+    if not isinstance(family, WireFormat):
+        raise InvalidInput(f"the reports of {family!r} have no wire format")
+    return bytes_for(family.report_bits)
 
 
 def _own_budgets(epsilons: ArrayLike) -> FloatArray:

@@ -13,15 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify, last_within
+from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.planning.cells import MOST_HIDING, capped, rounded_up
+from shuffledp.planning.cells import MOST_HIDING, rounded_up
 from shuffledp.planning.question import Family
 from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 from shuffledp.setting import Seen, Setting
 
-_CAP_TOLERANCE = 1e-3
 _SLACK = 1.0 - 1e-9
 """Searches aim this much below the target, so that rounding in another certificate of the same fact is no failure."""
 MANY_WITHHELD = 500
@@ -30,9 +29,10 @@ LEVELS_OF_NOISE = 12
 """The same for added noise, whose certificates take long."""
 MOST_EXACT = 12
 """So many different budgets are given their own smallest company."""
-_KNOT_RATIO = 1.2
-"""Of more, it is known on a grid of this ratio (of added noise, whose certificates take long, its cube)."""
-_USERS_RATIO = 1.02
+_KNOT_RATIO = 1.35
+"""Of more, it is known on a grid of this ratio (of added noise, whose certificates take long, its square)."""
+_STEP_RATIO = 1.03
+_USERS_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Wish:
     epsilon: float
     delta: float
     rounds: int = 1
+
+    @property
+    def safe(self) -> float:
+        """A pure local budget that is within the wish without any help of a crowd."""
+        return self.epsilon / self.rounds * _SLACK
 
     def setting(self, budgets: Budgets, family: Family, seen: Seen) -> Setting:
         """Return the question to the accountant."""
@@ -69,7 +74,7 @@ class Wish:
 
 
 def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own: FloatArray, n: int) -> FloatArray:
-    """Users that a visible level needs, by its budget; inf where n do not suffice.
+    """About how many users a visible level needs, by its budget; inf where n do not suffice.
 
     Parameters
     ----------
@@ -82,7 +87,8 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
     values : ndarray
         Ascending budgets.
     own : ndarray
-        Those among them that users have. If they are few, each gets its own number; else that of the next knot above.
+        Those among them that users have. If they are few, each gets its own number; between these and the knots it
+        is interpolated, so what is chosen must still be certified.
     n : int
         Users there are.
     """
@@ -90,14 +96,23 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
         return np.ones_like(values)
     knots = knots_of(wish, float(values[-1]), ratio_of(family))
     if own.size <= MOST_EXACT:
-        knots = np.union1d(knots, own)
+        knots = np.union1d(knots, own[own > 0.0])
     needed = np.full(knots.shape, np.inf)
     for i, knot in enumerate(knots):
-        found = fewest_users(wish, family, delta0, float(knot))
-        if found > n:
+        needed[i] = fewest_users(wish, family, delta0, float(knot))
+        if needed[i] > n:
             break
-        needed[i] = found
-    return needed[np.searchsorted(knots, values, side="left")]
+    known = np.isfinite(needed)
+    if not known.any():
+        return np.full(values.shape, np.inf)
+    x, y = np.log(knots[known]), np.log(needed[known])
+    between = np.exp(np.interp(np.log(np.maximum(values, 1e-300)), x, y)) * (1.0 - 1e-12)
+    return np.where((values <= knots[known][-1]) & (between <= n), between, np.inf)
+
+
+def steps_of(wish: Wish, top: float) -> FloatArray:
+    """Return the candidates for levels besides the budgets that users have: from a safe one to the top."""
+    return knots_of(wish, top, _STEP_RATIO)
 
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
@@ -112,34 +127,43 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
 
 @lru_cache(maxsize=8192)
 def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
-    """How many users of one budget are certified to hide each other well enough, within 2 % of the fewest; or inf."""
+    """How many users of one budget are certified to hide each other well enough, within 2 % of the fewest; or inf.
 
-    @lru_cache
-    def excess(step: int) -> float:
-        one = Budgets([value], [math.ceil(_USERS_RATIO**step)], [delta0])
+    What is returned was certified. The search comes from below: there every bound is asked, and the excess falls
+    about linearly in the number of users; above, the first bound that suffices is the only one asked.
+    """
+
+    def excess(users: float) -> float:
+        one = Budgets([value], [math.ceil(users)], [delta0])
         return Target.of(wish.epsilon * _SLACK, wish.delta).excess(wish.setting(one, family, "levels"))
 
-    if excess(0) <= 0.0:
+    low, over = 1.0, excess(1.0)
+    if over <= 0.0:
         return 1.0
-    # about where: a normal law of the clones' mean and variance, at four deviations
+    # about where: a normal law of the clones' mean and variance, at four deviations; other bounds may need a sixth
     guess = 2.0 * (1.0 + math.exp(value)) * (4.0 * math.tanh(value / 2.0) / wish.epsilon) ** 2 * wish.rounds
-    last = math.floor(math.log(LARGEST_N) / math.log(_USERS_RATIO))
-    high = min(max(round(math.log(guess) / math.log(_USERS_RATIO)), 1), last)
-    low, stride = 0, 20
-    while excess(high) > 0.0:
-        if high == last:
-            return math.inf
-        low, high, stride = high, min(high + stride, last), 2 * stride
-    while low == 0 and high > stride and excess(high - stride) <= 0.0:
-        high, stride = high - stride, 2 * stride
-    low = max(low, high - stride)
-    high = last_within(lambda step: -excess(step), low, high, high - low) + 1 if high > low + 1 else high
-    return float(math.ceil(_USERS_RATIO**high))
+    at, high = min(max(guess / 6.0, 2.0), LARGEST_N), math.inf
+    while True:
+        found = excess(at)
+        if found > 0.0:
+            if at >= LARGEST_N:
+                return math.inf
+            falls = (over - found) / (at - low) if at > low and math.isfinite(over) else 0.0
+            low, over = at, found
+            beyond = min(found / falls, 3.0 * at) if falls > 0.0 else 3.0 * at
+            at = min((at + beyond) * (1.0 + _USERS_TOLERANCE / 2.0), LARGEST_N)
+        else:
+            high = at
+            at = max(at / 3.0, low)
+        if high <= max(low * (1.0 + _USERS_TOLERANCE), low + 1.0):
+            return float(math.ceil(high))
+        if at >= high or at <= low:
+            at = math.sqrt(low * high)
 
 
 def ratio_of(family: Family) -> float:
     """Ratio of neighbouring knots."""
-    return _KNOT_RATIO**3 if noisy(family) else _KNOT_RATIO
+    return _KNOT_RATIO**2 if noisy(family) else _KNOT_RATIO
 
 
 def noisy(family: Family) -> bool:
@@ -150,44 +174,6 @@ def noisy(family: Family) -> bool:
 def stand_in(budgets: Budgets, family: Family) -> Budgets:
     """Return a population of few levels that hides a user no better, for searches."""
     return rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MOST_HIDING)
-
-
-def largest_cap(wish: Wish, budgets: Budgets, family: Family, seen: Seen) -> float:
-    """Largest budget c such that, everybody above it lowered to it, the wish is certified; 0 if none is.
-
-    Parameters
-    ----------
-    wish : Wish
-        What must hold.
-    budgets : Budgets
-        The population.
-    family : Family
-        The randomizer.
-    seen : str
-        As in `Setting`.
-
-    Returns
-    -------
-    float
-        Within 0.1 % of the largest, from below; inf if no budget has to be lowered.
-    """
-    few = stand_in(budgets, family)
-
-    def holds(cap: float) -> bool:
-        return wish.holds(wish.setting(capped(few, cap), family, seen))
-
-    high = float(few.epsilons[-1])
-    if holds(high):
-        return math.inf
-    low = min(wish.epsilon / wish.rounds * _SLACK, high)  # a pure local budget is safe by itself
-    while not holds(low):
-        low /= 8.0
-        if low < 1e-9:
-            return 0.0
-    while high > low * (1.0 + _CAP_TOLERANCE):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def accounted(family: Family) -> AnyLaw | Literal["any"]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shuffledp.planning import Alternative, Plan
+from shuffledp.planning import Alternative, Bucketing, Plan
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
 from shuffledp.report.wording import count, counted, down, near, probability, situation, up
 
@@ -40,21 +41,13 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "weights": plan.chosen.weights,
         "needs_independence": plan.chosen.needs_independence,
         "standard_error": plan.standard_error,
+        "report_bytes": rule.report_bytes,
         "records_assumed": {"mean": rule.prediction.mean, "mean_square": rule.prediction.square},
-        "rounding": {
-            "levels": None if rule.levels is None else rule.levels.tolist(),
-            "cap": None if rule.cap == math.inf else rule.cap,
-            "drop_below": rule.drop_below,
-            "dropped": rule.dropped,
-        },
+        "rounding": _rounding(rule),
         "population": budgets_to_json(rule.budgets, MOST_LEVELS),
         "batch": {"n": plan.batch.n} | budgets_to_json(plan.batch, MOST_LEVELS),
-        "remedies": {
-            "users": plan.remedies.users,
-            "budget_factor": plan.remedies.budget_factor,
-            "spare_factor": plan.remedies.spare_factor,
-            "spare_epsilon": plan.remedies.spare_epsilon,
-        },
+        "remedies": {"users": plan.remedies.users, "budget_factor": plan.remedies.budget_factor},
+        "most_accurate": _most_accurate(plan),
         "alternatives": [_alternative(row) for row in plan.alternatives],
         "curve": [
             {"factor": point.factor, "epsilon": point.epsilon, "standard_error": point.standard_error}
@@ -64,14 +57,44 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _rounding(rule: Bucketing) -> dict[str, Any]:
+    return {
+        "levels": None if rule.levels is None else rule.levels.tolist(),
+        "cap": None if rule.cap == math.inf else rule.cap,
+        "drop_below": rule.drop_below,
+        "dropped": rule.dropped,
+    }
+
+
+def _most_accurate(plan: Plan) -> dict[str, Any] | None:
+    """Describe the smallest error within the target; null if it is the plan itself."""
+    row, rule = plan.most_accurate, plan.most_accurate.bucketing
+    if rule is None or rule is plan.bucketing:
+        return None
+    return {
+        "mechanism": row.mechanism,
+        "randomizer": rule.setting.randomizer_name,
+        "seen": row.seen,
+        "weights": row.weights,
+        "needs_independence": row.needs_independence,
+        "standard_error": row.error,
+        "epsilon": rule.certified_epsilon,
+        "report_bytes": rule.report_bytes,
+        "rounding": _rounding(rule),
+    }
+
+
+def _planned(rule: Bucketing | None) -> dict[str, Any] | None:
+    if rule is None:
+        return None
+    return {
+        "standard_error": rule.prediction.standard_error,
+        "epsilon": rule.certified_epsilon,
+        "levels": rule.budgets.levels,
+    }
+
+
 def _alternative(row: Alternative) -> dict[str, Any]:
-    planned = None
-    if row.bucketing is not None:
-        planned = {
-            "standard_error": row.error,
-            "epsilon": row.bucketing.certified_epsilon,
-            "levels": row.bucketing.budgets.levels,
-        }
     given = None if row.given is None else {"standard_error": row.given.standard_error, "epsilon": row.given_epsilon}
     return {
         "mechanism": row.mechanism,
@@ -79,7 +102,9 @@ def _alternative(row: Alternative) -> dict[str, Any]:
         "weights": row.weights,
         "needs_independence": row.needs_independence,
         "as_given": given,
-        "planned": planned,
+        "planned": _planned(row.bucketing),
+        "least": _planned(row.least),
+        "report_bytes": row.report_bytes,
         "refused": row.refused,
     }
 
@@ -98,16 +123,32 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def headline(plan: Plan) -> list[str]:
-    """Say what to do and what it promises, in two sentences."""
+    """Say what to do and what it promises, in two or three sentences."""
     rule, chosen = plan.bucketing, plan.chosen
     error = f"standard error {near(plan.standard_error)}"
     wanted = "" if plan.target_error is None else f", wanted {near(plan.target_error)}: " + _verdict(plan)
-    return [
-        f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}.",
+    said = [
+        f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}. "
+        f"A report has {counted(rule.report_bytes, 'byte')}.",
         f"Central epsilon at most {up(plan.guarantee.epsilon.upper)} at delta = {probability(plan.delta)}, wanted "
         f"{near(plan.target_epsilon)}; a batch may be released from {counted(plan.batch.n, 'user')} on"
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
+    if plan.chosen.least is not None:
+        said.append("This is the smallest certified epsilon that was found for the wanted error.")
+    return said
+
+
+def other_headline(plan: Plan) -> str | None:
+    """Describe the smallest error within the central target; None if it is the plan itself."""
+    row, rule = plan.most_accurate, plan.most_accurate.bucketing
+    if rule is None or rule is plan.bucketing:
+        return None
+    return (
+        f"The smallest error within the central target: {rule.setting.randomizer_name}, "
+        f"{WAY[row.seen]}{how_weighted(row)}, standard error {near(row.error)}, central epsilon at most "
+        f"{up(rule.certified_epsilon)} at delta = {probability(plan.delta)}. " + " ".join(rounding_sentences(rule))
+    )
 
 
 def _verdict(plan: Plan) -> str:
@@ -120,9 +161,8 @@ def how_weighted(row: Alternative) -> str:
     return "" if row.weights is None else words[row.weights]
 
 
-def rounding_sentences(plan: Plan) -> list[str]:
+def rounding_sentences(rule: Bucketing) -> list[str]:
     """Say what happens to everybody's budget."""
-    rule = plan.bucketing
     said: list[str] = []
     if rule.levels is not None:
         listed = ", ".join(down(float(level), 6) for level in rule.levels[:MOST_SHOWN])
@@ -138,7 +178,7 @@ def rounding_sentences(plan: Plan) -> list[str]:
 
 def advice(plan: Plan) -> list[str]:
     """Say how budgets are rounded, what limits the plan, and what would help."""
-    said = rounding_sentences(plan)
+    said = rounding_sentences(plan.bucketing)
     remedies, name = plan.remedies, near(plan.target_error or 0.0)
     if plan.limit == "privacy":
         said.append(
@@ -159,11 +199,6 @@ def advice(plan: Plan) -> list[str]:
             if remedies.budget_factor is not None
             else "Larger budgets alone would not meet it: the central target would take them away again."
         )
-    if remedies.spare_factor is not None and remedies.spare_epsilon is not None and remedies.spare_factor < 0.999:
-        said.append(
-            f"There is room: with budgets {up(remedies.spare_factor, 3)} times as large the error is still met, and "
-            f"the central epsilon is at most {up(remedies.spare_epsilon)}."
-        )
     if plan.chosen.needs_independence:
         said.append(
             "The estimate is right only if budgets do not depend on the records; --correlated compares the ways that "
@@ -172,14 +207,28 @@ def advice(plan: Plan) -> list[str]:
     return said
 
 
+def ways_title(plan: Plan) -> str:
+    """Title of the list of ways: what comes first, and at which delta its epsilons hold."""
+    first = "smallest error within the target" if plan.chosen.least is None else "smallest epsilon with the error"
+    return f"Ways to ask, the {first} first (every epsilon at delta = {probability(plan.delta)})"
+
+
+def way_headings(plan: Plan) -> list[str]:
+    """Headings of `way_numbers`."""
+    least = [] if plan.target_error is None else ["least epsilon with the error"]
+    return ["bytes", "error, all budgets", "its epsilon", "error in target", "its epsilon", *least]
+
+
 def _alternatives_table(plan: Plan) -> Table:
-    table = Table(title="Ways to ask, the smallest error within the target first", title_justify="left")
-    for heading in ("mechanism", "levels", "weights"):
+    table = Table(title=ways_title(plan), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    several = plan.budgets.levels > 1
+    for heading in ("mechanism", *(["levels"] if several else [])):
         table.add_column(heading, no_wrap=True)  # words to type again
-    for heading in ("error, all budgets", "its epsilon", "error in target", "its epsilon"):
+    for heading in way_headings(plan):
         table.add_column(heading, justify="right")
     for row in plan.alternatives:
-        table.add_row(row.mechanism, WAY[row.seen].removeprefix("levels "), row.weights or "", *way_numbers(row))
+        levels = WAY[row.seen].removeprefix("levels ") + (f", {row.weights}" if row.weights else "")
+        table.add_row(row.mechanism, *([levels] if several else []), *way_numbers(row, plan))
     return table
 
 
@@ -193,18 +242,19 @@ def reasons(plan: Plan) -> list[tuple[str, str]]:
     return [("; ".join(names), reason) for reason, names in ways.items()]
 
 
-def way_numbers(row: Alternative) -> tuple[str, str, str, str]:
-    """Error and epsilon with all of everybody's budget, and within the target."""
+def way_numbers(row: Alternative, plan: Plan) -> list[str]:
+    """Bytes of a report; error and epsilon with all of everybody's budget, and within the target; least epsilon."""
+    empty = [] if plan.target_error is None else ["-" if row.least is None else up(row.least_epsilon, 3)]
     if row.given is None:
-        return "refused", "", "", ""
-    error, epsilon = near(row.given.standard_error), up(row.given_epsilon or 0.0)
+        return ["", "refused", "", "", "", *([""] if empty else [])]
+    given = [count(row.report_bytes or 0), near(row.given.standard_error, 3), up(row.given_epsilon or 0.0, 3)]
     if row.bucketing is None:
-        return error, epsilon, "-", ""
-    return error, epsilon, near(row.error), up(row.bucketing.certified_epsilon)
+        return [*given, "-", "", *empty]
+    return [*given, near(row.error, 3), up(row.bucketing.certified_epsilon, 3), *empty]
 
 
 def _levels_table(plan: Plan) -> Table:
-    table = Table(title="What is certified", title_justify="left")
+    table = Table(title=f"What is certified at delta = {probability(plan.delta)}", title_justify="left")
     for heading in ("local budget", "users", "epsilon at most", "at least"):
         table.add_column(heading, justify="right")
     levels = plan.guarantee.levels

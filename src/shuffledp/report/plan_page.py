@@ -17,7 +17,10 @@ from shuffledp.report.plan import (
     WAY,
     advice,
     headline,
+    other_headline,
+    way_headings,
     way_numbers,
+    ways_title,
 )
 from shuffledp.report.svg import Axis
 from shuffledp.setting import SEEN_MEANING
@@ -60,7 +63,7 @@ def curve_picture(plan: Plan) -> str:
         parts.append(f'<circle class="point" cx="{cx:.1f}" cy="{cy:.1f}" r="5.5"/>')
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "certified central epsilon", "middle"))
     parts.append(_text(LEFT, 12, "predicted standard error", "start"))
-    label = f"Standard error against central epsilon; the plan has {at[1]:.4g} at {at[0]:.4g}"
+    label = f"Standard error against central epsilon; the plan has {at[1]:.4g} at {at[0]:.4g} and delta {plan.delta:g}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" '
         f'aria-label="{escape(label)}">' + "".join(parts) + "</svg>"
@@ -76,7 +79,9 @@ def curve_file(plan: Plan) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{look}{paper}{rest}\n'
 
 
-def plan_page(plan: Plan, *, command: str, version: str, next_steps: Sequence[str] = ()) -> str:
+def plan_page(
+    plan: Plan, *, command: str, version: str, next_steps: Sequence[str] = (), other_steps: Sequence[str] = ()
+) -> str:
     """Write the page.
 
     Parameters
@@ -89,6 +94,8 @@ def plan_page(plan: Plan, *, command: str, version: str, next_steps: Sequence[st
         Version of shuffledp.
     next_steps : sequence of str
         Commands that carry it out.
+    other_steps : sequence of str
+        Commands that carry out the smallest error within the target instead, where that is another plan.
 
     Returns
     -------
@@ -117,8 +124,12 @@ def plan_page(plan: Plan, *, command: str, version: str, next_steps: Sequence[st
         headline=headline(plan),
         advice=advice(plan),
         next_steps=list(next_steps),
+        other_headline=other_headline(plan),
+        other_steps=list(other_steps),
         picture=Markup(curve_picture(plan)),
-        ways=[(row, WAY[row.seen], way_numbers(row)) for row in plan.alternatives],
+        ways_title=ways_title(plan),
+        way_headings=way_headings(plan),
+        ways=[(row, WAY[row.seen], way_numbers(row, plan)) for row in plan.alternatives],
         levels=wording.some_levels(plan.guarantee, MOST_SHOWN),
         batch=list(zip(plan.batch.epsilons.tolist(), plan.batch.counts.tolist(), strict=True))[:MOST_SHOWN],
         simulation=False,
