@@ -49,7 +49,7 @@ def signature(parameter: Any) -> str:
     names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     if parameter.param_type_name == "argument":
         return f"`{parameter.metavar or parameter.name.upper()}`"
-    shown = names if parameter.is_flag else f"{names} {parameter.metavar or parameter.type.name.upper()}"
+    shown = names if parameter.is_flag else f"{names} {parameter.metavar or parameter.name.upper()}"
     return "`" + shown.replace("|", "\\|") + "`"
 
 
@@ -85,17 +85,22 @@ def described(help_text: str) -> str:
     return "\n\n".join(parts)
 
 
+def section(name: str, command: Any, mark: str) -> str:
+    """A command under its heading; a group of commands with each of them under its own."""
+    text = f"{mark} {name}\n\n{described(command.help)}\n\n"
+    inner: dict[str, Any] = getattr(command, "commands", {})
+    if inner:
+        return text + "\n".join(section(f"{name} {each}", inner[each], mark + "#") for each in inner)
+    return text + "\n".join(options(command))
+
+
 def page() -> str:
     """The whole page."""
     group: Any = typer.main.get_command(app)
     index = "| command | what it does |\n|---|---|\n" + "".join(
         f"| [`{name}`](#{name}) | {words(group.commands[name].help.split(chr(10))[0])} |\n" for name in COMMANDS
     )
-    sections = [
-        f"## {name}\n\n{described(group.commands[name].help)}\n\n" + "\n".join(options(group.commands[name]))
-        for name in COMMANDS
-    ]
-    return HEAD + index + "\n" + "\n".join(sections)
+    return HEAD + index + "\n" + "\n".join(section(name, group.commands[name], "##") for name in COMMANDS)
 
 
 if __name__ == "__main__":

@@ -183,6 +183,11 @@ def test_mistakes_of_participants(survey, run):
     assert "--language" in refused(run, "answer", link, "--show", "--language", "it")
 
 
+@pytest.mark.parametrize("command", ["draft", "post", "link", "codes", "verify", "status", "close", "destroy", "page"])
+def test_every_command_of_a_task_shows_an_example(run, command):
+    assert f"shuffledp task {command}" in run("task", command, "--help").out
+
+
 def test_codes_and_letters():
     task = posted()
     drawn = draw_codes(3)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography.hazmat.bindings._rust import openssl
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey
 
-from shuffledp.collection.batch import Batch
+from shuffledp.collection.batch import Batch, permuted_column
+from shuffledp.collection.dummies import seal_dummies
 from shuffledp.collection.report import Outer, Verdict, open_outer, seal_inner, seal_outer, split_inners
 from shuffledp.collection.sealing import _SUITE, OVERHEAD, Opener, Sealer, identity_of, new_private, sign, signed_by
 from shuffledp.collection.task import PostedTask, task_digest
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import simulation_random
 from tests.collection.tasks import IDENTITY, SHUFFLER, choice, number, posted
 
 HERE = Path(__file__).parent
@@ -147,3 +151,27 @@ def test_signatures():
 def test_what_is_no_name_of_a_task_is_refused(name):
     with pytest.raises(InvalidInput, match="43"):
         task_digest(name)
+
+
+def test_a_column_is_permuted_uniformly_and_each_by_itself():
+    """Chi-square over the 24 orders of four rows, at a false-alarm rate of 1e-5; then two columns' orders."""
+    random, rows = simulation_random(3), [b"a", b"b", b"c", b"d"]
+    seen = Counter(permuted_column(rows, random) for _ in range(4800))
+    assert len(seen) == 24
+    assert sum((count - 200) ** 2 / 200 for count in seen.values()) < 64.0  # 23 degrees of freedom
+    pairs = Counter((permuted_column(rows, random)[:1], permuted_column(rows, random)[:1]) for _ in range(4800))
+    assert sum((pairs[one, two] - 300) ** 2 / 300 for one in rows for two in rows) < 51.0  # 15, independent columns
+
+
+def test_dummies_stand_anywhere_and_look_like_reports():
+    """Sealed alike: of 400 rows half are dummies; their places' mean and their bytes' mean are within 4.5 sigma."""
+    task = posted(choice(5, 200))
+    sealer, random = Sealer(task.draft.analyzer_key), simulation_random(4)
+    people = [seal_inner(task, 0, place % 5, sealer) for place in range(200)]
+    dummies = seal_dummies(task, random)[0]
+    assert {len(row) for row in people} == {len(row) for row in dummies} == {49}
+    column = permuted_column([*people, *dummies], random)
+    places = [column.index(row) // 49 for row in dummies]
+    assert abs(np.mean(places) - 199.5) < 4.5 * np.sqrt((400 + 1) * 400 / 12 / 400 / 2)
+    by_byte = [np.frombuffer(b"".join(rows), dtype=np.uint8).mean() for rows in (people, dummies)]
+    assert abs(by_byte[0] - by_byte[1]) < 4.5 * 73.9 * np.sqrt(2 / (200 * 49))

@@ -19,8 +19,9 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp.collection import sealing
+from shuffledp.collection.asked import MOST_DUMMIES, MOST_PEOPLE
 from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
-from shuffledp.collection.task import MOST_DUMMIES, MOST_LEVELS, MOST_PEOPLE, PostedTask
+from shuffledp.collection.task import MOST_LEVELS, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from shuffledp.collection.asked import Question
 from shuffledp.collection.draw import draw_report
 from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.promise import check_floor
@@ -19,7 +20,7 @@ from shuffledp.collection.report import Verdict, seal_inner, seal_outer
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.sending import Link, TaskClosed, send
 from shuffledp.collection.state import DeviceState
-from shuffledp.collection.task import CODE, PostedTask, Question
+from shuffledp.collection.task import CODE, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random
 

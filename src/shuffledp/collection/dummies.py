@@ -9,10 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
+from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
-from shuffledp.collection.task import Dummies, PostedTask, Question
+from shuffledp.collection.task import PostedTask
 from shuffledp.numerics.randomness import Randomness
 
 

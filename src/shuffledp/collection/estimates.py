@@ -15,9 +15,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.asked import Question
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.dummies import ones_moments
-from shuffledp.collection.task import Draft, Question
+from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.estimate import Estimate

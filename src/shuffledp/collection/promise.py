@@ -13,8 +13,9 @@ from functools import lru_cache
 
 from shuffledp.accounting import bounds, calibrate_dummies, compose, compose_floors, floor_profile
 from shuffledp.budgets import Budgets
+from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import SLACK, Family
-from shuffledp.collection.task import Draft, Dummies
+from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.floats import round_down, round_up

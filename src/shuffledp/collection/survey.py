@@ -7,11 +7,12 @@ import tomllib
 from datetime import UTC, date, datetime
 from typing import Any
 
+from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import crowd_of, needed_dummies
-from shuffledp.collection.task import Draft, Dummies
+from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")

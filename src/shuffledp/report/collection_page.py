@@ -7,8 +7,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shuffledp.collection.analyzer import Junk, Opened
+from shuffledp.collection.asked import Question
 from shuffledp.collection.promised import what_is_promised
-from shuffledp.collection.task import Question
 from shuffledp.collection.verify import CANNOT
 from shuffledp.protocol import Release
 from shuffledp.report import wording
