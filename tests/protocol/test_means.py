@@ -308,7 +308,7 @@ def test_moments_follow_their_law():
 
 
 def test_variance_of_too_few():
-    with pytest.raises(InvalidInput, match="a variance needs more users"):
+    with pytest.raises(InvalidInput, match="from at least three of the users"):
         variance(ShuffledReports(np.array([1]), np.array([1.0]), "reports"), TwoMoments(0, 1))
     with pytest.raises(InvalidInput, match="seen must be one of reports, levels"):
         estimate_variance([1.0], 0, 1, 1.0, seen="sum", delta=1e-6)

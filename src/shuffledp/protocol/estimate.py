@@ -1,8 +1,24 @@
-"""An estimate from the shuffled reports alone, with its standard error and confidence intervals."""
+"""An estimate from the shuffled reports alone, with its standard error and confidence intervals.
+
+**Intervals that know the range.** The target lies in a known range, and noise may push an unbiased estimate out of it.
+The interval around an estimate, cut to the range, would then be short or empty, and would read as certainty. So the
+estimate is first moved to the nearest point of the range (Mandelkern and Schultz 2000), and the interval is the half
+width to both sides of that point, cut to the range:
+
+- it is never empty, lies in the range, and holds the nearest possible value;
+- it covers the target whenever the one around the estimate itself does: for a target in the range, the point nearest
+  to the estimate is at most as far from the target as the estimate is;
+- inside the range nothing changes, and both ends are continuous in the estimate.
+
+Of a share whose estimate is 0 or below it says "at most h", with the half width h, however far below 0 noise has moved
+the estimate. At an estimate of exactly 0 the intervals of Feldman and Cousins (1998) say the same (1.96 standard errors
+at 95 %); below 0 theirs shrink, though the noise that moved the estimate is no less.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import lambertw, ndtri
@@ -35,20 +51,25 @@ class Estimate:
     support: tuple[float, float]
     uninformative: int
 
-    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval for each target by itself (not jointly).
+    enough: ClassVar[float] = 4.0
+    """From (standard_error / step)^2 = enough z^2 on sums are taken as normal; from twice that on wholly."""
 
-        With v = (standard_error / step)^2, the variance in units of the largest report:
-        at least 4 z^2, the normal half width z standard_error + step/2 (continuity corrected); below, where
-        few reports decide and the normal law is too thin, the half width from Bennett's inequality (Bennett
-        1962), step u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of
-        bounded independent terms. The ends are cut to the target's range, so an estimate that noise has
-        pushed out of the range lies outside its interval.
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both ends of a two-sided confidence interval, in the range; never empty, see the module.
+
+        The half width, with v = (standard_error / step)^2, the variance in units of the largest report: up to
+        v = 4 z^2, where few reports decide and the normal law is too thin, that of Bennett's inequality (Bennett 1962),
+        step u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of bounded independent
+        terms; from v = 8 z^2 on the normal one, z standard_error + step/2 (continuity corrected); in between their
+        mixture, so that it changes without a jump.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
+        simultaneous : bool
+            False: for each target by itself. True: all k intervals hold at once with that level, each being that of
+            the level 1 - (1 - level)/k: by Bonferroni's inequality, whatever the dependence between them.
 
         Returns
         -------
@@ -59,17 +80,59 @@ class Estimate:
         InvalidInput
             If level is not in (0, 1).
         """
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
-        if simultaneous:
-            level = 1.0 - (1.0 - level) / max(self.value.size, 1)
-        z = -ndtri((1.0 - level) / 2.0)
-        spread = (self.standard_error / self.step) ** 2
-        normal = z * self.standard_error + self.step / 2.0
-        bennett = self.step * spread * _bennett(np.log(2.0 / (1.0 - level)) / spread)
-        half = np.where(spread >= 4.0 * z**2, normal, bennett)
-        low, high = self.support
-        return np.clip(self.value - half, low, high), np.clip(self.value + half, low, high)
+        half = self._half_width(chance_of_a_miss(level, self.value.size if simultaneous else 1), self.standard_error)
+        return around(self.value, half, half, self.support)
+
+    def _half_width(self, miss: float, standard_error: FloatArray) -> FloatArray:
+        """Half width at that chance of a miss, if the standard error were this one."""
+        z, x = -ndtri(miss / 2.0), np.log(2.0 / miss)
+        spread = (standard_error / self.step) ** 2
+        normal, safe = self._half_widths(standard_error, spread, z, x)
+        share = np.clip(spread / (self.enough * z**2) - 1.0, 0.0, 1.0)
+        return share * normal + (1.0 - share) * np.maximum(safe, normal)
+
+    def _half_widths(
+        self, standard_error: FloatArray, spread: FloatArray, z: float, x: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Those of the normal law, and of an inequality; z normal deviates, or a chance of 2 e^-x."""
+        return z * standard_error + self.step / 2.0, self.step * spread * _bennett(x / spread)
+
+
+def chance_of_a_miss(level: float, targets: int = 1) -> float:
+    """Return the chance with which each of several intervals may miss, so that all hold with the level.
+
+    Parameters
+    ----------
+    level : float
+        Confidence level, in (0, 1).
+    targets : int
+        How many hold at once: (1 - level)/targets, by Bonferroni's inequality.
+
+    Raises
+    ------
+    InvalidInput
+        If level is not in (0, 1).
+    """
+    if not 0.0 < level < 1.0:
+        raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
+    return (1.0 - level) / targets
+
+
+def around(
+    value: FloatArray, below: FloatArray, above: FloatArray, support: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of intervals that reach so far below and above the nearest possible values, in the range.
+
+    Parameters
+    ----------
+    value, below, above : ndarray
+        Estimates, and half widths, at least 0.
+    support : tuple of float
+        The range.
+    """
+    low, high = support
+    possible = np.clip(value, low, high)
+    return np.maximum(possible - below, low), np.minimum(possible + above, high)
 
 
 def _bennett(ratio: FloatArray) -> FloatArray:

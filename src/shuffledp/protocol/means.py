@@ -30,11 +30,10 @@ Of every family here d_i = V_i = 0. Under "sum" nothing but sum value_i is kept,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
@@ -48,7 +47,6 @@ from shuffledp.randomizers.base import NumberLaw, NumberRandomizer
 
 _SMOOTHING = 4.0
 """Reports added, half at each end of the range, before a variance is read off reports (Agresti and Coull 1998)."""
-_ENOUGH = 16.0
 _LIMB = 27
 _CHUNK = 1 << 15
 """Reports at a time: temporaries stay in cache."""
@@ -56,34 +54,19 @@ _CHUNK = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class LongTailedEstimate(Estimate):
-    """An estimate whose noise has no bound, but tails no heavier than Laplace noise of scale `step`."""
+    """An estimate whose noise has no bound, but tails no heavier than Laplace noise of scale `step`.
 
-    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval; see `Estimate.confidence_interval`.
+    In place of Bennett's the half width of few reports is sqrt(2 v x) + c x with v = standard_error^2, c = `step` and
+    x = log(2/(1 - level)): Bernstein's inequality for log-moment generating functions up to v s^2/(2 (1 - c s)), as
+    sums of Laplace noise of scale c have at most. It serves up to v = 16 z^2 c^2; from twice that on the normal one.
+    """
 
-        With v = standard_error^2 and c = `step`: z standard_error where v is at least 16 z^2 c^2; below, where few
-        reports decide, sqrt(2 v x) + c x with x = log(2/(1 - level)) (Bernstein's inequality for log-moment
-        generating functions up to v s^2/(2 (1 - c s)), as sums of Laplace noise of scale c have at most).
+    enough: ClassVar[float] = 16.0
 
-        Parameters
-        ----------
-        level : float
-            Confidence level, in (0, 1).
-
-        Raises
-        ------
-        InvalidInput
-            If level is not in (0, 1).
-        """
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
-        if simultaneous:
-            level = 1.0 - (1.0 - level) / max(self.value.size, 1)
-        z, x = -ndtri((1.0 - level) / 2.0), np.log(2.0 / (1.0 - level))
-        many = self.standard_error >= np.sqrt(_ENOUGH) * z * self.step
-        half = np.where(many, z * self.standard_error, self.standard_error * np.sqrt(2.0 * x) + self.step * x)
-        low, high = self.support
-        return np.clip(self.value - half, low, high), np.clip(self.value + half, low, high)
+    def _half_widths(
+        self, standard_error: FloatArray, spread: FloatArray, z: float, x: float
+    ) -> tuple[FloatArray, FloatArray]:
+        return z * standard_error, standard_error * np.sqrt(2.0 * x) + self.step * x
 
 
 class _Law:

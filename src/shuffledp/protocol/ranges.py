@@ -33,6 +33,7 @@ from scipy.special import ndtri
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.counting import Tally
+from shuffledp.protocol.estimate import around, chance_of_a_miss
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.weights import Weights
@@ -144,8 +145,24 @@ class RangeEstimate:
         low, high = rising[upper - 1], rising[upper]
         return edges[upper - 1] + (wanted - low) / (high - low) * (edges[upper] - edges[upper - 1])
 
+    def below_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return confidence intervals for `below`, each by itself, in [0, 1]; see `shuffledp.protocol.estimate`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        half = self.factor(level) * self.below_error
+        return around(self.below, half, half, (0.0, 1.0))
+
     def quantile_interval(
-        self, probabilities: ArrayLike, edges: FloatArray, level: float
+        self, probabilities: ArrayLike, edges: FloatArray, level: float, simultaneous: bool = False
     ) -> tuple[FloatArray, FloatArray]:
         """Return confidence intervals for quantiles, whole bins each, by inverting the test of `below` at one edge.
 
@@ -160,39 +177,40 @@ class RangeEstimate:
         edges : ndarray, shape (bins + 1,)
             Of the bins.
         level : float
-            Confidence level, in (0, 1); for each quantile by itself.
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            False: for each quantile by itself. True: all hold at once with that level, by Bonferroni's inequality.
 
         Raises
         ------
         InvalidInput
             If level is not in (0, 1).
         """
-        half = self.factor(level) * self.below_error
         wanted = np.asarray(probabilities, dtype=np.float64)
+        half = self.factor(level, wanted.size if simultaneous else 1) * self.below_error
         surely_below = np.maximum.accumulate(self.below + half)  # an edge counts if all before it are sure
         surely_above = np.minimum.accumulate((self.below - half)[::-1])[::-1]
         first = np.searchsorted(surely_below, wanted, side="left") - 1
         last = np.searchsorted(surely_above, wanted, side="left")
         return edges[np.clip(first, 0, None)], edges[np.clip(last, None, edges.size - 1)]
 
-    def factor(self, level: float) -> float:
+    def factor(self, level: float, targets: int = 1) -> float:
         """Half width of an interval in standard errors: the normal one, or Chebyshev's if a level has few reports.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
+        targets : int
+            How many intervals hold at once with that level.
 
         Raises
         ------
         InvalidInput
             If level is not in (0, 1).
         """
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
-        if self.fewest < _MANY:
-            return float((1.0 - level) ** -0.5)
-        return float(-ndtri((1.0 - level) / 2.0))
+        miss = chance_of_a_miss(level, targets)
+        return float(miss**-0.5 if self.fewest < _MANY else -ndtri(miss / 2.0))
 
 
 class TreeTally(Tally):

@@ -1,23 +1,59 @@
 """The variance of a number from the shuffled reports alone, with its standard error.
 
 Half of the users, chosen by their own fair coins, report a bit of mean t, the others a bit of mean s = (2t - 1)^2; t is
-the value as a fraction of the range. With U and S the means that each half tells by (E) of `shuffledp.protocol.means`,
-and v their variances by (M), of the m users in that half:
+the value as a fraction of the range. With u = t - 1/2 and b = bit - 1/2 a user who keeps the bit with chance k has
+E b = k u in the first half and E b = k (s - 1/2) in the second, s = 4 u^2, and b^2 = 1/4. Of the n users let
 
-    variance of t = mean(s)/4 - (mean(t) - 1/2)^2,    estimated by    S/4 - (U - 1/2)^2 + v_U,
-    standard error^2 = v_S/16 + 4 (U - 1/2)^2 v_U + 2 v_U^2.
+    q = mean of u_i^2,    P = mean of u_i u_j over all pairs of two different users,
 
-Distances are taken from the middle of the range, where the second moment has a quarter of the noise, and an error of U
-counts little if the mean is near it. Which users are in a half, and at what budgets, is random, too: (M) is that of
-reports drawn with replacement, above the one without by Var(t)/n and Var(s)/n or more. That is at least what is added
-by the halves' being complements of each other, 2 |cov|, which is at most the sum of both (Cauchy-Schwarz). In the
-standard error U is put one standard error further from the middle: where it is uncertain, so is its own share, and
-estimate and error would be small together.
+so that mean(u)^2 = ((n-1) P + q)/n, and the variance of t is q - mean(u)^2 = (1 - 1/n)(q - P). Estimated is
+
+    (1 - 1/n) (Q - R),    4 Q = 1/2 + sum a b / sum a k  over the second half,                                      (U)
+    R = ((sum a b)^2 - sum a^2/4) / ((sum a k)^2 - sum (a k)^2)  over the first half,
+
+with coefficients a as for a mean. Where levels are withheld a = 1, it is not known whose k is in which half, and with m
+reports in a half m mean(k) stands for sum a k, and m (m-1) mean(k_i k_j), over all pairs of two different users, for
+the denominator of R.
+
+**It is unbiased**, exactly, at every n. Given how many users of each level are in which half:
+
+- (sum a b)^2 - sum a^2/4 is the sum of a_i b_i a_j b_j over ordered pairs of different users of the first half, as
+  b^2 = 1/4. Their bits are independent: its mean is the sum of a_i k_i a_j k_j u_i u_j.
+- Levels seen, "population": a k = 1 for every informative user. As coins are fair, the first half is a uniformly random
+  set of so many of them: the mean over such sets of u_i u_j is P for each pair, that of R is P. In the same way that of
+  Q is q. Users without information are taken to be like the others.
+- "precision", or levels withheld: budgets are assigned to users at random (`shuffledp.protocol.frequencies`), so the
+  pair of users that has a given pair of budgets, or a given pair of places in a half, is a uniformly random pair, and
+  again R has the mean P, and Q the mean q.
+
+The halves need two reports and one that carry information; else there is no estimate. As it is unbiased given which
+halves there are, it is unbiased given that there is an estimate. (With more than 64 levels sum a^2 and sum (a k)^2 are
+right to 2^-20 of themselves only, as coefficients are rounded; see `shuffledp.protocol.sums`.)
+
+**Its variance.** Let v_U and v_S be the variances by (M) of `shuffledp.protocol.means` of the means that the two halves
+tell, as of reports drawn with replacement. R is a U-statistic of degree two (Hoeffding 1948): m independent reports of
+one law with mean mu and variance m v_U have
+
+    Var R = 4 mu^2 v_U + 2 v_U^2 m/(m-1),    so with R for mu^2, cut to what it can be,
+
+    standard error^2 = (1 - 1/n)^2 (v_S/16 + 4 R v_U + 2 v_U^2 m/(m-1)),                                            (W)
+
+where budgets differ with (sum a k)^2 over the denominator of R, as for m equal users, for m/(m-1).
+
+Distances are taken from the middle of the range, where the second moment has a quarter of the noise, and an error of
+the mean counts little if it is near it. Which users are in a half, and at what budgets, is random, too: (M) is above
+the variance without replacement by Var(t)/n and Var(s)/n or more. That is at least what is added by the halves' being
+complements of each other, 2 |cov|, which is at most the sum of both (Cauchy-Schwarz).
+
+**Its interval.** Where R happens to be too small the estimate is too large and its standard error too small. So the
+lower end is where a test of that value, with the standard error for *that* value, Q - variance in place of R in (W),
+just accepts it (as in Wilson's interval, 1927): it lies further away. The upper end is that of the standard error.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +61,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.counting import Tally
-from shuffledp.protocol.estimate import Estimate
+from shuffledp.protocol.estimate import Estimate, around, chance_of_a_miss
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.weights import Weights
@@ -39,6 +75,54 @@ _NARROWEST, _WIDEST = 1e-70, 1e150
 """Widths of the range whose square, and whose fourth power from below, is an ordinary double."""
 _SMOOTHING = 4.0
 """Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
+_LEAST_PAIRS = 1e-4
+"""Of (sum a k)^2, the least that pairs of different users make up: else one user alone is told of."""
+_ROUNDS = 40
+"""Steps towards the lower end of an interval; each is on the safe side of the next."""
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceEstimate(Estimate):
+    """A variance, whose noise is larger the further the mean is from the middle of the range.
+
+    Parameters
+    ----------
+    value, standard_error, step, support, uninformative
+        As for `Estimate`.
+    moment : float
+        Q of (U) times the squared width and (1 - 1/n): the target plus the squared distance of the mean.
+    flat, tilt : float
+        The variance of `value` is flat + tilt max(moment - target, 0).
+    """
+
+    moment: float
+    flat: float
+    tilt: float
+
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both ends of a two-sided confidence interval, in the range; see the module and `Estimate`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Not needed, and not used: there is one target.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        del simultaneous
+        miss = chance_of_a_miss(level)
+        half = self._half_width(miss, self.standard_error)
+        low, upper = around(self.value, half, half, self.support)
+        possible, lower = np.clip(self.value, *self.support), np.asarray(self.support[0])
+        for _ in range(_ROUNDS):  # from below: the higher the end, the smaller its standard error, the higher the end
+            error = np.sqrt(self.flat + self.tilt * np.clip(self.moment - lower, 0.0, self.support[1]))
+            lower = np.maximum(possible - self._half_width(miss, np.maximum(error, self.standard_error)), lower)
+        return np.minimum(lower, low), upper
 
 
 class VarianceTally(Tally):
@@ -52,7 +136,8 @@ class VarianceTally(Tally):
     Raises
     ------
     InvalidInput
-        If the squared width of the range leaves double precision.
+        If the squared width of the range leaves double precision, or fewer than three users have a budget that lets
+        their report carry information.
 
     Examples
     --------
@@ -66,7 +151,7 @@ class VarianceTally(Tally):
 
     def _layout(self) -> list[LevelSums]:
         def more(a: FloatArray, keep: FloatArray) -> tuple[FloatArray, ...]:
-            return a * a, a * keep, np.ones_like(a)
+            return a * a, a * keep, (a * keep) ** 2, np.ones_like(a)
 
         width = self.task.randomizer.high - self.task.randomizer.low
         if not _NARROWEST <= width <= _WIDEST:
@@ -74,7 +159,13 @@ class VarianceTally(Tally):
                 f"the range is {width} wide; for a variance its width must lie between {_NARROWEST:g} and {_WIDEST:g}, "
                 "so that squares do not leave double precision: count in other units"
             )
-        return [LevelSums(self._coefficients(4, more), 4, self.task.budgets.n)]
+        known = int(self._public(lambda rows: (self._law(rows) > 0.0,))[0])
+        if known < 3:
+            raise InvalidInput(
+                f"a variance needs reports that carry information from at least three of the users; there are {known}; "
+                "ask more users, or give them budgets above 0"
+            )
+        return [LevelSums(self._coefficients(5, more), 4, self.task.budgets.n)]
 
     def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
         report_rows(reports, "iu", None, "whole numbers from 0 to 3, one each")
@@ -86,41 +177,66 @@ class VarianceTally(Tally):
     def _information(self, law: FloatArray) -> tuple[FloatArray, float]:
         return law, 1.0
 
-    def _estimate(self, uninformative: int) -> Estimate:
+    def _estimate(self, uninformative: int) -> VarianceEstimate:
         """Estimate the variance from what was counted; see `variance`."""
-        (off, noise, step), (square, square_noise, square_step) = self._half_mean(0), self._half_mean(1)
+        kept, squares = self._public(lambda rows: (self._law(rows), self._law(rows) ** 2))
+        n = self.n
+        first, second = (self._half(half, kept / n) for half in range(2))
+        if self.task.by_level:
+            pairs = first.kept**2 - first.kept_squared
+        else:
+            pairs = first.m * (first.m - 1.0) * (kept**2 - squares) / (n * (n - 1.0))
+        if second.kept <= 0.0 or pairs <= _LEAST_PAIRS * first.kept**2:
+            raise InvalidInput(
+                "too few reports carry information on the first moment (two are needed) or on the second (one); a "
+                "variance needs more users, or larger budgets"
+            )
+        product = (first.total**2 - first.squares / 4.0) / pairs
+        (noise, step), (square_noise, square_step) = first.noise(), second.noise()
+        moment = (0.5 + second.total / second.kept) / 4.0
+        flat = square_noise / 16.0 + 2.0 * noise**2 * first.kept**2 / pairs
+        near = min(abs(first.total) / first.kept + float(np.sqrt(noise)), 0.5)
         width2 = (self.task.randomizer.high - self.task.randomizer.low) ** 2
-        near = min(abs(off) + float(np.sqrt(noise)), 0.5) ** 2
-        return Estimate(
-            value=np.asarray(width2 * ((square + 0.5) / 4.0 - off**2 + noise)),
-            standard_error=np.asarray(width2 * np.sqrt(square_noise / 16.0 + 4.0 * near * noise + 2.0 * noise**2)),
-            step=width2 * max(square_step / 4.0, 2.0 * near**0.5 * step),
+        scale = width2 * (1.0 - 1.0 / n)
+        return VarianceEstimate(
+            value=np.asarray(scale * (moment - product)),
+            standard_error=np.asarray(scale * np.sqrt(flat + 4.0 * noise * min(max(product, 0.0), 0.25))),
+            step=scale * max(square_step / 4.0, 2.0 * near * step),
             support=(0.0, width2 / 4.0),
             uninformative=uninformative,
+            moment=scale * moment,
+            flat=scale**2 * flat,
+            tilt=scale * 4.0 * noise,
         )
 
-    def _half_mean(self, half: int) -> tuple[float, float, float]:
-        """Mean less 1/2, its variance (M), and its step.
-
-        Without levels everybody's budgets count: which of them are in the half is not known, and random.
-        """
+    def _half(self, half: int, keep: float) -> _Half:
+        """Sums over one half; without levels `keep`, everybody's mean, stands for the k of those who are in it."""
         table, both = self._tables[0], slice(2 * half, 2 * half + 2)
-        ones, squares, kept, reports = (table.read(self._sums[0], row)[both] for row in range(4))
-        m, total = float(reports.sum()), float(kept.sum())
-        if not self.task.by_level:
-            total = m * (self._public(lambda rows: (self._law(rows),))[0] / self.n)
-        if not total > 0.0:
-            which = ("first", "second")[half]
-            raise InvalidInput(
-                f"no report on the {which} moment carries information; a variance needs more users, or larger budgets"
-            )
-        off = float(ones[1] - ones[0]) / 2.0 / total
-        centred = min(max(off, -0.5), 0.5) * m / (m + _SMOOTHING)
-        noise = float(squares.sum()) / (4.0 * total**2) - centred**2 / m
-        return off, noise, float(table.coefficients[0].max()) / total
+        ones, squares, kept, kept_squared, reports = (table.read(self._sums[0], row)[both] for row in range(5))
+        m = float(reports.sum())
+        total = float(kept.sum()) if self.task.by_level else m * keep
+        largest = float(table.coefficients[0].max())
+        return _Half(m, float(ones[1] - ones[0]) / 2.0, total, float(squares.sum()), float(kept_squared.sum()), largest)
 
 
-def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weights = "population") -> Estimate:
+class _Half(NamedTuple):
+    """Sums over the users of a half."""
+
+    m: float
+    total: float  # sum a b
+    kept: float  # sum a k
+    squares: float  # sum a^2
+    kept_squared: float  # sum (a k)^2
+    largest: float  # a
+
+    def noise(self) -> tuple[float, float]:
+        """(M) of the half's mean, and the most by which one report moves it."""
+        off = min(max(self.total / self.kept, -0.5), 0.5)
+        centred = off * self.m / (self.m + _SMOOTHING)
+        return self.squares / (4.0 * self.kept**2) - centred**2 / self.m, self.largest / self.kept
+
+
+def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weights = "population") -> VarianceEstimate:
     """Estimate the variance of the values (their mean squared distance from their mean).
 
     Parameters
@@ -134,14 +250,15 @@ def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weig
 
     Returns
     -------
-    Estimate
+    VarianceEstimate
         Shape (), support from 0 to a quarter of the squared width.
 
     Raises
     ------
     InvalidInput
-        If `weights` is unknown, only the sum of the reports is seen, or one of the two kinds of report is missing
-        (at few users) or carries no information.
+        If `weights` is unknown, only the sum of the reports is seen, fewer than three users have a budget that tells
+        anything, or fewer than two reports on the first moment, or none on the second, carry information (at few
+        users).
     """
     tally = VarianceTally(shuffled.task(randomizer, weights))
     tally.add(shuffled.reports, shuffled.levels)

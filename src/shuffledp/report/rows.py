@@ -183,6 +183,5 @@ def edge_rows(release: RangeRelease, most: int) -> list[EdgeRow]:
     found = release.distribution
     edges, below, errors = release.edges, found.below, found.below_error
     picked = np.unique(np.linspace(0, edges.size - 1, min(most, edges.size)).round().astype(np.int64))
-    half = found.factor(CONFIDENCE) * errors
-    columns = (edges, below, errors, np.clip(below - half, 0.0, 1.0), np.clip(below + half, 0.0, 1.0), found.rising)
+    columns = (edges, below, errors, *found.below_interval(CONFIDENCE), found.rising)
     return [EdgeRow(*map(float, row)) for row in np.column_stack(columns)[picked]]
