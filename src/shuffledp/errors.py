@@ -11,6 +11,9 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
+JOINERS = "\u200c\u200d"
+"""The zero-width non-joiner and joiner of Persian, Indic scripts and emoji."""
+
 LONGEST_ENTRY = 80
 """Characters of an entry that a message shows."""
 
@@ -33,16 +36,18 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
 
 
-def printable(text: str) -> str:
+def printable(text: str, kept: str = "") -> str:
     r"""Return a text without the characters that a terminal or a page obeys instead of showing.
 
-    Control characters, those that change the direction of writing, and other invisible ones are left out; line ends and
-    tabs become blanks.
+    Left out are control characters, those that change the direction of writing, and other invisible ones, except the
+    two joiners that some scripts need; line ends and tabs become blanks.
 
     Parameters
     ----------
     text : str
-        A name that somebody else chose.
+        A text with names that somebody else chose.
+    kept : str
+        Characters that stay, whatever they are.
 
     Examples
     --------
@@ -51,7 +56,14 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else " " for c in text if c.isprintable() or c.isspace())
+    kept += JOINERS
+    return "".join(
+        c if c.isprintable() or c in kept else " " for c in text if c.isprintable() or c in kept or c.isspace()
+    )
+
+
+def _shown(letter: str, stay: str) -> bool:
+    return letter.isprintable() or letter.isspace() or letter in stay
 
 
 def named(text: str) -> str:
