@@ -31,8 +31,12 @@ def shown(value: object) -> str:
     >>> shown("yes"), len(shown("y" * 1000))
     ("'yes'", 80)
     """
-    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value  # type: ignore[union-attr]
-    text = repr(plain[: 2 * LONGEST_ENTRY] if isinstance(plain, str | bytes) else plain)
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
+    if isinstance(plain, str | bytes):
+        plain = plain[: 2 * LONGEST_ENTRY]
+    elif isinstance(plain, list | tuple) and len(plain) > LONGEST_ENTRY:  # no more of it would be shown
+        plain = plain[:LONGEST_ENTRY]
+    text = " ".join(repr(plain).split())
     return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
 
 
@@ -56,14 +60,9 @@ def printable(text: str, kept: str = "") -> str:
     """
     if text.isprintable():
         return text
-    kept += JOINERS
-    return "".join(
-        c if c.isprintable() or c in kept else " " for c in text if c.isprintable() or c in kept or c.isspace()
-    )
-
-
-def _shown(letter: str, stay: str) -> bool:
-    return letter.isprintable() or letter.isspace() or letter in stay
+    stay = kept + JOINERS
+    letters = (c for c in text if c.isprintable() or c.isspace() or c in stay)
+    return "".join(" " if c.isspace() and c not in stay else c for c in letters)
 
 
 def named(text: str) -> str:
