@@ -287,7 +287,7 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
     own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
     rule = made.bucketing
     stays = rule.takes_part(own)
-    table = Table.of(population.file).frame.collect()
+    table = Table.of(population.file).whole()
     if PLANNED in table.columns:
         raise InvalidInput(f"{population.file} already has a column {PLANNED}; plan from the table without it")
     rounded = pl.Series(PLANNED, rule.apply(own[stays]))

@@ -190,7 +190,8 @@ def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -
     if digest != fingerprint(family, task) or name != family.name or size != bytes_for(family.report_bits):
         raise InvalidInput(
             f"these reports are of another task: they say {shown(name)}, and {shown(family.name)} with task "
-            f"{shown(task)} was asked for; name and parameters of the family and the task's text must be the ones they were written with"
+            f"{shown(task)} was asked for; name and parameters of the family and the task's text must be the ones they "
+            "were written with"
         )
     if len(view) != start + n * size:
         raise InvalidInput(
