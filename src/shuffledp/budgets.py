@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 MAX_EPSILON0 = 700.0
 """Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
@@ -161,7 +161,7 @@ def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]
         try:
             out[row] = float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            what = "is missing" if value is None or value == "" else f"is {value!r}, not a number"
+            what = "is missing" if value is None or value == "" else f"is {shown(value)}, not a number"
             raise InvalidInput(f"{name} in row {row + 1} {what}; give every user a number") from None
     return out
 

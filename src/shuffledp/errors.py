@@ -11,6 +11,9 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
+JOINERS = "\u200c\u200d"
+"""The zero-width non-joiner and joiner of Persian, Indic scripts and emoji."""
+
 LONGEST_ENTRY = 80
 """Characters of an entry that a message shows."""
 
@@ -28,21 +31,27 @@ def shown(value: object) -> str:
     >>> shown("yes"), len(shown("y" * 1000))
     ("'yes'", 80)
     """
-    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value  # type: ignore[union-attr]
-    text = repr(plain[: 2 * LONGEST_ENTRY] if isinstance(plain, str | bytes) else plain)
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
+    if isinstance(plain, str | bytes):
+        plain = plain[: 2 * LONGEST_ENTRY]
+    elif isinstance(plain, list | tuple) and len(plain) > LONGEST_ENTRY:  # no more of it would be shown
+        plain = plain[:LONGEST_ENTRY]
+    text = " ".join(repr(plain).split())
     return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
 
 
-def printable(text: str) -> str:
+def printable(text: str, kept: str = "") -> str:
     r"""Return a text without the characters that a terminal or a page obeys instead of showing.
 
-    Control characters, those that change the direction of writing, and other invisible ones are left out; line ends and
-    tabs become blanks.
+    Left out are control characters, those that change the direction of writing, and other invisible ones, except the
+    two joiners that some scripts need; line ends and tabs become blanks.
 
     Parameters
     ----------
     text : str
-        A name that somebody else chose.
+        A text with names that somebody else chose.
+    kept : str
+        Characters that stay, whatever they are.
 
     Examples
     --------
@@ -51,7 +60,9 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else " " for c in text if c.isprintable() or c.isspace())
+    stay = kept + JOINERS
+    letters = (c for c in text if c.isprintable() or c.isspace() or c in stay)
+    return "".join(" " if c.isspace() and c not in stay else c for c in letters)
 
 
 def named(text: str) -> str:

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
+
+from shuffledp.cli.output import console, reserved
 
 FULL = Path("/dev/full")
 VOTES = ("frequency", "votes.csv", "--value", "vote", "--categories", "ä,Я", "--epsilon0", "1", "--delta", "1e-6")
@@ -53,3 +56,69 @@ def test_a_terminal_without_the_letters(votes):
     assert rb"\u042f" in ended.stdout
     ended = shuffledp(votes, *VOTES, "--json", encoding="ascii")
     assert [row["category"] for row in json.loads(ended.stdout)["estimates"]] == ["ä", "Я"]
+
+
+# ------------------------------------------------------------------ links
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_output_does_not_follow_a_link(votes, there):
+    """In a shared folder whoever made the link would choose which file of the user's is overwritten."""
+    (votes / "elsewhere").mkdir()
+    victim = votes / "elsewhere" / "victim"
+    if there:
+        victim.write_text("precious")
+    (votes / "page.html").symlink_to(victim)
+    ended = shuffledp(votes, *VOTES, "--report", "page.html")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert ended.stderr.decode() == "error: --report page.html is a symbolic link; name the file itself\n"
+    assert (votes / "page.html").is_symlink()
+    assert (victim.exists(), victim.read_text() if there else "") == (there, "precious" if there else "")
+
+
+def test_a_link_made_while_the_command_runs_is_replaced_not_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "victim").write_text("precious")
+    with reserved(Path("page.html"), "--report") as stream:
+        stream.write("answer")
+        (tmp_path / "page.html").symlink_to("victim")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "page.html").is_symlink()
+    assert (tmp_path / "page.html").read_text() == "answer"
+
+
+def test_a_folder_may_be_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with reserved(tmp_path / "link" / "page.html", "--report") as stream:
+        stream.write("answer")
+    assert (tmp_path / "real" / "page.html").read_text() == "answer"
+
+
+# ------------------------------------------------------------------ names that a terminal would obey
+
+EVIL = "a\x1b[2J\x9b5m\x07\u202egnp\u2066"
+
+
+def test_names_of_categories_do_not_steer_the_terminal_or_the_page(votes):
+    (votes / "votes.csv").write_text("vote\n" + f"{EVIL}\nb\n" * 50, encoding="utf-8")
+    (votes / "names.txt").write_text(f"{EVIL}\nb\n", encoding="utf-8")
+    arguments = ("frequency", "votes.csv", "--value", "vote", "--categories", "names.txt", "--epsilon0", "1")
+    arguments = (*arguments, "--delta", "1e-6", "--report", "page.html")
+    for more in ((), ("--json",)):
+        ended = shuffledp(votes, *arguments, *more)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert ended.stdout.decode().replace("\n", "").isprintable()
+        page = (votes / "page.html").read_text(encoding="utf-8")
+        assert page.replace("\n", "").isprintable()
+        assert "a[2J5mgnp" in page
+    assert json.loads(ended.stdout)["estimates"][0]["category"] == EVIL
+
+
+def test_what_is_printed_keeps_its_colours(monkeypatch, capsys):
+    """Escape sequences of our own are no part of any name."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    console().print(Text(EVIL, style="bold red"))
+    shown = capsys.readouterr().out
+    assert shown.startswith("\x1b[1;31m")
+    assert "a[2J5mgnp" in shown

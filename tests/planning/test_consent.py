@@ -6,6 +6,8 @@ allowed 20 instead of 2 got a refusal.
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from shuffledp.budgets import Budgets
@@ -50,7 +52,7 @@ def test_the_error_of_one_budget_never_rises_with_it(question, mechanism, seen):
         bucket(Budgets((e,), (10_000,)), question, mechanism, seen, target=0.1).prediction.standard_error
         for e in budgets
     ]
-    assert all(b <= a * FOUND_WITHIN for a, b in zip(errors, errors[1:], strict=False)), errors
+    assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(errors)), errors
 
 
 @pytest.mark.parametrize("mechanism", ["olh", "subset"])
@@ -59,7 +61,7 @@ def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism
         bucket(Budgets((e,), (10_000,)), HUNDRED, mechanism, "reports", goal="guarantee", target=0.03).certified_epsilon
         for e in (1.0, 1.5, 1.6, 2.4, 8.0)
     ]
-    assert all(b <= a * FOUND_WITHIN for a, b in zip(epsilons, epsilons[1:], strict=False)), epsilons
+    assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(epsilons)), epsilons
 
 
 @pytest.mark.parametrize(

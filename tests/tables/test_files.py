@@ -155,6 +155,15 @@ def test_a_copy_has_no_name_and_is_gone_with_its_table(tmp_path, monkeypatch):
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+@pytest.mark.parametrize("content", ["commas", "gzip", "zstd", "utf-16"])
+def test_the_whole_table_outlives_its_copy(tmp_path, content):
+    whole = Table.of(written(tmp_path, CONTENTS[content])).whole()
+    gc.collect()
+    assert whole.rows() == [("Anne", "40"), ("Björn", "38.5")]
+    with pytest.raises(InvalidInput, match=r"row 1 of .*short has 1 field"):
+        Table.of(written(tmp_path, b"a,b\n1\n", "short")).whole()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

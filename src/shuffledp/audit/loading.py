@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.audit.reports import Printed, Reports, read_reports
 from shuffledp.audit.scores import Reading
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import FrequencyOracle
@@ -150,7 +150,7 @@ def _checked(found: Subject, records: Sequence[Any] | None) -> Subject:
         return found
     kept = tuple(dict.fromkeys(tuple(entry) if isinstance(entry, list | np.ndarray) else entry for entry in records))
     if len(kept) < 2:
-        raise InvalidInput(f"an audit compares at least two different records; got {list(records)!r}")
+        raise InvalidInput(f"an audit compares at least two different records; got {shown(list(records))}")
     return replace(found, records=kept)
 
 
@@ -219,9 +219,9 @@ def _python_call(function: Callable[..., Any], name: str) -> Callable[[NDArray[A
         try:
             return function(records, random=random) if takes_random else function(records)
         except (Exception, SystemExit) as error:
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            what = f"{type(error).__name__}: {named(str(error))}" if str(error) else type(error).__name__
             raise InvalidInput(
-                f"{name} raised {what}; it is called with {_counted(len(records))} such as {records.tolist()[0]!r}"
+                f"{name} raised {what}; it is called with {_counted(len(records))} such as {shown(records.tolist()[0])}"
                 + (" and random=" if takes_random else "")
             ) from error
 
@@ -235,7 +235,8 @@ def _from_text(text: str, reading: Reading | None) -> Subject:
     if colon and path.endswith(".py"):
         return Subject(text, _python_call(_load(Path(path), function), text), (0, 1), reading)
     raise InvalidInput(
-        f"{text!r} is not something to audit; write FILE.py:FUNCTION or {COMMAND}PROGRAM, or name one of the families"
+        f"{shown(text)} is not something to audit; write FILE.py:FUNCTION or {COMMAND}PROGRAM, or name one of the "
+        "families"
     )
 
 
@@ -287,7 +288,7 @@ def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
         except UnicodeDecodeError:
             raise InvalidInput(f"command {words[0]!r} printed something that is not UTF-8 text") from None
         if done.returncode:
-            said = next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr")
+            said = named(next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr"))
             raise InvalidInput(f"command {words[0]!r} failed with status {done.returncode}: {said}")
         lines = done.stdout.splitlines()
         if len(lines) != len(records):

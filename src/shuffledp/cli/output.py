@@ -8,12 +8,12 @@ import shlex
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,13 +45,15 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
     Raises
     ------
     InvalidInput
-        If the path is a directory or a device, its directory is missing or not writable, or the command line
-        names the file a second time, as an input or another output.
+        If the path is a symbolic link, a directory or a device, its directory is missing or not writable, or the
+        command line names the file a second time, as an input or another output.
     """
     if path is None:
         yield None
         return
-    target = path.resolve()
+    target = path.parent.resolve() / path.name
+    if target.is_symlink():  # whoever made the link would choose which file is overwritten
+        raise InvalidInput(f"{option} {path} is a symbolic link; name the file itself")
     if target.exists() and not target.is_file():
         kind = "a directory" if target.is_dir() else "not a regular file"
         raise InvalidInput(f"{option} {path} is {kind}; name a file to write")
@@ -79,7 +81,7 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
 def _times_named(target: Path) -> int:
     """How many arguments of the command line mean this file: more than one, and writing it would destroy another."""
     words = [word.partition("=")[2] if word.startswith("--") else word for word in shlex.split(COMMAND_LINE.get())]
-    return sum(1 for word in words if word and Path(word).resolve() == target)
+    return sum(1 for word in words if word and Path(word).resolve() == target.resolve())
 
 
 @contextlib.contextmanager
@@ -132,7 +134,17 @@ def _umask() -> int:
 
 
 def console() -> Console:
-    """Open stdout for people's tables; a name such as tree:100:4 is no emoji."""
-    from rich.console import Console
+    """Open stdout for people's tables.
 
-    return Console(emoji=False)
+    A name such as tree:100:4 is no emoji. Names of categories, columns and files are other people's: what a terminal
+    would obey in them, as an escape sequence or a turn of the direction of writing, is left out of all that is shown.
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Plain(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable(segment.text, "\n"))
+
+    return Plain(emoji=False)

@@ -311,7 +311,7 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
     if population.file is None or population.column is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
-    table = Table.of(population.file).frame.collect()
+    table = Table.of(population.file).whole()
     rules = {PLANNED: made.bucketing}
     if (accurate := made.most_accurate.bucketing) is not None and accurate is not made.bucketing:
         rules[MOST_ACCURATE] = accurate

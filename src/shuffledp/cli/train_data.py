@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import OrientedGradients, assign_clients, cosine_projection, read_digits, sample_folder
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
@@ -229,7 +229,9 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     place = {name: i for i, name in enumerate(classes)}
     unknown = next((word for word in words if word not in place), None)
     if unknown is not None:
-        raise InvalidInput(f"{asked.label} holds {unknown!r}, which is not among --classes; add it, or drop such rows")
+        raise InvalidInput(
+            f"{asked.label} holds {shown(unknown)}, which is not among --classes; add it, or drop such rows"
+        )
     labels = np.array([place[word] for word in words], dtype=np.int64)
     groups = None if asked.groups is None else np.array(columns.texts[asked.groups].to_list())
     test = _held_out(HOLDOUT if asked.holdout is None else asked.holdout, labels.size, groups, asked.unit, random)
@@ -279,7 +281,7 @@ def _classes(given: str | None, words: list[str]) -> tuple[tuple[str, ...], list
     if given is None:
         names = tuple(sorted(set(words)))
         if len(names) < 2:
-            raise InvalidInput(f"the labels are all {words[0]!r}: there is nothing to learn; check --label")
+            raise InvalidInput(f"the labels are all {shown(words[0])}: there is nothing to learn; check --label")
         return names, ["the labels that exist were read off the table, and are public (--classes states them)"]
     names = tuple(each.strip() for each in given.split(","))
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):

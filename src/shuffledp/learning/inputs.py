@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 
@@ -152,15 +152,17 @@ def per_client(value: object, clients: Clients, what: str) -> FloatArray:
         names = clients.names.tolist()
         missing = [name for name in names if name not in wanted]
         if missing:
-            raise InvalidInput(f"client {missing[0]!r} has no {what}; give every client one")
+            raise InvalidInput(f"client {shown(missing[0])} has no {what}; give every client one")
         empty = sorted(set(wanted) - set(names), key=str)
         if empty:
-            raise InvalidInput(f"client {empty[0]!r} has a {what}, but no example; leave it out")
+            raise InvalidInput(f"client {shown(empty[0])} has a {what}, but no example; leave it out")
         value = [wanted[name] for name in names]
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be a number, one per client, or a mapping by client; got {value!r}") from None
+        raise InvalidInput(
+            f"{what} must be a number, one per client, or a mapping by client; got {shown(value)}"
+        ) from None
     if numbers.ndim == 0:
         return np.full(clients.count, float(numbers))
     if numbers.shape != (clients.count,):

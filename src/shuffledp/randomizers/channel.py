@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
@@ -304,6 +304,6 @@ def _parsed(line: str, where: str) -> list[float]:
             numbers.append(float(entry))
         except ValueError:
             raise InvalidInput(
-                f"{where}: {entry.strip()!r} is not a number; a channel file holds numbers and commas, no header"
+                f"{where}: {shown(entry.strip())} is not a number; a channel file holds numbers and commas, no header"
             ) from None
     return numbers

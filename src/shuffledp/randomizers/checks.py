@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 
 MAX_SIZE = 10**9
@@ -36,7 +36,7 @@ def whole_number(value: object, what: str, low: int, high: int) -> int:
         If it is no whole number in that range.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InvalidInput(f"{what} from {low} to {high}; got {value!r}")
+        raise InvalidInput(f"{what} from {low} to {high}; got {shown(value)}")
     return int(value)
 
 
@@ -79,7 +79,7 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be {rule}; got {values!r}") from None
+        raise InvalidInput(f"{what} must be {rule}; got {shown(values)}") from None
     valid = (array >= 0.0) & ((array <= top) if closed else (array < top))
     if not valid.all():
         where = f" in row {int(np.argmin(valid.ravel())) + 1}" if array.ndim else ""
@@ -141,7 +141,7 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     if raw.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
     if raw.size and raw.dtype.kind not in "iu":
-        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {raw[0].item()!r}")
+        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {shown(raw[0])}")
     bad = (raw < 0) | (raw >= k)
     if bad.any():
         row = int(np.argmax(bad))

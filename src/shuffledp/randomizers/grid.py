@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 
@@ -31,9 +31,7 @@ def unit_fractions(records: ArrayLike, low: float, high: float) -> FloatArray:
     try:
         values = np.asarray(records, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(
-            f"records must be numbers from {low} to {high}; got {np.ravel(records)[0].item()!r}"
-        ) from None
+        raise InvalidInput(f"records must be numbers from {low} to {high}; got {shown(np.ravel(records)[0])}") from None
     if values.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {values.shape}")
     inside = (values >= low) & (values <= high)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.bits import PackedBits, bytes_for
 
 MAGIC = b"SHFL"
@@ -189,8 +189,9 @@ def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -
     name = bytes(view[_HEADER.size : start]).decode("utf-8", "replace")
     if digest != fingerprint(family, task) or name != family.name or size != bytes_for(family.report_bits):
         raise InvalidInput(
-            f"these reports are of another task: they say {name!r}, and {family.name!r} with task {task!r} was asked "
-            "for; name and parameters of the family and the task's text must be the ones they were written with"
+            f"these reports are of another task: they say {shown(name)}, and {shown(family.name)} with task "
+            f"{shown(task)} was asked for; name and parameters of the family and the task's text must be the ones they "
+            "were written with"
         )
     if len(view) != start + n * size:
         raise InvalidInput(

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shuffledp.accounting import bounds
-from shuffledp.errors import OutOfRegime
+from shuffledp.errors import OutOfRegime, printable
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
@@ -66,7 +66,7 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         probability=wording.probability,
     )
     releases = [answer.release for answer in answers if answer.release is not None]
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         heading=heading,
         remark=remark,
         answers=[_answer(answer) for answer in answers],
@@ -82,6 +82,7 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         fingerprints=[release.fingerprint for release in releases],
         people=releases[0].unit == "people" if releases else None,
     )
+    return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

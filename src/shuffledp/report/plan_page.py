@@ -10,6 +10,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from shuffledp.errors import printable
 from shuffledp.planning import Plan
 from shuffledp.report import wording
 from shuffledp.report.plan import (
@@ -118,7 +119,7 @@ def plan_page(
         probability=wording.probability,
     )
     setting = plan.guarantee.setting
-    return environment.get_template("plan.html").render(
+    page = environment.get_template("plan.html").render(
         heading="A plan for a private " + plan.question.kind,
         plan=plan,
         headline=headline(plan),
@@ -141,6 +142,7 @@ def plan_page(
         command=command,
         version=version,
     )
+    return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
 def _grid(x_axis: Axis, y_axis: Axis) -> list[str]:

@@ -25,12 +25,17 @@ FORMAT = 2
 def dumps(value: Mapping[str, Any]) -> str:
     """Write one JSON object with its format number; infinities become the string "inf", and NaN is refused.
 
+    Letters stand as they are; what a terminal would obey instead of showing is written by its number.
+
     Examples
     --------
     >>> dumps({"epsilon": float("inf"), "n": 10})
     '{"format": 2, "epsilon": "inf", "n": 10}'
     """
-    return json.dumps(_plain({"format": FORMAT, **value}), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(_plain({"format": FORMAT, **value}), allow_nan=False, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def dummies_to_json(dummies: Dummies) -> dict[str, Any]:

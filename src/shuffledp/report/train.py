@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.errors import printable
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.learning.accounting import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.clipping import UNIT_MEANING
@@ -198,7 +199,7 @@ def training_page(training: Training, *, command: str, version: str) -> str:
         up=wording.up, down=wording.down, count=wording.count, probability=wording.probability, near=wording.near
     )
     guarantee = training.guarantee
-    return environment.get_template("train.html").render(
+    page = environment.get_template("train.html").render(
         training=training,
         guarantee=guarantee,
         reference=REFERENCES[guarantee.method],
@@ -208,6 +209,7 @@ def training_page(training: Training, *, command: str, version: str) -> str:
         command=command,
         version=version,
     )
+    return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
 def _server(guarantee: TrainingGuarantee) -> str:

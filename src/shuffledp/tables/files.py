@@ -249,11 +249,11 @@ def _in_utf_8(path: Path, encoding: str, name: str) -> Iterator[bytes]:
 
 
 def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
+    if _suffix(file) in PARQUET:
+        raise InvalidInput(f"{name} is not a Parquet file (no PAR1 mark); export the table again")
     for magic, kind in FOREIGN.items():
         if start.startswith(magic):
             raise InvalidInput(f"{name} is {kind}, not a table of text or Parquet; export it as CSV")
-    if _suffix(file) in PARQUET:
-        raise InvalidInput(f"{name} is not a Parquet file (no PAR1 mark); export the table again")
     if b"\0" in start and not start.startswith(UTF_16):
         raise InvalidInput(f"{name} is neither text nor Parquet; export it as CSV")
 

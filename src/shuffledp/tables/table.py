@@ -62,7 +62,7 @@ class Table:
     decimal : str
         The decimal mark of numbers written as text.
     opened : Opened, optional
-        The file behind it; a temporary copy of a packed file lives as long as this.
+        The file behind it. A temporary copy of a packed file lives as long as this, so `frame` needs it to be kept.
     """
 
     frame: pl.LazyFrame
@@ -187,6 +187,22 @@ class Table:
         if rows == 0:
             raise self._no_rows()
         return rows
+
+    def whole(self) -> pl.DataFrame:
+        """Return every column as it stands, text as text.
+
+        Raises
+        ------
+        InvalidInput
+            If the table cannot be read, or a row has another number of fields than the header.
+        """
+        import polars as pl
+
+        try:
+            self._check_names([])
+            return self.frame.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise self._undecodable(error) or unreadable(self.name, error) from None
 
     def _frames(self, wanted: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
         chosen = self.frame.select(wanted)
