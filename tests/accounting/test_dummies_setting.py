@@ -194,3 +194,77 @@ def test_large_groups_are_left_to_the_crowd():
     refused = next(entry for entry in guarantee.evidence if entry.key == "floor").refused
     assert refused is not None
     assert "at most 64 reports" in refused
+
+
+def convolved(one: list[Fraction], two: list[Fraction]) -> list[Fraction]:
+    found = [Fraction(0)] * (len(one) + len(two) - 1)
+    for i, p in enumerate(one):
+        for j, q in enumerate(two):
+            found[i + j] += p * q
+    return found
+
+
+def best_threshold(others: list[Fraction], w: Fraction, t: Fraction) -> Fraction:
+    """(C): max over k of A P(S = k - 1) - (e^eps - 1) P(S >= k)."""
+    factor = w - t * (1 - w)
+    tails = [sum(others[k:], Fraction(0)) for k in range(len(others) + 1)]
+    return max(factor * others[k - 1] - (t - 1) * tails[k] for k in range(1, len(others) + 1))
+
+
+def divergence_of_counts(others: list[Fraction], w: Fraction, t: Fraction) -> Fraction:
+    one, zero = convolved(others, [1 - w, w]), convolved(others, [w, 1 - w])
+    return sum((max(p - t * q, Fraction(0)) for p, q in zip(one, zero, strict=True)), Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_count_theorem_with_log_concave_dummies(seed):
+    """(D2): bits of people with own chances and a log-concave number of ones among the dummies."""
+    rng = random.Random(seed)
+    m = rng.randint(0, 6)
+    law: sdp.DiscreteLaplace | None = sdp.DiscreteLaplace(m, rng.choice([1.0, 1.3, 4.0]))
+    weights = law.weights if rng.random() < 0.7 else tuple(math.comb(m, j) for j in range(m + 1))
+    others = [Fraction(weight, sum(weights)) for weight in weights]
+    for _ in range(rng.randint(0, 4)):
+        chance = Fraction(rng.randint(1, 19), 20)
+        others = convolved(others, [1 - chance, chance])
+    E = rng.choice(RATIOS)
+    w = E / (1 + E)
+    for t in (Fraction(1), 1 + (E - 1) / 3, 1 + (E - 1) * Fraction(9, 10)):
+        assert best_threshold(others, w, t) == divergence_of_counts(others, w, t)
+
+
+def test_log_concavity_is_needed():
+    """D on {0, 2}: the parity of the ones shows the bit; thresholds see half of it, the floor sees it all."""
+    w, t = Fraction(3, 4), Fraction(1)
+    others = [Fraction(1, 2), Fraction(0), Fraction(1, 2)]
+    assert divergence_of_counts(others, w, t) == w - t * (1 - w)
+    assert best_threshold(others, w, t) == (w - t * (1 - w)) / 2
+    lumpy = sdp.OnesLaw((1 << 63, 1 << 63))
+    found = sdp.floor_profile(sdp.RandomizedResponse(2), None, lumpy, draw=1 << 63).delta(0.0)
+    assert found.lower <= 0.5 <= found.upper
+    assert found.width < 1e-12
+
+
+@pytest.mark.parametrize("budgets", [(2, 5), (3, 3, 7), (2, 3, 4)])
+def test_nothing_beats_randomized_response_at_its_budget(budgets):
+    """Theorem P: the unbiased function of the bits is unique; its variance at every record vector."""
+    n = len(budgets)
+    wrong = [Fraction(1, 1 + E) for E in budgets]
+    bound = sum((Fraction(E, (E - 1) ** 2) for E in budgets), Fraction(0)) / n**2
+    vectors = [tuple((code >> i) & 1 for i in range(n)) for code in range(2**n)]
+
+    def chance(bits: tuple[int, ...], records: tuple[int, ...]) -> Fraction:
+        return math.prod(
+            (s if b != x else 1 - s for b, x, s in zip(bits, records, wrong, strict=True)), start=Fraction(1)
+        )
+
+    def estimate(bits: tuple[int, ...]) -> Fraction:
+        return sum(((b - s) / (1 - 2 * s) for b, s in zip(bits, wrong, strict=True)), Fraction(0)) / n
+
+    matrix = np.array([[float(chance(bits, records)) for bits in vectors] for records in vectors])
+    assert np.linalg.matrix_rank(matrix) == 2**n
+    for records in vectors:
+        mean = sum((chance(bits, records) * estimate(bits) for bits in vectors), Fraction(0))
+        square = sum((chance(bits, records) * estimate(bits) ** 2 for bits in vectors), Fraction(0))
+        assert mean == Fraction(sum(records), n)
+        assert square - mean**2 == bound
