@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -214,13 +214,17 @@ def reproduce(
 
 @app.command()
 def demo(
+    what: Annotated[
+        Literal["table", "collection"],
+        typer.Argument(metavar="[table|collection]", help="A table, or 2,000 people through the real service."),
+    ] = "table",
     delta: o.Delta = 1e-6,
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
     where: Annotated[bool, typer.Option("--where", help="Print where the bundled table lies and exit.")] = False,
 ) -> None:
-    """Show the main job on bundled real data: three private estimates of 48,842 people.
+    """Show the main job on bundled real data: three estimates from a table, or a whole collection on this machine.
 
     Example:
 
@@ -231,4 +235,9 @@ def demo(
     if where:
         typer.echo(str(TABLE))
         raise typer.Exit
+    if what == "collection":
+        from shuffledp.cli.demo_collection import run_demo_collection
+
+        run_demo_collection(delta, simulation_seed, as_json=json, report=report)
+        return
     run_demo(delta, simulation_seed, as_json=json, report=report)

@@ -96,7 +96,7 @@ def close(task: Task = None, store: StorePath = STORE) -> None:
     with opened(store) as shuffler:
         path = close_task(shuffler, chosen(shuffler, task, "open", "closing").digest)
         print(path)
-        _wait_for_deletion(shuffler, f"the batch is written, {path}")
+        wait_for_deletion(shuffler, f"the batch is written, {path}")
 
 
 def publish(
@@ -142,7 +142,7 @@ def destroy(
     with opened(store) as shuffler:
         row = chosen(shuffler, task)
         destroy_task(shuffler, row.digest)
-        _wait_for_deletion(shuffler, "the task is destroyed")
+        wait_for_deletion(shuffler, "the task is destroyed")
         print("destroyed")
 
 
@@ -211,7 +211,8 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
     raise InvalidInput(f"the store {store.path} has no task {to_base64(digest)}; see shuffledp task status")
 
 
-def _wait_for_deletion(store: Store, done: str) -> None:
+def wait_for_deletion(store: Store, done: str) -> None:
+    """Wait until nothing deleted is left in the store's files; `done` is what has succeeded, should this not."""
     from shuffledp.collection.store import Tidying
 
     tidying, end = Tidying(store), time.monotonic() + DELETION_SECONDS

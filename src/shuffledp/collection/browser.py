@@ -32,7 +32,7 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60.0
-"""Seconds within which chromium must answer."""
+"""Seconds within which chromium must answer, unless told otherwise."""
 _PERSON = """
 (async (level, values) => {
   const until = async (find) => {
@@ -73,9 +73,12 @@ class Chromium:
     ----------
     path : str
         The program, from `chromium_path`.
+    patience : float
+        Seconds within which it must answer each time.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._path, self._buffer, self._calls = path, b"", 0
         self._profile = tempfile.TemporaryDirectory(prefix="shuffledp-chromium-", ignore_cleanup_errors=True)
 
@@ -142,7 +145,7 @@ class Chromium:
         if session is not None:
             message["sessionId"] = session
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._patience
         while True:
             answer = json.loads(self._read(until))
             if answer.get("id") == self._calls:

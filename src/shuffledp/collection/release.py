@@ -17,6 +17,8 @@ from shuffledp.errors import InvalidInput
 
 MAGIC, VERSION = b"SHFR", 1
 LONGEST = 1 << 24
+NEWEST = 2
+"""The newest format of the JSON that is read (`shuffledp.report.to_json`, which lies above this module)."""
 _HEAD = struct.Struct("<4sBI")
 _SIGNED = b"shuffledp/1 release\0"
 
@@ -73,6 +75,7 @@ class SignedRelease:
         if not sealing.signed_by(task.draft.analyzer_identity, _SIGNED + task.digest + document, signature):
             raise InvalidInput("the release is not signed by the task's analyzer, or is of another task")
         fields = read_json(document, "the release", LONGEST)
+        fields.whole("format", 1, NEWEST)
         releases = fields.list_of("releases", len(task.draft.questions), len(task.draft.questions))
         inside = fields.take("collection")
         fields.done()

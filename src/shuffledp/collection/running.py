@@ -90,8 +90,8 @@ def running(store: Path, log: Path | None = None) -> Generator[ServiceProcess]:
         Where stderr goes; beside the store by default.
     """
     service = ServiceProcess(store, log)
-    service.start()
     try:
+        service.start()
         yield service
     finally:
         service.stop()
