@@ -36,12 +36,11 @@ SCHOOLING = {
     "no high-school diploma": EDUCATIONS[:8],
     "high school": EDUCATIONS[8:9],
     "some college or associate degree": EDUCATIONS[9:12],
-    "bachelor's degree or more": (*EDUCATIONS[12:14], *EDUCATIONS[14:]),
+    "bachelor's degree or more": EDUCATIONS[12:],
 }
 NO_ANSWER = "no answer"
 HOURS = (1, 99)
 """Least and greatest answer to the question about hours."""
-KINDS = ("cannot be opened by the analyzer", "impossible reports", "copies of another person's report")
 IMPOSSIBLE = b"\xff"
 """No report of five answers, and none of a bit."""
 
@@ -229,9 +228,10 @@ def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence
     try:
         with Chromium(path, CHROMIUM_SECONDS) as browser:
             for person in people:
-                if time.monotonic() < until and "held" == browser.answer(
-                    link_of(task, server, person.code), person.level, (person.answers[0], person.hours)
-                ):
+                if time.monotonic() > until:
+                    break
+                link, values = link_of(task, server, person.code), (person.answers[0], person.hours)
+                if browser.answer(link, person.level, values) == "held":
                     held.append(person)
     except (ShuffleDPError, OSError):  # a slow or broken browser; the caller counts who is held
         pass

@@ -37,7 +37,7 @@ def run_demo_collection(
     """Hold the collection in a temporary folder, and show estimates, promises, and what each party saw."""
     if simulation_seed is not None:
         raise InvalidInput(
-            "demo collection takes no --simulation-seed: its devices and its shuffler use secure randomness; leave it out"
+            "demo collection takes no --simulation-seed: devices and shuffler use secure randomness; leave it out"
         )
     _check_extra()
     from shuffledp.cli.demo_service import hold
@@ -62,7 +62,9 @@ def run_demo_collection(
             page.write(text)
     if as_json:
         truth = [held.truths[0], held.truths[1][0]]
-        print(dumps(release_object(held.release) | {"truth": truth, "seconds": held.seconds, "clients": _clients(held)}))
+        print(
+            dumps(release_object(held.release) | {"truth": truth, "seconds": held.seconds, "clients": _clients(held)})
+        )
         return
     _show(held)
     where = report.resolve() if report is not None else _kept(text)

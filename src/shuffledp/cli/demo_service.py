@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import secrets
 import time
+import urllib.request
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,7 +145,7 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
     with held.stage("draft"):
         draft, key = _draft(clients, counts, delta)
     dummies = " and ".join(str(question.dummies.count) for question in draft.questions)
-    tell(f"The organiser drafts two questions; the promises need {dummies} dummies.")
+    tell(f"The organizer drafts two questions; the promises need {dummies} dummies.")
     with contextlib.closing(Store(folder / "shuffledp.db")) as store:
         with held.stage("post"):
             task = _post(draft, store)
@@ -163,7 +164,7 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
                 release = write_release(release_document(held.opened), task, key.identity)
             with held.stage("verify"):
                 _publish(held, server, store, task, release, batch)
-            tell(f"The analyzer's release is signed, published, read back and checked without a key: {held.checks} checks.")
+            tell(f"The release is signed, published, read back, and checked without a key: {held.checks} checks.")
     _check(held, task)
     return held
 
@@ -285,9 +286,7 @@ def _close(server: ServiceProcess, store: Store, task: PostedTask) -> bytes:
     return batch
 
 
-def _publish(
-    held: Held, server: ServiceProcess, store: Store, task: PostedTask, release: bytes, batch: bytes
-) -> None:
+def _publish(held: Held, server: ServiceProcess, store: Store, task: PostedTask, release: bytes, batch: bytes) -> None:
     """Do what `task publish` does; read the release as anybody can, and check it as `task verify` does."""
     store.publish(task.digest, release)
     held.checks = len(verify(task, read_release(server.url, task), batch).checks)
@@ -295,8 +294,6 @@ def _publish(
 
 def read_release(server: str, task: PostedTask) -> bytes:
     """Read the published release."""
-    import urllib.request
-
     with urllib.request.urlopen(f"{server}/v1/{task.id}/release", timeout=60) as answer:
         return answer.read()
 
