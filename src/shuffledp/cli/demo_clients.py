@@ -33,10 +33,10 @@ PATIENCE = 60.0
 """Seconds without any acknowledged report after which sending is given up."""
 CHROMIUM_SECONDS = 6.0
 SCHOOLING = {
-    "no high-school diploma": EDUCATIONS[:8],
+    "no diploma": EDUCATIONS[:8],
     "high school": EDUCATIONS[8:9],
-    "some college or associate degree": EDUCATIONS[9:12],
-    "bachelor's degree or more": EDUCATIONS[12:],
+    "some college": EDUCATIONS[9:12],
+    "bachelor up": EDUCATIONS[12:],
 }
 NO_ANSWER = "no answer"
 HOURS = (1, 99)
