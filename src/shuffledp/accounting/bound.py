@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -168,16 +169,22 @@ class AmplificationBound(ABC):
                 lambda e: self.over_rounds(setting, victim(e)),
                 anchors=12,
                 capped=False,
+                rising=self.rises_with_budget(left),
             )
         return Enclosure(np.where(raised, 0.0, found.lower), found.upper)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """`level_epsilons` for a plain setting with more than MANY_LEVELS levels; from a few victims if need be."""
-        victim = self.any_victim(setting)
-        return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim)
+        victim, rising = self.any_victim(setting), self.rises_with_budget(setting)
+        return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, rising=rising)
+
+    def rises_with_budget(self, setting: Setting) -> bool:
+        """Whether a victim of a larger budget, all else equal, leaks at least as much: so one tells of others."""
+        del setting
+        return True
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return profiles of victims who share one conservative company, none smaller than a smaller budget's.
+        """Return profiles of victims who share one conservative company; see `rises_with_budget`.
 
         For a plain setting with more than MANY_LEVELS levels.
         """
@@ -219,8 +226,9 @@ def epsilons_by_anchors(
     anchors: int = 24,
     *,
     capped: bool = True,
+    rising: bool = True,
 ) -> Enclosure:
-    """Enclose many victims' epsilons from a few, for a quantity that does not decrease in the victim's budget.
+    """Enclose many victims' epsilons from a few.
 
     Parameters
     ----------
@@ -235,13 +243,19 @@ def epsilons_by_anchors(
         one's lower end.
     capped : bool
         Whether nobody is worse off than by the own budget: true of one pure report, false of several together.
+    rising : bool
+        Whether the quantity does not decrease in the victim's budget. If it may, nothing is said of victims that are
+        not computed.
     """
     chosen = np.unique(np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64))
     found = [profile(float(epsilon0[index])).epsilon(delta) for index in chosen]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
-    upper = np.array([f.upper for f in found])[after]
-    return Enclosure(np.array([f.lower for f in found])[before], np.minimum(upper, epsilon0) if capped else upper)
+    lower, upper = np.array([f.lower for f in found])[before], np.array([f.upper for f in found])[after]
+    if not rising:
+        own = chosen[before] == np.arange(epsilon0.size)
+        lower, upper = np.where(own, lower, 0.0), np.where(own, upper, math.inf)
+    return Enclosure(lower, np.minimum(upper, epsilon0) if capped else upper)
 
 
 def require_one_pure_round(setting: Setting, key: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.accounting.engines.noise_core import Noise
+from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
@@ -18,6 +19,12 @@ _FEW = 64
 _PAIRS, _FAMILIES = 8, 12
 _NEAR = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0])
 _STARTS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
+
+
+def _no_other_victims(window: int, scales: FloatArray) -> tuple[Enclosure, Enclosure]:
+    """Refuse: outputs of a discrete family were chosen for one victim."""
+    del window, scales
+    raise OutOfRegime("windows of discrete outputs are chosen for one victim")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +41,8 @@ class WindowFamily:
         From the index of a window to an Enclosure of shape (groups,): the others' chances.
     mean, variance : ndarray, shape (windows,)
         Of the others' count; estimates, from which windows are chosen.
+    victims : callable
+        From the index of a window and noise scales of victims, shape (victims,), to their p0 and p1. Added noise only.
     """
 
     p0: Enclosure
@@ -42,6 +51,7 @@ class WindowFamily:
     chances: Callable[[int], Enclosure]
     mean: FloatArray
     variance: FloatArray
+    victims: Callable[[int, FloatArray], tuple[Enclosure, Enclosure]] = _no_other_victims
 
     @property
     def deviation(self) -> FloatArray:
@@ -121,13 +131,17 @@ def noise_windows(kind: str, scales: FloatArray, level: int, others: FloatArray)
     scales, counts = scales[there], others[there]
     few, weight = _representatives(scales, counts)
 
+    def victims(window: int, scales: FloatArray) -> tuple[Enclosure, Enclosure]:
+        first, second = (window_mass(kind, (low[window] - x) / scales, (high[window] - x) / scales) for x in (0.0, 1.0))
+        return first, second
+
     def family(x: float) -> WindowFamily:
         q = window_mass(kind, (low[:, None] - x) / few, (high[:, None] - x) / few).upper
 
         def chances(window: int) -> Enclosure:
             return window_mass(kind, (low[window] - x) / scales, (high[window] - x) / scales)
 
-        return WindowFamily(p0, p1, counts, chances, q @ weight, (q * (1.0 - q)) @ weight)
+        return WindowFamily(p0, p1, counts, chances, q @ weight, (q * (1.0 - q)) @ weight, victims)
 
     return [family(x) for x in (0.0, 0.5, 1.0)]
 

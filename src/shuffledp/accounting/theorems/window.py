@@ -29,92 +29,19 @@ from shuffledp.accounting.bound import (
     shows_levels,
 )
 from shuffledp.accounting.engines.window_choice import WindowFamily, discrete_windows, noise_windows
+from shuffledp.accounting.engines.window_count import CountedReports, SharedCount, gain, likely_values, shown_epsilons
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics import binomial
-from shuffledp.numerics.floats import EPS, round_down, round_up
+from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
 from shuffledp.setting import Setting
 
 _TYPICAL = 1e-6
-_NEGLIGIBLE = 1e-4
+_ANCHORS = 4
+"""So many victims of many choose windows."""
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
-
-
-def gain(family: WindowFamily, epsilon: float, *, outside: bool) -> Enclosure:
-    """Enclose A of (W) for every window.
-
-    Parameters
-    ----------
-    family : WindowFamily
-        The windows.
-    epsilon : float
-        Nats, at least 0.
-    outside : bool
-        Whether reports outside are counted, for H(Q, P).
-    """
-    grow = math.expm1(min(epsilon, 700.0))
-    low = family.p0 if outside else Enclosure(1.0 - family.p1.upper, 1.0 - family.p1.lower)
-    doubt = 4.0 * EPS * (1.0 + grow)
-    return Enclosure(
-        family.p1.lower - family.p0.upper - grow * low.upper - doubt,
-        family.p1.upper - family.p0.lower - grow * low.lower + doubt,
-    )
-
-
-def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
-    """Estimate (W) for every window, and its best threshold, N taken for a binomial of the same two moments.
-
-    That binomial may have another number of trials: those outside are everybody less those inside.
-    """
-    a, grow = gain(family, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
-    useful = a > 0.0
-    excess = np.where(useful, grow / np.where(useful, a, 1.0), 1e300)
-    n, p = family.trials, family.chance
-    q = 1.0 - p
-    one, other = (q, p) if outside else (p, q)
-    s = np.minimum(1.0 + excess, 1e300)
-    k = np.floor((n + 1.0) * one / (one + s * other))
-    inside = n - k if outside else k
-    top = np.exp(binomial.log_pmf(inside, n, p))
-    below = binomial.tail(n + 1.0 - k, n, p, np.full(k.shape, not outside))
-    everybody = float(family.counts.sum())
-    return np.where(useful, a * (top - excess * below), 0.0), everybody - inside if outside else k
-
-
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """A count of independent successes whose chances are known between bounds.
-
-    Parameters
-    ----------
-    law : SuccessRange
-        The count with all chances at their lower, and at their upper ends.
-    doubt : float
-        P(fewest <= x)/P(most <= x) - 1 is at most this, for every x.
-    """
-
-    law: SuccessRange
-    doubt: float
-
-    @classmethod
-    def of(cls, chances: Enclosure, counts: FloatArray) -> _Counted:
-        """Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u)."""
-        least, most = np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            logs = float((most - least) / (1.0 - most) @ counts)
-        law = SuccessRange(SuccessCount.of(least, counts), SuccessCount.of(most, counts))
-        return cls(law, 2.0 * logs if logs < 0.5 else math.inf)
-
-    def cdf(self, x: FloatArray) -> Enclosure:
-        """Enclose P(count <= x); where the doubt is next to nothing, one evaluation serves both ends."""
-        if self.doubt * (1.0 + self.law.most.deviation) > _NEGLIGIBLE:
-            return self.law.cdf(x)
-        found = self.law.most.cdf(x)
-        return Enclosure(found.lower, np.minimum(found.upper * (1.0 + self.doubt), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +60,7 @@ class WindowProfile(PrivacyProfile):
 
     family: WindowFamily
     largest_loss: float
-    _counts: dict[tuple[int, bool], _Counted] = field(default_factory=dict[tuple[int, bool], _Counted])
+    _counts: dict[tuple[int, bool], CountedReports] = field(default_factory=dict[tuple[int, bool], CountedReports])
     _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
         default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
     )
@@ -193,7 +120,7 @@ class WindowProfile(PrivacyProfile):
         """Enclose the best test's divergence, and its mass under the second law."""
         values, thresholds = likely_values(self.family, epsilon, outside=outside)
         index = int(np.argmax(values))
-        a, grow = gain(self.family, epsilon, outside=outside), math.expm1(min(epsilon, 700.0))
+        a, grow = gain(self.family.p0, self.family.p1, epsilon, outside=outside), math.expm1(min(epsilon, 700.0))
         low, high = float(a.lower[index]), float(a.upper[index])
         if low <= 0.0:
             return Interval(0.0, max(high, 0.0)), Interval(0.0, 0.0)
@@ -219,15 +146,30 @@ class WindowProfile(PrivacyProfile):
         )
         return Interval(lower, max(float(most.max()) + 8.0 * EPS * high, lower)), mass
 
-    def _counted(self, index: int, outside: bool) -> _Counted:
-        """The law of N, or of N'; the others' chances are known between bounds."""
+    def _counted(self, index: int, outside: bool) -> CountedReports:
         key = (index, outside)
         if key not in self._counts:
-            chances, counts = self.family.chances(index), self.family.counts
-            if outside:
-                chances = Enclosure(round_down(1.0 - chances.upper, 1), round_up(1.0 - chances.lower, 1))
-            self._counts[key] = _Counted.of(chances, counts)
+            self._counts[key] = CountedReports.of_window(self.family, index, outside=outside)
         return self._counts[key]
+
+    def shared(self, epsilon: float, delta: float, scales: FloatArray) -> list[SharedCount]:
+        """The two windows chosen at an epsilon, as tests of victims with other noise of the same family.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+        delta : float
+            What the tests are to show.
+        scales : ndarray, shape (victims,)
+            The victims' noise scales.
+        """
+        tests: list[SharedCount] = []
+        for outside in (False, True):
+            index = int(np.argmax(likely_values(self.family, epsilon, outside=outside)[0]))
+            p0, p1 = self.family.victims(index, scales)
+            tests.append(SharedCount.of(self._counted(index, outside), p0, p1, delta, outside=outside))
+        return tests
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Where the estimate of the best window meets delta."""
@@ -283,21 +225,41 @@ class WindowWitness(AmplificationBound):
         return self._profile(setting, setting.budgets.index_of(epsilon0), others)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """A few victims, hidden among all users; each of the rest takes the next smaller one's lower end."""
-        victim = self.any_victim(setting)
-        found = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=4)
-        return Enclosure(found.lower, found.lower)
+        """A few victims, hidden among all users; the rest are tried with the same counts, or inferred from them.
+
+        In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
+        is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
+        """
+        budgets, noise = setting.budgets, setting.adds_noise
+        victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
+        if noise is None:
+            found = epsilons_by_anchors(budgets.epsilons[levels], delta, victim, anchors=_ANCHORS)
+            return Enclosure(found.lower, found.lower)
+        chosen = np.unique(np.round(np.linspace(0, levels.size - 1, min(_ANCHORS, levels.size))).astype(np.int64))
+        scales = noise.scale(budgets.epsilons, budgets.deltas)[levels]
+        lower, tests = np.zeros(levels.size), list[SharedCount]()
+        for place in chosen.tolist():
+            level = int(levels[place])
+            own = victim(float(budgets.epsilons[level])).epsilon(delta).lower
+            lower[place] = own
+            tests += self._profile(setting, level, everybody).shared(own, delta, scales)
+        top = gaussian_epsilon(delta, 1.0 / float(scales.min())) if noise.noise == "gaussian" else budgets.epsilons[-1]
+        lower = np.maximum(lower, shown_epsilons(tests, delta, levels.size, float(top)))
+        return Enclosure(lower, lower)
+
+    def rises_with_budget(self, setting: Setting) -> bool:
+        """Of added noise a victim of a smaller budget may be the one who stands out."""
+        return setting.adds_noise is None
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """All users count as others: one report more only hides more. A smaller budget's report post-processes."""
+        """In a mixture family all users count as others: one report more only hides more."""
         self._check(setting)
-        budgets, noise = setting.budgets, setting.adds_noise
         if shows_levels(setting):
             raise OutOfRegime("window is not evaluated level by level for more than 32 visible levels")
-        if noise is not None and np.any(np.diff(noise.scale(budgets.epsilons, budgets.deltas)) > 0.0):
-            raise OutOfRegime("window with many levels needs noise that falls from level to level; delta0 upsets it")
-        others = budgets.counts.astype(np.float64)
-        return lambda epsilon0: self._profile(setting, budgets.index_of(epsilon0), others)
+        if setting.adds_noise is not None:
+            return lambda epsilon0: self.one_round(setting, epsilon0)
+        everybody = setting.budgets.counts.astype(np.float64)
+        return lambda epsilon0: self._profile(setting, setting.budgets.index_of(epsilon0), everybody)
 
     def _profile(self, setting: Setting, level: int, others: FloatArray) -> WindowProfile:
         budgets = setting.budgets
