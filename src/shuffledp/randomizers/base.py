@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.numerics.floats import round_up
+
 if TYPE_CHECKING:
     from shuffledp.numerics.randomness import Randomness
 
@@ -53,9 +55,11 @@ class PairBlanket:
     ratios0, ratios1 : ndarray, shape (cells,)
         R(x0)/omega and R(x1)/omega on each cell (of a continuous law: their means under omega).
     losses : ndarray, shape (cells,)
-        log(R(x0)/R(x1)) of each cell, exactly: a difference of the ratios would lose small budgets.
+        log(R(x0)/R(x1)) of each cell: a difference of the ratios would lose small budgets.
     spread : CellSpread, optional
         Of a continuous law, how far it varies inside the cells; None for a discrete one.
+    loss_ulps : int
+        The losses are good to so many units in the last place; 0 where they are whole multiples of the budget.
     """
 
     gamma: float
@@ -64,6 +68,15 @@ class PairBlanket:
     ratios1: NDArray[np.float64]
     losses: NDArray[np.float64]
     spread: CellSpread | None = None
+    loss_ulps: int = 0
+
+    @property
+    def largest_loss(self) -> float:
+        """Upper bound on log(R(x0)/R(x1)) of every output, covered by a cell or left out; 0 if all are negative."""
+        if self.spread is not None:
+            return max(float(part.max(initial=0.0)) for part in (self.spread.loss_high, self.spread.left_out_loss))
+        top = float(self.losses.max(initial=0.0))
+        return round_up(top, self.loss_ulps) if top > 0.0 and self.loss_ulps else top
 
 
 class PairCounts(NamedTuple):

@@ -12,6 +12,8 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket
 
 LEAST_MASS = 1e-290
 """A rarer output counts as one that the blanket lacks: its masses would be subnormal."""
+LOSS_ULPS = 8
+"""Units in the last place to which `log_ratio` is good: at most 4 of them, doubled."""
 _Cell = tuple[float, float, float]
 """Ratio under x0, ratio under x1, loss."""
 _Parts = dict[float, list[float]]
@@ -76,15 +78,16 @@ class SmallestBlanket:
         order = sorted((*cell, mass) for cell, mass in cells.items())
         ratios0, ratios1, losses, masses = np.array(order).reshape(len(order), 4).T.copy()
         if not left:
-            return tuple(order), PairBlanket(self.gamma, masses, ratios0, ratios1, losses)
+            return tuple(order), PairBlanket(self.gamma, masses, ratios0, ratios1, losses, None, LOSS_ULPS)
         parts = sorted((loss, math.fsum(chances)) for loss, chances in left.items())
         left_loss, left_mass = np.array(parts).T.copy()
         spread = CellSpread(
             *(round_down(ratios0, 8), round_up(ratios0, 8)),
-            *(round_down(losses, 8), round_up(losses, 8)),
+            *(round_down(losses, LOSS_ULPS), round_up(losses, LOSS_ULPS)),
             *(round_up(left_mass), np.where(np.isfinite(left_loss), round_up(left_loss), math.inf)),
         )
-        return (tuple(order), tuple(parts)), PairBlanket(self.gamma, masses, ratios0, ratios1, losses, spread)
+        pair = PairBlanket(self.gamma, masses, ratios0, ratios1, losses, spread, LOSS_ULPS)
+        return (tuple(order), tuple(parts)), pair
 
 
 def extremes(chances: list[Chance]) -> tuple[int, int]:
@@ -99,7 +102,7 @@ def extremes(chances: list[Chance]) -> tuple[int, int]:
 
 
 def log_ratio(one: Chance, two: Chance) -> float:
-    """Log of the ratio of two chances to a few ulps, odd in its arguments; 0 for 0/0, inf at 0."""
+    """Log of the ratio of two chances to LOSS_ULPS, odd in its arguments; 0 for 0/0, inf at 0."""
     above, below = one[0] * two[1], two[0] * one[1]
     if above == below:
         return 0.0

@@ -19,7 +19,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.chances import LEAST_MASS, Chance, SmallestBlanket, extremes, log_ratio
+from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
 
 MAX_COMPARISONS = 2_000_000
@@ -238,8 +238,8 @@ class Channel:
         one, two = rows[first][places] / masses[places], rows[second][places] / masses[places]
         known = np.array(losses)
         return (
-            PairBlanket(1.0, masses[places], one, two, known),
-            PairBlanket(1.0, masses[places], two, one, -known),
+            PairBlanket(1.0, masses[places], one, two, known, None, LOSS_ULPS),
+            PairBlanket(1.0, masses[places], two, one, -known, None, LOSS_ULPS),
         )
 
     @cached_property

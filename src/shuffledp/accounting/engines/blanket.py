@@ -58,6 +58,8 @@ class OneBudgetProfile(PrivacyProfile):
         Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
     smoothing : float
         Relative smoothing of the transform; the enclosure's relative width is about its square.
+    enclosed : bool
+        Whether both ends are certified if the losses are rounded; else the one of ``above`` alone.
     """
 
     top: float
@@ -65,6 +67,7 @@ class OneBudgetProfile(PrivacyProfile):
     n: int
     above: bool = True
     smoothing: float = SMOOTHING
+    enclosed: bool = False
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
@@ -81,7 +84,13 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        law = loss_law(self.pair, epsilon, above=self.above)
+        found = self._of(loss_law(self.pair, epsilon, above=self.above))
+        if not (self.pair.loss_ulps and self.enclosed):
+            return found
+        below = self._of(loss_law(self.pair, epsilon, above=False))
+        return Interval(min(below.lower, found.upper), found.upper)
+
+    def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
             return Interval(0.0, law.alone)
         if self.n <= exact_reports(self.pair):
@@ -339,9 +348,3 @@ def worst_first(pairs: tuple[PairBlanket, ...]) -> tuple[PairBlanket, ...]:
         return pairs
     with np.errstate(over="ignore"):
         return tuple(sorted(pairs, key=lambda pair: -float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)))
-
-
-def largest_loss(pair: PairBlanket) -> float:
-    """The largest loss of any output, covered by a cell or left out."""
-    losses = [pair.losses] if pair.spread is None else [pair.spread.loss_high, pair.spread.left_out_loss]
-    return max(float(part.max(initial=0.0)) for part in losses)

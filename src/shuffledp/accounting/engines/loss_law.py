@@ -1,8 +1,9 @@
 """The law of L = r_0(W) - e^eps r_1(W), W ~ omega, enclosed between two discrete laws in convex order.
 
-For a discrete randomizer both are L itself. For a continuous one, a cell on which L lies between a and b with
-mean m is replaced by the two points a and b with the same mean (above: E(sum L)_+ is convex in each L) or by
-its mean (below). Outputs that no cell covers count as L = 0 and are charged by themselves.
+For a discrete randomizer both are L itself, unless its losses are rounded: where epsilon comes near a loss, their
+rounding is all that is left of L, so they are rounded up (above) or down (below). For a continuous one, a cell on
+which L lies between a and b with mean m is replaced by the two points a and b with the same mean (above: E(sum L)_+
+is convex in each L) or by its mean (below). Outputs that no cell covers count as L = 0 and are charged by themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import EPS, round_down, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.sums import IndependentSum
 from shuffledp.randomizers.base import CellSpread, PairBlanket
@@ -70,17 +71,21 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
     epsilon : float
         Central epsilon, nats, at least 0.
     above : bool
-        Of a continuous randomizer, whether to return a law above L or one below it.
+        Of rounded losses and of a continuous randomizer, whether to return a law above L or one below it.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        # r_0 - e^eps r_1 = r_0 (1 - e^(eps - loss)), to a few ulps; infinite where it overflows
-        values = -pair.ratios0 * np.expm1(epsilon - pair.losses)
     if pair.spread is None:
+        known = np.isfinite(pair.losses)
+        finite = np.where(known, pair.losses, 0.0)
+        rounded = (round_up if above else round_down)(finite, pair.loss_ulps) if pair.loss_ulps else finite
+        values = _values(pair, np.where(known, rounded, pair.losses), epsilon)
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
+        if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
+            mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
         # a rounded exponent x costs |x| EPS; ratios and masses are good to a few EPS
-        doubt = 16.0 + 2.0 * (epsilon + float(np.abs(pair.losses).max(initial=0.0)))
+        doubt = 16.0 + 2.0 * (epsilon + float(np.abs(finite).max(initial=0.0)))
         one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
         return LossLaw(one, 0.0)
+    values = _values(pair, pair.losses, epsilon)
     low, high = loss_range(pair.spread, epsilon)
     with np.errstate(over="ignore"):
         size = np.abs(values) + np.abs(high) + np.abs(low) + pair.ratios0 + math.exp(epsilon) * pair.ratios1
@@ -91,6 +96,14 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         return LossLaw(_merged(pair.masses, values - doubt), 0.0)
     law = _split(pair.masses, np.minimum(low, values), values + doubt, np.maximum(high, values) + doubt)
     return LossLaw(law, float(left_out(pair.spread, epsilon)))
+
+
+def _values(pair: PairBlanket, losses: FloatArray, epsilon: float) -> FloatArray:
+    """r_0 - e^eps r_1 = r_0 (1 - e^(eps - loss)), to a few ulps; infinite where it overflows."""
+    never = pair.ratios0 == 0.0  # x0 never gives this output, and 1 - e^(eps - loss) is infinite
+    with np.errstate(over="ignore", invalid="ignore"):
+        usual = -pair.ratios0 * np.expm1(epsilon - np.where(never, 0.0, losses))
+    return np.where(never, -math.exp(min(epsilon, 709.0)) * pair.ratios1, usual) if never.any() else usual
 
 
 def stacked(laws: list[IndependentSum]) -> IndependentSum:

@@ -16,6 +16,7 @@ import numpy as np
 from shuffledp.accounting.profiles.finite_pair import FinitePair
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.interval import FloatArray, Interval
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def from_dp_accounting(pld: PrivacyLossDistribution) -> PrivacyProfile:
     for side in sides[: 1 if sides[0] is sides[1] else 2]:
         dense = side.to_dense_pmf()
         points = np.arange(dense.size) + dense._lower_loss  # pyright: ignore[reportPrivateUsage]
-        losses.append(np.asarray(points * dense._discretization, dtype=np.float64))  # pyright: ignore[reportPrivateUsage]
+        losses.append(round_up(np.asarray(points * dense._discretization, dtype=np.float64), 1))  # pyright: ignore[reportPrivateUsage]
         masses.append(np.maximum(np.asarray(dense._probs, dtype=np.float64), 0.0))  # pyright: ignore[reportPrivateUsage]
         infinite = max(infinite, float(dense._infinity_mass))  # pyright: ignore[reportPrivateUsage]
     return PldProfile(tuple(losses), tuple(masses), min(infinite, 1.0))

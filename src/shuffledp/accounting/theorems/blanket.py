@@ -19,7 +19,6 @@ from shuffledp.accounting.engines.blanket import (
     LargestProfile,
     OneBudgetProfile,
     OwnBudgetsProfile,
-    largest_loss,
     worst_first,
 )
 from shuffledp.accounting.engines.clone_curve import CloneCurve
@@ -135,7 +134,7 @@ def _worst_pair(
     if bool((family.blanket_mass(budgets.epsilons) == pairs[0].gamma).all()):
         return _alike(pairs, budgets.n)
     count = blanket_count(budgets, family, without)
-    parts = tuple(OwnBudgetsProfile(largest_loss(pair), pair, count, _blocks=blocks) for pair in pairs)
+    parts = tuple(OwnBudgetsProfile(pair.largest_loss, pair, count, _blocks=blocks) for pair in pairs)
     return parts[0] if len(parts) == 1 else LargestProfile(parts, pairs, count)
 
 
@@ -145,7 +144,7 @@ def _alike(pairs: tuple[PairBlanket, ...], n: int) -> PrivacyProfile:
 
     Remembered, because the levels of a population with one channel share it.
     """
-    parts = tuple(OneBudgetProfile(largest_loss(pair), pair, n) for pair in pairs)
+    parts = tuple(OneBudgetProfile(pair.largest_loss, pair, n) for pair in pairs)
     if len(parts) == 1:
         return parts[0]
     others = SuccessRange.of(np.array([pairs[0].gamma]), np.array([n - 1.0]), ulps=32)

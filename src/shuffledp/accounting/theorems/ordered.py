@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
-from shuffledp.accounting.engines.blanket import LargestProfile, largest_loss, worst_first
+from shuffledp.accounting.engines.blanket import LargestProfile, worst_first
 from shuffledp.accounting.engines.clone_pair import clone_probability, victim_line
 from shuffledp.accounting.engines.loss_law import loss_law, stacked
 from shuffledp.accounting.profiles.combined import SmallestProfile
@@ -100,7 +100,7 @@ class KnownStepsProfile(PrivacyProfile):
     @property
     def vanishes_at(self) -> float:
         """The largest loss at any step."""
-        return max(largest_loss(pair) for pair in self.pairs)
+        return max(pair.largest_loss for pair in self.pairs)
 
     def delta_at(self, epsilon: float) -> Interval:
         """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""

@@ -89,7 +89,7 @@ class ReportsWitness(AmplificationBound):
         if pairs is None:
             raise OutOfRegime(f"reports-exact has nothing to add to counting reports of {setting.randomizer_name}")
         n = setting.budgets.n
-        forward = OneBudgetProfile(max(float(pairs[0].losses.max()), 0.0), pairs[0], n)
+        forward = OneBudgetProfile(pairs[0].largest_loss, pairs[0], n, enclosed=True)
         if pairs[1] is pairs[0]:
             return RecordsProfile(forward, forward)
-        return RecordsProfile(forward, OneBudgetProfile(max(float(pairs[1].losses.max()), 0.0), pairs[1], n))
+        return RecordsProfile(forward, OneBudgetProfile(pairs[1].largest_loss, pairs[1], n, enclosed=True))
