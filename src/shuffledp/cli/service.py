@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json as jsonlib
 import sqlite3
 import time
 from collections.abc import Generator, Iterator
@@ -71,10 +70,11 @@ def status(
     shuffledp task status --store shuffledp.db
     """
     from shuffledp.cli.output import console
+    from shuffledp.report.to_json import dumps
 
     with opened(store) as shuffler:
         if json:
-            print(jsonlib.dumps({"tasks": [_facts(shuffler, row) for row in shuffler.tasks()]}, ensure_ascii=False))
+            print(dumps({"tasks": [_facts(shuffler, row) for row in shuffler.tasks()]}))
             return
         while True:
             for table in _tables(shuffler):
