@@ -106,7 +106,7 @@ class PlaceAttack:
 
     def limit(self, judge: Placed, delta: float, alpha: float) -> tuple[float, Hits]:
         """Bind epsilon from below on fresh reports; see `Cut.limit`."""
-        scores = self.score.values(judge.data.reports)
+        scores = self.score.read(judge.data.reports)
         return self.cut.limit(judge.split(self.place.holds(judge), scores, self.pair), delta, alpha)
 
     @property

@@ -147,8 +147,9 @@ def _strongest(attacked: Subject, trials: int, delta: float, alpha: float, sourc
     single, scores = _choose_single(attacked, fit, choose, delta, first)
     pair = single.pair
     paired = choose_pair_attack(fit, choose, batch, delta, other)
-    suspects = suspect_hundredths(Placed.of(fit, batch), scores, pair)
-    placed = choose_place(suspects, scores, pair, Placed.of(choose, batch), delta, other)
+    best = list(dict.fromkeys([single.score, scores[0]]))  # rows in clear show in any score; the best, and the simplest
+    suspects = suspect_hundredths(Placed.of(fit, batch), best, pair)
+    placed = choose_place(suspects, best, pair, Placed.of(choose, batch), delta, other)
     judge = draw_calls(attacked, pair, batch, _CALLS // 2, source, like)
     large = Placed.of(judge, batch)
     small = draw_small(attacked, pair, trials, source, like)

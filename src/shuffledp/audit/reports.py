@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from numbers import Number
 from typing import Any
@@ -36,11 +36,14 @@ class Reports:
     columns : ndarray, shape (n, columns)
         The numbers in each report; the bits of unsigned integers, which may be packed, after their value if a report is
         one number. No columns for words.
+    read : dict
+        What scores made of them, see `shuffledp.audit.scores.Score.read`.
     """
 
     raw: NDArray[Any]
     keys: Words
     columns: NDArray[Any]
+    read: dict[Any, NDArray[Any]] = field(default_factory=dict[Any, NDArray[Any]])
 
     @property
     def n(self) -> int:

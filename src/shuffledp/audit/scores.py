@@ -44,6 +44,12 @@ class Score:
     values: Callable[[Reports], FloatArray]
     words: Callable[[Cut], str]
 
+    def read(self, reports: Reports) -> FloatArray:
+        """Return `values` of these reports, which are computed once: several events of one score may be judged."""
+        if self not in reports.read:
+            reports.read[self] = self.values(reports)
+        return reports.read[self]
+
 
 def reading_score(reading: Reading, records: tuple[Any, Any]) -> Score:
     """Make a score of a known reading of reports: how much more it speaks for the first record than for the second.
