@@ -24,7 +24,7 @@ from matplotlib.axes import Axes
 
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.planning import FrequencyQuestion, MeanQuestion
+from shuffledp.planning import FrequencyQuestion, MeanQuestion, plan
 from shuffledp.planning.error import predict
 from shuffledp.planning.target import Wish
 from shuffledp.protocol.frequencies import frequency
@@ -47,7 +47,15 @@ DASHES = {"oue": (0, (4, 1.5)), "olh": (0, (1, 1)), "hadamard": (0, (6, 2, 1, 2)
 HEADERS = {
     "mechanisms": ("question", "mechanism", "epsilon0", "predicted", "measured"),
     "mechanisms_central": ("question", "mechanism", "epsilon0", "central_epsilon", "standard_error"),
+    "mechanisms_planned": ("share", "k", "epsilon0", "mechanism", "local_budget", "central_epsilon", "standard_error"),
 }
+PLANNED_AT = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Local budgets that everybody allows."""
+PLANNED_TARGET = 0.1
+SHARES = ("worst", "1/k")
+"""Which category's error is planned for: that of the worst share a category can have, or that of equal shares."""
+PAGE = DOCS / "which-mechanism.md"
+BEGIN, END = "<!-- planned: begin -->", "<!-- planned: end -->"
 USERS = 4000
 REPEATS = {"mean": 400, "2": 400, "10": 60, "100": 10, "1000": 4}
 """Each repetition has k - 1 nearly independent errors: the root mean square of a dot is within 4 % or so."""
@@ -113,6 +121,54 @@ def central_rows() -> Iterator[tuple[object, ...]]:
                 yield name, mechanism, epsilon0, wish.certified(budgets, family, "reports"), error
 
 
+def planned(share: str, k: int, epsilon0: float, mechanism: str) -> tuple[float, float, float]:
+    """Return the local budget, certified epsilon and error of the most accurate plan within the target."""
+    question = FrequencyQuestion(k, None if share == "worst" else 1.0 / k)
+    made = plan(
+        Budgets([epsilon0], [CENTRAL_N]), question, target_epsilon=PLANNED_TARGET, delta=CENTRAL_DELTA,
+        mechanisms=[mechanism],
+    )  # fmt: skip
+    rule = made.bucketing
+    return float(rule.budgets.epsilons[0]), rule.certified_epsilon, made.standard_error
+
+
+def planned_rows() -> Iterator[tuple[object, ...]]:
+    """What the planner finds for n users who all allow the same local budget, one mechanism at a time."""
+    for share in SHARES:
+        for k in SIZES[1:]:
+            for epsilon0 in PLANNED_AT:
+                for mechanism in mechanisms_of(str(k)):
+                    yield share, k, epsilon0, mechanism, *planned(share, k, epsilon0, mechanism)
+
+
+def planned_table(rows: Sequence[dict[str, str]]) -> list[str]:
+    """Return the table of the page: the mechanisms within 3 % of the smallest error, and how much larger krr's is."""
+    heads = [f"{float(e):g} allowed" for e in PLANNED_AT]
+    lines = ["| categories | share | " + " | ".join(heads) + " |", "|---|---|" + "---|" * len(heads)]
+    for k in SIZES[1:]:
+        for share in SHARES:
+            cells = [planned_cell(rows, share, str(k), e) for e in PLANNED_AT]
+            lines.append(f"| {k:,} | {share} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def planned_cell(rows: Sequence[dict[str, str]], share: str, k: str, epsilon0: float) -> str:
+    """Return one cell of the table."""
+    own = [row for row in rows if (row["share"], row["k"], float(row["epsilon0"])) == (share, k, epsilon0)]
+    errors = {row["mechanism"]: float(row["standard_error"]) for row in own}
+    best = min(errors.values())
+    names = [name for name in sorted(errors, key=lambda name: errors[name]) if errors[name] <= 1.03 * best]
+    others = "" if "krr" in names else f"; `krr` errs {errors['krr'] / best:.3g} times as much"
+    return ", ".join(f"`{name}`" for name in names) + others
+
+
+def put(rows: Sequence[dict[str, str]]) -> None:
+    """Write the table into the page, between its marks."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text("\n".join([f"{before}{BEGIN}", "", *planned_table(rows), "", f"{END}{after}"]), encoding="utf-8")
+
+
 def write(name: str, rows: Iterable[Sequence[object]]) -> None:
     """Write one table, six significant digits."""
     with (TABLES / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
@@ -173,6 +229,8 @@ def main() -> None:
     if not parser.parse_args().pictures:
         write("mechanisms", error_rows())
         write("mechanisms_central", central_rows())
+        write("mechanisms_planned", planned_rows())
+    put(read("mechanisms_planned"))
     with mpl.rc_context(STYLE):
         draw(
             "mechanisms", "epsilon0", "predicted", "local budget", "standard error times root n",

@@ -185,3 +185,16 @@ def test_curves_that_cannot_be_written_are_refused_first(run, tmp_path, option):
     assert "cannot be written (No such file or directory)" in run(*PLAIN, option, "no/such.csv").error
     assert "another output of this command" in run(*PLAIN, option, "x.csv", "--levels-out", "x.csv").error
     assert os.listdir(tmp_path) == []
+
+
+def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
+    """Version 0.1.0 said "Central epsilon at most 0 ... 1 times as likely" of 100 people at delta = 0.5."""
+    result = run("amplify", "--epsilon0", "1", "--n", "100", "--delta", "0.5", "--report", "p.html")
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "Central epsilon at most 0 at delta = 0.5" in result.out
+    assert '<p class="headline">ε ≤ 0, δ = 0.5 <span' in page
+    for text in (" ".join(result.out.split()), " ".join(page.split())):
+        assert "with a chance that differs by at most 0.5 from the chance it would have" in text
+        assert "1 times as likely" not in text
+        for sentence in re.split(r"(?<=[a-z.])[.:;] ", text):
+            assert not re.search(r"(epsilon|ε) (at most|≤|<=|=) 0\b(?!\.)", sentence) or re.search("0[.]5", sentence)

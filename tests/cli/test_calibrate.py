@@ -76,7 +76,8 @@ def test_the_situation_counts_and_is_told(run, tmp_path):
     text = " ".join(result.out.split())
     assert "The guarantee holds even if 30 other users collude with the attacker, and even if 20% of the users" in text
     page = " ".join(re.sub(r"<[^>]+>", " ", html.unescape((tmp_path / "page.html").read_text())).split())
-    assert "What keeps the central epsilon at 0.5 or less?" in page
+    assert f"{users:,} users are the fewest at local budget 1" in page
+    assert "Asked for: central epsilon at most 0.5 at delta = 1e-6" in page
     assert "This holds even if 30 other users collude" in page
 
 

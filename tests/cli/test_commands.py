@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import os
 import re
@@ -253,11 +254,13 @@ def test_one_row(run, tmp_path):
     assert "Mean" in run(*arguments).out
 
 
-def test_demo(run):
+def test_demo(run, tmp_path):
     result = run("demo", "--simulation-seed", "1", "--report", "demo.html")
     assert result.status == 0
     assert "48,842 people of UCI Adult" in result.out
     assert "How to read it" in result.out
+    page = " ".join(html.unescape((tmp_path / "demo.html").read_text(encoding="utf-8")).split())
+    assert "one-bit for “Mean hours per week”, rr for “Income over 50K”, krr:16 for “Education”." in page
     answer = run("demo", "--json").json
     assert answer["private"] is True
     mean, income, education = answer["answers"]

@@ -74,3 +74,43 @@ def test_what_the_page_says_of_equal_local_budget():
     for e in budgets:
         assert error["mean", "laplace", e] > 1.3 * error["mean", "hybrid", e]
     assert 5.0 < error["mean", "one-bit", "6"] / error["mean", "piecewise", "6"] < 6.0
+
+
+@pytest.mark.parametrize(
+    ("share", "k", "epsilon0", "mechanism"),
+    [("worst", 100, 1.0, "krr"), ("worst", 1000, 4.0, "sue"), ("1/k", 10, 2.0, "subset"), ("1/k", 1000, 8.0, "krr")],
+)
+def test_what_the_planner_finds_is_up_to_date(share, k, epsilon0, mechanism):
+    (row,) = [
+        r
+        for r in read("mechanisms_planned")
+        if (r["share"], r["k"], float(r["epsilon0"]), r["mechanism"]) == (share, str(k), epsilon0, mechanism)
+    ]
+    local, central, error = figures.planned(share, k, epsilon0, mechanism)
+    assert local == pytest.approx(float(row["local_budget"]), rel=1e-3)
+    assert central == pytest.approx(float(row["central_epsilon"]), rel=1e-3)
+    assert error == pytest.approx(float(row["standard_error"]), rel=1e-3)
+
+
+def test_the_page_recommends_what_the_planner_finds():
+    """Version 0.1.0 recommended k-ary response for many categories, where others err 2 to 16 times less."""
+    rows = read("mechanisms_planned")
+    page = figures.PAGE.read_text(encoding="utf-8")
+    for line in figures.planned_table(rows):
+        assert line in page.splitlines()
+    error = {(r["share"], int(r["k"]), float(r["epsilon0"]), r["mechanism"]): float(r["standard_error"]) for r in rows}
+    for k in figures.SIZES[1:]:
+        for e in figures.PLANNED_AT:
+            names = figures.mechanisms_of(str(k))
+            worst, equal = ({m: error[share, k, e, m] for m in names} for share in figures.SHARES)
+            if e <= 0.6 * math.log(k):  # people allow less than about ln k
+                assert min(equal["subset"], equal["oue"]) <= 1.01 * min(equal.values())
+                assert min(worst["subset"], worst["sue"]) <= 1.0001 * min(worst.values())
+                assert equal["krr"] > 1.15 * equal["subset"]
+            if e >= math.log(k):  # the central epsilon is what binds
+                assert equal["krr"] <= 1.0001 * min(equal.values())
+                assert worst["sue"] <= 1.0001 * min(worst.values())
+    ratio = error["worst", 1000, 0.5, "krr"] / error["worst", 1000, 0.5, "sue"]
+    assert 15.0 < ratio < 16.0
+    said = [error["1/k", 1000, 1.0, m] for m in ("subset", "oue", "krr")]
+    assert said == pytest.approx([0.00607, 0.00607, 0.0583], rel=0.003)

@@ -105,12 +105,22 @@ def tell_written(outputs: Outputs) -> None:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def plan_page(question: str, guarantee: Guarantee) -> str:
-    """Render the page of a guarantee without an estimate."""
+def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled collection and its guarantee") -> str:
+    """Render the page of a guarantee without an estimate.
+
+    Parameters
+    ----------
+    question : str
+        What was asked.
+    guarantee : Guarantee
+        The answer.
+    heading : str
+        Title of the page.
+    """
     from shuffledp.report.page import Answer, render
 
     return render(
-        "A shuffled collection and its guarantee",
+        heading,
         [Answer(question, guarantee)],
         command=COMMAND_LINE.get(),
         version=version("shuffledp"),

@@ -45,11 +45,8 @@ def run_calibrate(
             found = search(wanted, target, delta, population, question)
         if page is not None:
             with working("Certifying"):
-                page.write(
-                    plan_page(
-                        f"What keeps the central epsilon at {near(target)} or less?", certify(found.setting, delta)
-                    )
-                )
+                asked = f"Asked for: central epsilon at most {near(target)} at delta = {probability(delta)}"
+                page.write(plan_page(asked, certify(found.setting, delta), "".join(headline(wanted, found))))
     if outputs.json:
         print(dumps(_as_json(wanted, found)))
         return
@@ -142,20 +139,34 @@ def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
     return {find: answers[find], "certified_epsilon": found.certified_epsilon} | levels
 
 
+def headline(find: Find, found: Calibration) -> tuple[str, str]:
+    """Say what was found: the number, and what it is the largest or smallest of.
+
+    Parameters
+    ----------
+    find : str
+        What was looked for.
+    found : Calibration
+        The answer.
+    """
+    budgets, users = found.setting.budgets, counted(found.n, "user")
+    mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
+    return {
+        "epsilon0": (f"epsilon0 = {down(found.epsilon0, 6)}", f" is the largest local budget for {users}"),
+        "n": (users, mix if budgets.levels > 1 else f" are the fewest at local budget {near(found.epsilon0)}"),
+        "rounds": (f"{count(found.rounds)} round{'s are' if found.rounds > 1 else ' is'}", f" the most for {users}"),
+        "scale": (f"A factor of {down(found.scale, 6)}", f" on every epsilon0 is the largest for {users}"),
+    }[find]
+
+
 def _show(find: Find, found: Calibration, target: float) -> None:
     setting, out = found.setting, console()
-    budgets, users = setting.budgets, counted(found.n, "user")
+    budgets = setting.budgets
     several = budgets.levels > 1
-    mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
-    words = {
-        "epsilon0": f"[bold]epsilon0 = {down(found.epsilon0, 6)}[/] is the largest local budget for {users}",
-        "n": f"[bold]{users}[/]{mix if several else f' are the fewest at local budget {near(found.epsilon0)}'}",
-        "rounds": f"[bold]{count(found.rounds)} round{'s are' if found.rounds > 1 else ' is'}[/] the most for {users}",
-        "scale": f"[bold]A factor of {down(found.scale, 6)}[/] on every epsilon0 is the largest for {users}",
-    }[find]
+    number, of_what = headline(find, found)
     out.print(
-        f"{words} with central epsilon at most {near(target)} at delta = {probability(found.delta)} "
-        f"(certified there: {up(found.certified_epsilon)}).",
+        f"[bold]{number}[/]{of_what} with central epsilon at most {near(target)} at delta = "
+        f"{probability(found.delta)} (certified there: {up(found.certified_epsilon)}).",
         highlight=False,
     )
     if several and find in ("n", "scale"):

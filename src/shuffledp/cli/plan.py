@@ -7,7 +7,7 @@ import math
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -260,10 +260,7 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     if files.json:
         from shuffledp.report.plan import plan_to_json
 
-        answer: dict[str, Any] = plan_to_json(made) | {"next": steps}
-        if answer["most_accurate"] is not None:
-            answer["most_accurate"] |= {"next": others}
-        print(dumps(answer))
+        print(dumps(plan_to_json(made, others) | {"next": steps}))
         return
     from shuffledp.report.plan import other_headline, print_plan
 

@@ -73,6 +73,7 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
+        randomizers=[(answer.question, answer.guarantee.setting.randomizer_name) for answer in answers],
         setting=answers[0].guarantee.setting,
         seen_meaning=SEEN_MEANING[answers[0].guarantee.setting.seen],
         pure=answers[0].guarantee.setting.budgets.is_pure,
@@ -103,7 +104,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
             {
                 "level": level,
                 "budget": wording.local_budget(level),
-                "factor": wording.odds_factor(level.epsilon.upper),
+                "moves": wording.moves(level.epsilon.upper, guarantee.delta).replace("x", "×"),
             }
             for level in levels
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -20,13 +21,15 @@ MOST_SHOWN = 12
 WAY = {"reports": "levels withheld", "levels": "levels shown", "sum": "only the sum released"}
 
 
-def plan_to_json(plan: Plan) -> dict[str, Any]:
+def plan_to_json(plan: Plan, other_steps: Sequence[str] = ()) -> dict[str, Any]:
     """Build the object `shuffledp plan --json` prints.
 
     Parameters
     ----------
     plan : Plan
         The plan.
+    other_steps : sequence of str
+        Commands that carry out the smallest error within the target, where that is another plan.
     """
     rule = plan.bucketing
     return {
@@ -47,7 +50,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "population": budgets_to_json(rule.budgets, MOST_LEVELS),
         "batch": {"n": plan.batch.n} | budgets_to_json(plan.batch, MOST_LEVELS),
         "remedies": {"users": plan.remedies.users, "budget_factor": plan.remedies.budget_factor},
-        "most_accurate": _most_accurate(plan),
+        "most_accurate": _most_accurate(plan, other_steps),
         "alternatives": [_alternative(row) for row in plan.alternatives],
         "curve": [
             {"factor": point.factor, "epsilon": point.epsilon, "standard_error": point.standard_error}
@@ -66,7 +69,7 @@ def _rounding(rule: Bucketing) -> dict[str, Any]:
     }
 
 
-def _most_accurate(plan: Plan) -> dict[str, Any] | None:
+def _most_accurate(plan: Plan, steps: Sequence[str]) -> dict[str, Any] | None:
     """Describe the smallest error within the target; null if it is the plan itself."""
     row, rule = plan.most_accurate, plan.most_accurate.bucketing
     if rule is None or rule is plan.bucketing:
@@ -81,6 +84,7 @@ def _most_accurate(plan: Plan) -> dict[str, Any] | None:
         "epsilon": rule.certified_epsilon,
         "report_bytes": rule.report_bytes,
         "rounding": _rounding(rule),
+        "next": list(steps),
     }
 
 
@@ -246,7 +250,7 @@ def way_numbers(row: Alternative, plan: Plan) -> list[str]:
     """Bytes of a report; error and epsilon with all of everybody's budget, and within the target; least epsilon."""
     empty = [] if plan.target_error is None else ["-" if row.least is None else up(row.least_epsilon, 3)]
     if row.given is None:
-        return ["", "refused", "", "", "", *([""] if empty else [])]
+        return ["", "-", "", "-", "", *empty]
     given = [count(row.report_bytes or 0), near(row.given.standard_error, 3), up(row.given_epsilon or 0.0, 3)]
     if row.bucketing is None:
         return [*given, "-", "", *empty]

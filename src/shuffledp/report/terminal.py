@@ -15,7 +15,7 @@ from shuffledp.report.wording import (
     count,
     down,
     local_budget,
-    odds_factor,
+    moves,
     probability,
     promise,
     situation,
@@ -51,8 +51,7 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
     """
     setting = guarantee.setting
     console.print(
-        f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)}[/] "
-        f"at delta = {probability(guarantee.delta)} "
+        f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)} at delta = {probability(guarantee.delta)}[/] "
         + (f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)" if guarantee.epsilon.lower else "")
     )
     console.print(
@@ -69,7 +68,7 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
 
 def _level_table(guarantee: Guarantee) -> Table:
     shown = some_levels(guarantee, MOST_LEVELS)
-    title = "Each level's own guarantee"
+    title = f"Each level's own guarantee at delta = {probability(guarantee.delta)}"
     if len(shown) < guarantee.levels_total:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
@@ -84,7 +83,7 @@ def _level_table(guarantee: Guarantee) -> Table:
             up(level.epsilon.upper),
             *["–" if kept is None else up(kept.upper) for kept in (level.floor, level.crowd)][: len(floors)],
             down(level.epsilon.lower),
-            f"x {odds_factor(level.epsilon.upper)}",
+            moves(level.epsilon.upper, guarantee.delta),
             style="bold" if level is guarantee.worst and len(shown) > 1 else None,
         )
     return table
@@ -93,7 +92,8 @@ def _level_table(guarantee: Guarantee) -> Table:
 def _print_evidence(console: Console, guarantee: Guarantee) -> None:
     """Print a section per kind of bound: without a column for the kind, 80 characters have room for the words."""
     sections = evidence_sections(guarantee)
-    console.print("What was consulted (for the worst level)", style="italic")
+    asked = f"What was consulted (for the worst level, at delta = {probability(guarantee.delta)})"
+    console.print(asked, style="italic", highlight=False)
     widest = [row for section in sections for row in section.rows]
     for section in sections:
         style = "dim" if section.standing is None else STANDING_STYLE[section.standing]

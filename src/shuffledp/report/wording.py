@@ -95,6 +95,17 @@ def odds_factor(epsilon: float) -> str:
     return up(math.nextafter(math.exp(epsilon), math.inf), digits) if epsilon < 700 else "∞"
 
 
+def moves(epsilon: float, delta: float) -> str:
+    """Show how far the chance of any conclusion may move at most; at an epsilon of 0 that is delta.
+
+    Examples
+    --------
+    >>> moves(0.1, 1e-6), moves(0.0, 0.5)
+    ('x 1.106', '+ 0.5')
+    """
+    return f"x {odds_factor(epsilon)}" if epsilon > 0.0 else f"+ {probability(delta)}"
+
+
 def percent(fraction: float) -> str:
     """Show a fraction as typed, in percent.
 
@@ -113,11 +124,17 @@ def promise(level: LevelGuarantee, delta: float, setting: Setting) -> str:
     single = setting.group_size == 1
     whom = "one user" if single else f"a group of {count(setting.group_size)} people"
     otherwise = "that user's record were another" if single else "the records of that group were others"
-    said = (
-        "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
-        f"about {whom} at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
-        f"if {otherwise}, plus at most {probability(delta)}."
-    )
+    said = "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
+    if level.epsilon.upper > 0.0:
+        said += (
+            f"about {whom} at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
+            f"if {otherwise}, plus at most {probability(delta)}."
+        )
+    else:
+        said += (
+            f"about {whom} with a chance that differs by at most {probability(delta)} from the chance it would have if "
+            f"{otherwise}."
+        )
     covered = covers(setting)
     return f"{said} This holds {enumerated(covered)}." if covered else said
 
