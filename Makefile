@@ -16,7 +16,7 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo test test-all test-extras docs lint bench pins clean
+.PHONY: help setup demo demo-collection test test-all test-browser test-extras docs lint bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -40,11 +40,19 @@ $(STAMP): requirements/dev.txt pyproject.toml
 demo: $(STAMP)  ## the main job on bundled real data; writes shuffledp-demo.html
 	$(BIN)/shuffledp demo --report shuffledp-demo.html
 
+demo-collection: $(STAMP)  ## a whole collection: 2,000 people answer through the real service on this machine
+	$(BIN)/shuffledp demo collection --report shuffledp-collection.html
+
 test: $(STAMP)  ## the tests, slow ones left out
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --hypothesis-profile=repeatable
 
 test-all: $(STAMP) docs  ## all tests, and the documentation
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# npm holds what only the tests of the survey page need: axe-core and a driver of chromium.
+test-browser: $(STAMP)  ## the survey page in node and headless chromium; skipped, with the reason, where they are missing
+	@if command -v npm >/dev/null; then cd tests/collection/page && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; else echo "npm is not installed"; fi
+	$(BIN)/python -m pytest -rs tests/collection/page
 
 $(DOCS_STAMP): requirements/docs.txt pyproject.toml
 	$(check-python)
@@ -94,5 +102,5 @@ pins:  ## pin requirements/*.in again
 	rm -rf $(PINS)
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(DOCS_VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html
+	rm -rf $(VENV) $(DOCS_VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html shuffledp-collection.html tests/collection/page/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

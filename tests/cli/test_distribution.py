@@ -251,7 +251,7 @@ def test_tables_that_are_none(run, people, question):
         ("people.csv", b"", "table people.csv is empty"),
         ("people.csv", b"hours\n", "table people.csv has no rows; give one row per user"),
         ("people.csv", b"hours,vote\n1,a\n1,2,3\n", "row 2 of people.csv has 3 fields, the header has 2"),
-        ("people.csv", b"hours\n1\n\xff\xfe", "cannot read|not a number|is not UTF-8 text"),
+        ("people.csv", b"hours\n1\n2\n\xff\xfe", "cannot read|not a number|is not UTF-8 text"),
     ):
         (people / name).write_bytes(content)
         assert re.search(message, run(*QUESTIONS[question], *ONE, "--report", "page.html").error)

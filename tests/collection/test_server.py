@@ -66,8 +66,9 @@ def head(length: int, *more: str) -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def root_logger():
-    """uvicorn's settings replace the root logger's handlers; they are put back."""
+def root_logger(monkeypatch):
+    """uvicorn's settings replace the root logger's handlers, and close those of pytest: they are kept and put back."""
+    monkeypatch.setattr("logging.config._clearExistingHandlers", lambda: None)
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
     yield
