@@ -122,8 +122,8 @@ class AmplificationBound(ABC):
         if setting.dummies.count == 0:
             return people
         known = people.budgets
-        fakes = Budgets([0.0, *known.epsilons], [setting.dummies.count, *known.counts], [0.0, *known.deltas])
-        return replace(people, budgets=fakes)
+        columns = (known.epsilons, 0.0), (known.counts, setting.dummies.count), (known.deltas, 0.0)
+        return replace(people, budgets=Budgets(*(np.append(column, own) for column, own in columns)))
 
     def links_matter(self, setting: Setting) -> bool:
         """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""

@@ -24,7 +24,7 @@ from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.numerics.losses import LossLaw, LossSum
 from shuffledp.numerics.product_pair import ProductPair, multiplied
@@ -220,7 +220,7 @@ def compose_floors(floors: Sequence[Floor]) -> Floor:
     above = tuple(pair for each in floors for pair in each.above)
     exact = all(each.below is each.above for each in floors)
     below = above if exact else tuple(pair for each in floors for pair in each.below)
-    return Floor(above, below, math.fsum(each.top for each in floors) * (1.0 + 4.0 * EPS))
+    return Floor(above, below, round_up(math.fsum(each.top for each in floors)))
 
 
 def _pairs(one_in: int, disjoint: bool, dummies: Dummies, reports: int, kept: Kept) -> tuple[WeightedPair, ...]:
@@ -283,7 +283,7 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
     most, least = max(0, *both), max(0, min(both))
     ratio = Fraction(WHOLE + (one_in - 1) * most, max(WHOLE - most, 1))  # of the likeliest report's two chances
     gain = float(ratio - 1)
-    top = math.inf if most == WHOLE else math.log1p(gain) * (1.0 + 8.0 * EPS)
+    top = math.inf if most == WHOLE else round_up(math.log1p(gain), 8)
     return Kept(most / WHOLE, (WHOLE - most) / WHOLE), Kept(least / WHOLE, (WHOLE - least) / WHOLE), top
 
 
