@@ -3,8 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
-DOCS_VENV := .venv-docs
-DOCS_STAMP := $(DOCS_VENV)/.set-up
+DOCS_STAMP := $(VENV)/.set-up-docs
 SITE := build/docs
 WORKERS ?= 2
 SHELL := /bin/bash
@@ -16,7 +15,7 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo demo-collection test test-all test-browser test-extras docs lint bench pins clean
+.PHONY: help setup demo demo-collection test test-all test-browser test-extras wheel-test docs lint types bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -54,18 +53,19 @@ test-browser: $(STAMP)  ## the survey page in node and headless chromium; skippe
 	@if command -v npm >/dev/null; then cd tests/collection/page && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; else echo "npm is not installed"; fi
 	$(BIN)/python -m pytest -rs tests/collection/page
 
-$(DOCS_STAMP): requirements/docs.txt pyproject.toml
-	$(check-python)
-	@echo "setting up $(DOCS_VENV) (two minutes or so)"
-	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --quiet --require-hashes -r requirements/docs.txt
-	$(DOCS_VENV)/bin/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e .
+# docs.txt pins what dev.txt pins, at the same versions (a test looks), and Sphinx: one environment serves both.
+$(DOCS_STAMP): $(STAMP) requirements/docs.txt
+	@echo "adding Sphinx to $(VENV) (half a minute)"
+	$(BIN)/python -m pip install --quiet --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
 
 docs: $(DOCS_STAMP)  ## the documentation site, in build/docs; a warning is an error
 	rm -rf $(SITE)
-	$(DOCS_VENV)/bin/python -m sphinx -q -W --keep-going -b html docs $(SITE)
-	$(DOCS_VENV)/bin/python -m tools.check_docs_site $(SITE)
+	$(BIN)/python -m sphinx -q -W --keep-going -j $(WORKERS) -b html docs $(SITE)
+	$(BIN)/python -m tools.check_docs_site $(SITE)
+
+wheel-test: $(STAMP)  ## build the wheel, install it into an empty environment, run the demo from there
+	$(BIN)/python -m tools.wheel_test --python $(PYTHON)
 
 # Extras live in their own environment: torch is large, and Flower wants an older typer than the pins.
 EXTRAS := .venv-extras
@@ -80,9 +80,11 @@ test-extras: $(EXTRAS_STAMP)  ## the tests of shuffledp[torch] and shuffledp[flo
 	$(EXTRAS)/bin/python -m pytest -n $(WORKERS) -W "ignore:'click.:DeprecationWarning" \
 		tests/learning/test_torch*.py tests/flower src/shuffledp/learning/torch src/shuffledp/flower
 
-lint: $(STAMP)  ## ruff and pyright
+lint: $(STAMP) types  ## ruff and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## pyright alone
 	$(BIN)/pyright
 
 bench: $(STAMP)  ## time and memory of the main jobs
@@ -102,5 +104,5 @@ pins:  ## pin requirements/*.in again
 	rm -rf $(PINS)
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(DOCS_VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html shuffledp-collection.html tests/collection/page/node_modules
+	rm -rf $(VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html shuffledp-collection.html tests/collection/page/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -89,13 +89,15 @@ def one_attribute_each(_app: Sphinx, _what: str, _name: str, _obj: object, _opti
         return
     number = lines.index("Attributes") + 2
     while number < len(lines):
-        several = re.match(r"^(\w+(?:, \w+)+) : (.*)$", lines[number])
+        several = re.match(r"^(\w+(?:, \w+)+)( : .*)?$", lines[number])
         end = number + 1
         while end < len(lines) and lines[end].startswith("    "):
             end += 1
         if several:
             text = lines[number + 1 : end]
-            lines[number:end] = [line for name in several[1].split(", ") for line in (f"{name} : {several[2]}", *text)]
+            lines[number:end] = [
+                line for name in several[1].split(", ") for line in (f"{name}{several[2] or ''}", *text)
+            ]
         elif not lines[number]:
             return
         number += 1

@@ -113,6 +113,21 @@ def test_only_report_and_cli_present(path):
     assert not used & OUTER_ONLY, f"{name_of(path)} imports {sorted(used & OUTER_ONLY)}"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_reproduce_draws_and_only_when_it_does(path):
+    """Matplotlib is the extra [figures]: nothing but the pictures of the papers needs it, and no import loads it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    drawing = [name for name in imports(tree) if name.split(".")[0] == "matplotlib"]
+    assert not drawing or name_of(path) == "reproduce.write"
+    at_import = [
+        name
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in imports(ast.Module([node], []))
+    ]
+    assert not [name for name in at_import if name.startswith("matplotlib")]
+
+
 def arrows() -> dict[str, set[str]]:
     """Which module imports which, names for type checkers included; the public names come from everywhere."""
     found = {

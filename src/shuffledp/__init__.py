@@ -1,331 +1,138 @@
-"""Differential privacy in the shuffle model: certified central guarantees from personal local budgets."""
+"""Differential privacy in the shuffle model: certified central guarantees from personal local budgets.
+
+The imports below are the list of public names, each on one line. They are read by type checkers when they check, and
+by `_homes` when a name is first used: so importing the package loads nothing, and the command line answers `--help`
+without NumPy or SciPy.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shuffledp.accounting import (
-        Calibration,
-        bounds,
-        calibrate_batch,
-        calibrate_dummies,
-        calibrate_epsilon0,
-        calibrate_n,
-        calibrate_rounds,
-        calibrate_scale,
-        certify,
-        compose,
-        compose_floors,
-        floor_profile,
-        from_dp_accounting,
-        privacy_profile,
-        to_dp_accounting,
-    )
-    from shuffledp.audit import AuditResult, audit_pipeline, audit_randomizer
-    from shuffledp.budgets import Budgets
-    from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
-    from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime, ShuffleDPError
-    from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
-    from shuffledp.learning import ShuffledSGDClassifier, TrainingGuarantee
-    from shuffledp.numerics.interval import Interval
-    from shuffledp.numerics.randomness import secure_random, simulation_random
-    from shuffledp.planning import (
-        Bucketing,
-        DummiesPrice,
-        FrequencyQuestion,
-        MeanQuestion,
-        Plan,
-        bucket_budgets,
-        dummies_price,
-        plan,
-    )
-    from shuffledp.protocol import (
-        Frequency,
-        FrequencyEstimator,
-        FrequencyTally,
-        Histogram,
-        HistogramEstimator,
-        Mean,
-        MeanEstimator,
-        MeanTally,
-        QuantileEstimator,
-        Quantiles,
-        RangeRelease,
-        Release,
-        RowBudgets,
-        Tally,
-        Task,
-        Variance,
-        VarianceEstimator,
-        VarianceTally,
-        VectorMean,
-        VectorMeanEstimator,
-        VectorTally,
-        estimate_frequency,
-        estimate_histogram,
-        estimate_mean,
-        estimate_quantiles,
-        estimate_variance,
-        estimate_vector_mean,
-        frequency_of_table,
-        histogram_of_table,
-        level_indices,
-        mean_of_table,
-        project_to_simplex,
-        quantiles_of_table,
-        release,
-        tally_for,
-        tally_from_state,
-        variance_of_table,
-    )
-    from shuffledp.randomizers import (
-        Channel,
-        CoordinateSampling,
-        DirectionCodebook,
-        Gaussian,
-        HadamardResponse,
-        Hybrid,
-        Laplace,
-        LocalHashing,
-        OneBit,
-        Piecewise,
-        RandomizedResponse,
-        RangeTree,
-        SignedSketch,
-        SubsetSelection,
-        UnaryEncoding,
-    )
-    from shuffledp.setting import Setting
+    from shuffledp.accounting import Calibration as Calibration
+    from shuffledp.accounting import bounds as bounds
+    from shuffledp.accounting import calibrate_batch as calibrate_batch
+    from shuffledp.accounting import calibrate_dummies as calibrate_dummies
+    from shuffledp.accounting import calibrate_epsilon0 as calibrate_epsilon0
+    from shuffledp.accounting import calibrate_n as calibrate_n
+    from shuffledp.accounting import calibrate_rounds as calibrate_rounds
+    from shuffledp.accounting import calibrate_scale as calibrate_scale
+    from shuffledp.accounting import certify as certify
+    from shuffledp.accounting import compose as compose
+    from shuffledp.accounting import compose_floors as compose_floors
+    from shuffledp.accounting import floor_profile as floor_profile
+    from shuffledp.accounting import from_dp_accounting as from_dp_accounting
+    from shuffledp.accounting import privacy_profile as privacy_profile
+    from shuffledp.accounting import to_dp_accounting as to_dp_accounting
+    from shuffledp.audit import AuditResult as AuditResult
+    from shuffledp.audit import audit_pipeline as audit_pipeline
+    from shuffledp.audit import audit_randomizer as audit_randomizer
+    from shuffledp.budgets import Budgets as Budgets
+    from shuffledp.dummies import DiscreteLaplace as DiscreteLaplace
+    from shuffledp.dummies import OnesLaw as OnesLaw
+    from shuffledp.dummies import Uniform as Uniform
+    from shuffledp.errors import InconsistentBounds as InconsistentBounds
+    from shuffledp.errors import InvalidInput as InvalidInput
+    from shuffledp.errors import NotConverged as NotConverged
+    from shuffledp.errors import OutOfRegime as OutOfRegime
+    from shuffledp.errors import ShuffleDPError as ShuffleDPError
+    from shuffledp.guarantee import Evidence as Evidence
+    from shuffledp.guarantee import Guarantee as Guarantee
+    from shuffledp.guarantee import Kind as Kind
+    from shuffledp.guarantee import LevelGuarantee as LevelGuarantee
+    from shuffledp.learning import ShuffledSGDClassifier as ShuffledSGDClassifier
+    from shuffledp.learning import TrainingGuarantee as TrainingGuarantee
+    from shuffledp.numerics.interval import Interval as Interval
+    from shuffledp.numerics.randomness import secure_random as secure_random
+    from shuffledp.numerics.randomness import simulation_random as simulation_random
+    from shuffledp.planning import Bucketing as Bucketing
+    from shuffledp.planning import DummiesPrice as DummiesPrice
+    from shuffledp.planning import FrequencyQuestion as FrequencyQuestion
+    from shuffledp.planning import MeanQuestion as MeanQuestion
+    from shuffledp.planning import Plan as Plan
+    from shuffledp.planning import bucket_budgets as bucket_budgets
+    from shuffledp.planning import dummies_price as dummies_price
+    from shuffledp.planning import plan as plan
+    from shuffledp.protocol import Frequency as Frequency
+    from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
+    from shuffledp.protocol import FrequencyTally as FrequencyTally
+    from shuffledp.protocol import Histogram as Histogram
+    from shuffledp.protocol import HistogramEstimator as HistogramEstimator
+    from shuffledp.protocol import Mean as Mean
+    from shuffledp.protocol import MeanEstimator as MeanEstimator
+    from shuffledp.protocol import MeanTally as MeanTally
+    from shuffledp.protocol import QuantileEstimator as QuantileEstimator
+    from shuffledp.protocol import Quantiles as Quantiles
+    from shuffledp.protocol import RangeRelease as RangeRelease
+    from shuffledp.protocol import Release as Release
+    from shuffledp.protocol import RowBudgets as RowBudgets
+    from shuffledp.protocol import Tally as Tally
+    from shuffledp.protocol import Task as Task
+    from shuffledp.protocol import Variance as Variance
+    from shuffledp.protocol import VarianceEstimator as VarianceEstimator
+    from shuffledp.protocol import VarianceTally as VarianceTally
+    from shuffledp.protocol import VectorMean as VectorMean
+    from shuffledp.protocol import VectorMeanEstimator as VectorMeanEstimator
+    from shuffledp.protocol import VectorTally as VectorTally
+    from shuffledp.protocol import estimate_frequency as estimate_frequency
+    from shuffledp.protocol import estimate_histogram as estimate_histogram
+    from shuffledp.protocol import estimate_mean as estimate_mean
+    from shuffledp.protocol import estimate_quantiles as estimate_quantiles
+    from shuffledp.protocol import estimate_variance as estimate_variance
+    from shuffledp.protocol import estimate_vector_mean as estimate_vector_mean
+    from shuffledp.protocol import frequency_of_table as frequency_of_table
+    from shuffledp.protocol import histogram_of_table as histogram_of_table
+    from shuffledp.protocol import level_indices as level_indices
+    from shuffledp.protocol import mean_of_table as mean_of_table
+    from shuffledp.protocol import project_to_simplex as project_to_simplex
+    from shuffledp.protocol import quantiles_of_table as quantiles_of_table
+    from shuffledp.protocol import release as release
+    from shuffledp.protocol import tally_for as tally_for
+    from shuffledp.protocol import tally_from_state as tally_from_state
+    from shuffledp.protocol import variance_of_table as variance_of_table
+    from shuffledp.randomizers import Channel as Channel
+    from shuffledp.randomizers import CoordinateSampling as CoordinateSampling
+    from shuffledp.randomizers import DirectionCodebook as DirectionCodebook
+    from shuffledp.randomizers import Gaussian as Gaussian
+    from shuffledp.randomizers import HadamardResponse as HadamardResponse
+    from shuffledp.randomizers import Hybrid as Hybrid
+    from shuffledp.randomizers import Laplace as Laplace
+    from shuffledp.randomizers import LocalHashing as LocalHashing
+    from shuffledp.randomizers import OneBit as OneBit
+    from shuffledp.randomizers import Piecewise as Piecewise
+    from shuffledp.randomizers import RandomizedResponse as RandomizedResponse
+    from shuffledp.randomizers import RangeTree as RangeTree
+    from shuffledp.randomizers import SignedSketch as SignedSketch
+    from shuffledp.randomizers import SubsetSelection as SubsetSelection
+    from shuffledp.randomizers import UnaryEncoding as UnaryEncoding
+    from shuffledp.setting import Setting as Setting
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "AuditResult",
-    "Bucketing",
-    "Budgets",
-    "Calibration",
-    "Channel",
-    "CoordinateSampling",
-    "DirectionCodebook",
-    "DiscreteLaplace",
-    "DummiesPrice",
-    "Evidence",
-    "Frequency",
-    "FrequencyEstimator",
-    "FrequencyQuestion",
-    "FrequencyTally",
-    "Gaussian",
-    "Guarantee",
-    "HadamardResponse",
-    "Histogram",
-    "HistogramEstimator",
-    "Hybrid",
-    "InconsistentBounds",
-    "Interval",
-    "InvalidInput",
-    "Kind",
-    "Laplace",
-    "LevelGuarantee",
-    "LocalHashing",
-    "Mean",
-    "MeanEstimator",
-    "MeanQuestion",
-    "MeanTally",
-    "NotConverged",
-    "OneBit",
-    "OnesLaw",
-    "OutOfRegime",
-    "Piecewise",
-    "Plan",
-    "QuantileEstimator",
-    "Quantiles",
-    "RandomizedResponse",
-    "RangeRelease",
-    "RangeTree",
-    "Release",
-    "RowBudgets",
-    "Setting",
-    "ShuffleDPError",
-    "ShuffledSGDClassifier",
-    "SignedSketch",
-    "SubsetSelection",
-    "Tally",
-    "Task",
-    "TrainingGuarantee",
-    "UnaryEncoding",
-    "Uniform",
-    "Variance",
-    "VarianceEstimator",
-    "VarianceTally",
-    "VectorMean",
-    "VectorMeanEstimator",
-    "VectorTally",
-    "__version__",
-    "audit_pipeline",
-    "audit_randomizer",
-    "bounds",
-    "bucket_budgets",
-    "calibrate_batch",
-    "calibrate_dummies",
-    "calibrate_epsilon0",
-    "calibrate_n",
-    "calibrate_rounds",
-    "calibrate_scale",
-    "certify",
-    "compose",
-    "compose_floors",
-    "dummies_price",
-    "estimate_frequency",
-    "estimate_histogram",
-    "estimate_mean",
-    "estimate_quantiles",
-    "estimate_variance",
-    "estimate_vector_mean",
-    "floor_profile",
-    "frequency_of_table",
-    "from_dp_accounting",
-    "histogram_of_table",
-    "level_indices",
-    "mean_of_table",
-    "plan",
-    "privacy_profile",
-    "project_to_simplex",
-    "quantiles_of_table",
-    "release",
-    "secure_random",
-    "simulation_random",
-    "tally_for",
-    "tally_from_state",
-    "to_dp_accounting",
-    "variance_of_table",
-]
 
-# loaded on first use: the command line answers --help without NumPy or SciPy
-_HOME = {
-    "accounting": (
-        "Calibration",
-        "bounds",
-        "calibrate_batch",
-        "calibrate_dummies",
-        "calibrate_epsilon0",
-        "calibrate_n",
-        "calibrate_rounds",
-        "calibrate_scale",
-        "certify",
-        "compose",
-        "compose_floors",
-        "floor_profile",
-        "from_dp_accounting",
-        "privacy_profile",
-        "to_dp_accounting",
-    ),
-    "audit": (
-        "AuditResult",
-        "audit_pipeline",
-        "audit_randomizer",
-    ),
-    "budgets": ("Budgets",),
-    "dummies": ("DiscreteLaplace", "OnesLaw", "Uniform"),
-    "errors": (
-        "InconsistentBounds",
-        "InvalidInput",
-        "NotConverged",
-        "OutOfRegime",
-        "ShuffleDPError",
-    ),
-    "guarantee": (
-        "Evidence",
-        "Guarantee",
-        "Kind",
-        "LevelGuarantee",
-    ),
-    "learning": (
-        "ShuffledSGDClassifier",
-        "TrainingGuarantee",
-    ),
-    "numerics.interval": ("Interval",),
-    "numerics.randomness": (
-        "secure_random",
-        "simulation_random",
-    ),
-    "planning": (
-        "Bucketing",
-        "DummiesPrice",
-        "FrequencyQuestion",
-        "MeanQuestion",
-        "Plan",
-        "bucket_budgets",
-        "dummies_price",
-        "plan",
-    ),
-    "protocol": (
-        "Frequency",
-        "FrequencyEstimator",
-        "FrequencyTally",
-        "Histogram",
-        "HistogramEstimator",
-        "Mean",
-        "MeanEstimator",
-        "MeanTally",
-        "QuantileEstimator",
-        "Quantiles",
-        "RangeRelease",
-        "Release",
-        "RowBudgets",
-        "Tally",
-        "Task",
-        "Variance",
-        "VarianceEstimator",
-        "VarianceTally",
-        "VectorMean",
-        "VectorMeanEstimator",
-        "VectorTally",
-        "estimate_frequency",
-        "estimate_histogram",
-        "estimate_mean",
-        "estimate_quantiles",
-        "estimate_variance",
-        "estimate_vector_mean",
-        "frequency_of_table",
-        "histogram_of_table",
-        "mean_of_table",
-        "project_to_simplex",
-        "level_indices",
-        "quantiles_of_table",
-        "release",
-        "tally_for",
-        "tally_from_state",
-        "variance_of_table",
-    ),
-    "randomizers": (
-        "Channel",
-        "CoordinateSampling",
-        "DirectionCodebook",
-        "Gaussian",
-        "HadamardResponse",
-        "Hybrid",
-        "Laplace",
-        "LocalHashing",
-        "OneBit",
-        "Piecewise",
-        "RandomizedResponse",
-        "RangeTree",
-        "SignedSketch",
-        "SubsetSelection",
-        "UnaryEncoding",
-    ),
-    "setting": ("Setting",),
-}
+@cache
+def _homes() -> dict[str, str]:
+    """Return the module of each public name, from the imports above."""
+    from re import MULTILINE, findall
+
+    source = __loader__.get_source(__name__)  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    if not source:
+        raise ImportError("shuffledp needs its source files: the list of its public names stands in __init__.py")
+    return {
+        name: home for home, name in findall(r"^    from (shuffledp\.[\w.]+) import (\w+) as \2$", source, MULTILINE)
+    }
 
 
 def __getattr__(name: str) -> object:
-    for module, names in _HOME.items():
-        if name in names:
-            return getattr(import_module(f"shuffledp.{module}"), name)
-    raise AttributeError(f"module 'shuffledp' has no attribute {name!r}")
+    if name == "__all__":
+        return __dir__()
+    if name.startswith("_") or name not in _homes():
+        raise AttributeError(f"module 'shuffledp' has no attribute {name!r}")
+    return getattr(import_module(_homes()[name]), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*_homes(), "__version__"])

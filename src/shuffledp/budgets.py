@@ -175,14 +175,12 @@ def _as_floats(values: ArrayLike, what: str) -> NDArray[np.float64]:
 
 
 def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
-    shown = _short(values).strip("[]")
-    too_many = InvalidInput(f"at most 2^53 (about 9e15) users can be counted exactly; got {shown}; state fewer")
     try:
         raw = np.atleast_1d(np.asarray(values))
         counts = raw.astype(np.int64)
         exact = raw.dtype.kind in "iuf" and bool(np.all(counts == raw))
     except OverflowError:
-        raise too_many from None
+        raise _too_many(values) from None
     except (TypeError, ValueError):
         exact, counts, raw = False, np.zeros(0, dtype=np.int64), np.zeros(0)
     if not exact:
@@ -191,8 +189,13 @@ def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
     if bad.size:
         raise InvalidInput(f"a level needs at least one user; got count {raw[bad[0]]}; leave the level out instead")
     if float(raw.astype(np.float64).sum()) > 2.0**53:
-        raise too_many
+        raise _too_many(values)
     return counts.ravel()
+
+
+def _too_many(values: ArrayLike) -> InvalidInput:
+    shown = _short(values).strip("[]")
+    return InvalidInput(f"at most 2^53 (about 9e15) users can be counted exactly; got {shown}; state fewer")
 
 
 def _check_range(values: NDArray[np.float64], what: str, top: float, rule: str, *, closed: bool) -> None:

@@ -17,6 +17,9 @@ JOINERS = "\u200c\u200d"
 LONGEST_ENTRY = 80
 """Characters of an entry that a message shows."""
 
+LONGEST_PATH = 200
+"""Characters of a path that a message shows."""
+
 
 def shown(value: object) -> str:
     """Return an entry as a message shows it: as Python writes it, cut to 80 characters.
@@ -69,6 +72,18 @@ def named(text: str) -> str:
     """Return a name as a message shows it without quotes: `printable`, cut to 80 characters."""
     plain = printable(text[: 2 * LONGEST_ENTRY])
     return plain if len(plain) <= LONGEST_ENTRY else plain[: LONGEST_ENTRY - 3] + "..."
+
+
+def path_shown(path: object) -> str:
+    """Return a path as a message shows it: `printable`; of a very long one the end, which holds the file's name.
+
+    Examples
+    --------
+    >>> path_shown("survey/people.csv"), len(path_shown("deep/" * 100 + "people.csv"))
+    ('survey/people.csv', 200)
+    """
+    plain = printable(str(path))
+    return plain if len(plain) <= LONGEST_PATH else "..." + plain[3 - LONGEST_PATH :]
 
 
 class ShuffleDPError(Exception):

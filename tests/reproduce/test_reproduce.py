@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import shuffledp as sdp
+from shuffledp.cli import main
 from shuffledp.errors import InvalidInput
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.normal_limit import normal_distance
@@ -41,6 +43,17 @@ def test_each_leaves_data_pictures_and_caption(folder, name):
     assert not re.search(r"\bnan\b|\binf\b", caption)
     assert all(word in caption for word in ("**Computed.**", "**Agrees", name))
     assert not list(folder.glob("*.part"))
+
+
+def test_without_matplotlib_one_line_names_the_extra_before_any_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SystemExit) as left:
+        main(["reproduce", "gspa-figure-4", "--out", str(tmp_path / "out")])  # an hour of work, if it began
+    assert left.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "error: pictures need Matplotlib, an extra; run: pip install 'shuffledp[figures]'\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_figure_of_central_epsilon_is_what_the_library_says(folder):

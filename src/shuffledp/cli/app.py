@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -40,6 +39,8 @@ def root(
 ) -> None:
     """Differential privacy in the shuffle model: certified central guarantees from personal local budgets."""
     if show_version:
+        from importlib.metadata import version
+
         typer.echo(f"shuffledp {version('shuffledp')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
@@ -197,6 +198,8 @@ def reproduce(
     json: o.Json = False,
 ) -> None:
     """Compute the papers' tables and figures again: data as CSV, picture as PNG and SVG, and what agrees.
+
+    Pictures need Matplotlib, the extra named figures.
 
     Example:
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shuffledp.errors import InvalidInput
 from shuffledp.reproduce.amplification import GSPA_FIGURE_2
-from shuffledp.reproduce.base import Progress, Reproduction, silent
+from shuffledp.reproduce.base import Progress, Reproduction, require_figures, silent
 from shuffledp.reproduce.estimation import GSPA_FIGURE_3
 from shuffledp.reproduce.failures import FAILURES
 from shuffledp.reproduce.normal_limit import GSPA_LEMMA_2
@@ -57,7 +57,8 @@ def reproduce(name: str, folder: str | Path, *, quick: bool = False, progress: P
     Raises
     ------
     InvalidInput
-        If the name is unknown, or the folder cannot be written to.
+        If the name is unknown, Matplotlib is missing (``pip install 'shuffledp[figures]'``), or the folder cannot be
+        written to.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def reproduce(name: str, folder: str | Path, *, quick: bool = False, progress: P
     """
     if name not in REPRODUCTIONS:
         raise InvalidInput(f"nothing is called {name!r}; choose one of {', '.join(REPRODUCTIONS)}")
+    require_figures()  # before minutes of work
     reproduction = REPRODUCTIONS[name]
     return write(reproduction, reproduction.run(quick, progress), Path(folder))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from shuffledp.errors import InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,6 +104,12 @@ class Reproduction:
     title: str
     run: Callable[[bool, Progress], Outcome] = field(repr=False)
     full_minutes: float = 0.5
+
+
+def require_figures() -> None:
+    """Raise InvalidInput if Matplotlib is missing, which draws the pictures."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InvalidInput("pictures need Matplotlib, an extra; run: pip install 'shuffledp[figures]'")
 
 
 def number(value: float, digits: int = 3) -> str:

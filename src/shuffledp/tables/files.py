@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.tables.rows import BYTE_ORDER_MARK, LINE_END, field_count
 
 STANDARD_INPUT = "-"
@@ -128,7 +128,7 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
         If it is missing, empty, or neither text nor Parquet.
     """
     file = Path(source) if source != STANDARD_INPUT else None
-    name = named(str(file)) if file is not None else "standard input"
+    name = path_shown(file) if file is not None else "standard input"
     try:
         copy = _Copy(_checked(file)) if file is not None else _spooled(_pieces(sys.stdin.buffer))
         start = _beginning(copy.path, name)
@@ -185,7 +185,7 @@ def _spooled(pieces: Iterator[bytes]) -> _Copy:
 
 def _checked(file: Path) -> Path:
     if file.is_dir():
-        raise InvalidInput(f"{named(str(file))} is a directory; name one CSV, TSV or Parquet file")
+        raise InvalidInput(f"{path_shown(file)} is a directory; name one CSV, TSV or Parquet file")
     return file
 
 
@@ -281,4 +281,4 @@ def _similar_file(file: Path) -> str:
         near = difflib.get_close_matches(file.name, [entry.name for entry in file.parent.iterdir()], n=1)
     except OSError:
         near = []
-    return f"did you mean {named(str(file.with_name(near[0])))}?" if near else "check the path"
+    return f"did you mean {path_shown(file.with_name(near[0]))}?" if near else "check the path"
