@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.randomizers.base import HiddenByFakes
 
 MOST_DUMMIES = 10**7
@@ -95,7 +95,7 @@ class DiscreteLaplace:
         value = self.ratio
         real = isinstance(value, int | float) and not isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not (real and 1.0 <= value < math.inf):
-            raise InvalidInput(f"the ratio of a discrete Laplace law must be finite and at least 1; got {value!r}")
+            raise InvalidInput(f"the ratio of a discrete Laplace law must be finite and at least 1; got {shown(value)}")
         object.__setattr__(self, "ratio", float(value))
 
     @classmethod
@@ -211,7 +211,7 @@ def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, D
     """
     family = check_family(randomizer)
     if not isinstance(dummies, Dummies):
-        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {dummies!r}")
+        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {shown(dummies)}")
     if not isinstance(dummies, Uniform) and not is_one_bit(family):
         raise InvalidInput(
             f"a law of the number of ones is for families of one bit, rr and one-bit; got {family.name}: take uniform "
@@ -231,7 +231,7 @@ def check_family(randomizer: object) -> HiddenByFakes:
     if not isinstance(randomizer, HiddenByFakes):
         raise InvalidInput(
             "dummies serve the families rr, krr:K, one-bit and hadamard:K, whose reports without information are "
-            f"uniform on all possible reports; got {getattr(randomizer, 'name', randomizer)!r}"
+            f"uniform on all possible reports; got {shown(getattr(randomizer, 'name', randomizer))}"
         )
     return randomizer
 
@@ -287,5 +287,5 @@ def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
 def _count(value: object, most: int = MOST_DUMMIES) -> int:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not (whole and 0 <= int(value) <= most):  # type: ignore[arg-type]
-        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {most}; got {value!r}")
+        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {most}; got {shown(value)}")
     return int(value)  # type: ignore[arg-type]

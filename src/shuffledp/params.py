@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Self
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 
 class Parameters:
@@ -51,7 +51,7 @@ class Parameters:
         known = self.parameter_names()
         for name in parameters:
             if name not in known:
-                raise InvalidInput(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+                raise InvalidInput(f"{type(self).__name__} has no parameter {shown(name)}; it has {', '.join(known)}")
         for name, value in parameters.items():
             setattr(self, name, value)
         return self

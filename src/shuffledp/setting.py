@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies, check_dummies
-from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]
@@ -86,25 +86,25 @@ class Setting:
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"budgets must be a Budgets; got {self.budgets!r}; use Budgets.of(array)")
+            raise InvalidInput(f"budgets must be a Budgets; got {shown(self.budgets)}; use Budgets.of(array)")
         if self.seen not in SEEN:
-            raise InvalidInput(f"seen must be one of {', '.join(SEEN)}; got {self.seen!r}")
+            raise InvalidInput(f"seen must be one of {', '.join(SEEN)}; got {shown(self.seen)}")
         if self.neighboring not in NEIGHBORING:
-            raise InvalidInput(f"neighboring must be 'replace-one'; got {self.neighboring!r}")
+            raise InvalidInput(f"neighboring must be 'replace-one'; got {shown(self.neighboring)}")
         if not isinstance(self.randomizer, str):
             if not isinstance(self.randomizer, RandomizerLaw | NoiseLaw):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {self.randomizer!r}")
+                raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {shown(self.randomizer)}")
             self.randomizer.check_budgets(self.budgets.epsilons, self.budgets.deltas)
         elif self.randomizer != "any":
-            raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {self.randomizer!r}")
+            raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {shown(self.randomizer)}")
         _check_whole("rounds", self.rounds, 1, None)
         if not isinstance(self.linked, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"linked must be True or False; got {self.linked!r}")
+            raise InvalidInput(f"linked must be True or False; got {shown(self.linked)}")
         _check_whole("colluding", self.colluding, 0, self.budgets.n - 1)
         _check_whole("group_size", self.group_size, 1, self.budgets.n)
         _check_whole("reports_per_user", self.reports_per_user, 1, None)
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {self.missing!r}")
+            raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
         if self.dummies is not None:
             self._check_dummies()
         if self.budgets.n * self.reports_per_user > 2**53:
@@ -117,7 +117,7 @@ class Setting:
         check_dummies(self.randomizer, self.dummies)
         if self.seen != "reports":
             raise InvalidInput(
-                f"dummies hide reports without their senders' budgets, seen = 'reports'; got {self.seen!r}"
+                f"dummies hide reports without their senders' budgets, seen = 'reports'; got {shown(self.seen)}"
             )
         if self.linked and self.rounds > 1:
             raise InvalidInput(
@@ -183,4 +183,4 @@ def _check_whole(name: str, value: object, low: int, high: int | None) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
         span = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
-        raise InvalidInput(f"{name} must be {span}; got {value!r}")
+        raise InvalidInput(f"{name} must be {span}; got {shown(value)}")

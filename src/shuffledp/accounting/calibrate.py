@@ -15,7 +15,7 @@ import numpy as np
 from shuffledp.accounting.search import Search, Target, apportioned, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
 
@@ -344,5 +344,5 @@ def _whole(name: str, value: float, low: int) -> int:
     except (TypeError, ValueError, OverflowError):
         found, good = low, False
     if not good or not low <= found <= LARGEST_N:
-        raise InvalidInput(f"{name} must be a whole number from {low} to 1e12; got {value!r}")
+        raise InvalidInput(f"{name} must be a whole number from {low} to 1e12; got {shown(value)}")
     return found

@@ -24,7 +24,7 @@ from shuffledp.dummies import (
     check_family,
     is_one_bit,
 )
-from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
@@ -117,9 +117,9 @@ def calibrate_dummies(
     kept, target = _promises(promises), check_delta(delta)
     kinds, order = _kinds(randomizer, questions)
     if law not in DUMMIES_LAWS:
-        raise InvalidInput(f"law must be one of {', '.join(DUMMIES_LAWS)}; got {law!r}")
+        raise InvalidInput(f"law must be one of {', '.join(DUMMIES_LAWS)}; got {shown(law)}")
     if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_DUMMIES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {most!r}")
+        raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {shown(most)}")
     if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):
         raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
     search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
@@ -296,17 +296,18 @@ def _promises(given: object) -> Promises:
     rows = list(given.items()) if isinstance(given, Mapping) else list(given) if isinstance(given, Sequence) else []
     if not rows:
         raise InvalidInput(
-            f"promises must state a central epsilon for each level, such as {{0.5: 0.1, 4.0: 1.0}}; got {given!r}"
+            f"promises must state a central epsilon for each level, such as {{0.5: 0.1, 4.0: 1.0}}; got {shown(given)}"
         )
     found: dict[float, float] = {}
     for row in rows:
         try:
             epsilon0, promise = (float(part) for part in row)
         except (TypeError, ValueError):
-            raise InvalidInput(f"a promise is a pair of epsilon0 and central epsilon; got {row!r}") from None
+            raise InvalidInput(f"a promise is a pair of epsilon0 and central epsilon; got {shown(row)}") from None
         if not (0.0 < epsilon0 <= MAX_EPSILON0 and 0.0 < promise < math.inf):
             raise InvalidInput(
-                f"a promise needs an epsilon0 above 0, at most {MAX_EPSILON0:g}, and an epsilon above 0; got {row!r}"
+                f"a promise needs an epsilon0 above 0, at most {MAX_EPSILON0:g}, and an epsilon above 0; "
+                f"got {shown(row)}"
             )
         if found.get(epsilon0, promise) != promise:
             raise InvalidInput(f"two promises for epsilon0 = {epsilon0:g}: {found[epsilon0]:g} and {promise:g}")
@@ -319,7 +320,7 @@ def _kinds(
 ) -> tuple[tuple[HiddenByFakes, ...], list[int]]:
     """The different families, and which of them each question has."""
     if isinstance(questions, bool) or not isinstance(questions, int) or not 1 <= questions <= MOST_QUESTIONS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"questions must be a whole number from 1 to {MOST_QUESTIONS}; got {questions!r}")
+        raise InvalidInput(f"questions must be a whole number from 1 to {MOST_QUESTIONS}; got {shown(questions)}")
     listed = list(randomizer) if isinstance(randomizer, Sequence) else [randomizer] * questions
     if questions not in (1, len(listed)) or not 1 <= len(listed) <= MOST_QUESTIONS:
         raise InvalidInput(

@@ -28,7 +28,7 @@ from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
 from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime, shown
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
@@ -106,7 +106,7 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
     """
     target = check_delta(delta)
     if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"max_levels must be a whole number >= 1; got {max_levels!r}")
+        raise InvalidInput(f"max_levels must be a whole number >= 1; got {shown(max_levels)}")
     listed = _listed_levels(setting, target, max_levels)
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
     floor: Enclosure | None = None

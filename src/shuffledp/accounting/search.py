@@ -19,7 +19,7 @@ from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound
 from shuffledp.accounting.certify import bounds
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
 from shuffledp.guarantee import Kind
 from shuffledp.setting import Setting
 
@@ -41,7 +41,7 @@ class Target:
     def of(cls, epsilon: float, delta: float) -> Target:
         """Check the question."""
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"epsilon must be a positive number of nats; got {epsilon!r}")
+            raise InvalidInput(f"epsilon must be a positive number of nats; got {shown(epsilon)}")
         return cls(float(epsilon), check_delta(delta))
 
     def excess(self, setting: Setting) -> float:

@@ -261,7 +261,7 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     if not callable(found):
         names = [name for name, entry in vars(module).items() if callable(entry) and not name.startswith("_")]
         known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
-        raise InvalidInput(f"{path} has no function {function!r}{known}; write FILE.py:FUNCTION")
+        raise InvalidInput(f"{path} has no function {shown(function)}{known}; write FILE.py:FUNCTION")
     return found
 
 
@@ -279,21 +279,22 @@ def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
         try:
             done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS)
         except OSError as error:
-            raise InvalidInput(f"command {words[0]!r} cannot be run: {error.strerror}; check its name") from None
+            raise InvalidInput(f"command {shown(words[0])} cannot be run: {error.strerror}; check its name") from None
         except subprocess.TimeoutExpired:
             raise InvalidInput(
-                f"command {words[0]!r} took more than {COMMAND_SECONDS:g} s for {_counted(len(records))}; "
+                f"command {shown(words[0])} took more than {COMMAND_SECONDS:g} s for {_counted(len(records))}; "
                 "ask for fewer trials"
             ) from None
         except UnicodeDecodeError:
-            raise InvalidInput(f"command {words[0]!r} printed something that is not UTF-8 text") from None
+            raise InvalidInput(f"command {shown(words[0])} printed something that is not UTF-8 text") from None
         if done.returncode:
             said = named(next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr"))
-            raise InvalidInput(f"command {words[0]!r} failed with status {done.returncode}: {said}")
+            raise InvalidInput(f"command {shown(words[0])} failed with status {done.returncode}: {said}")
         lines = done.stdout.splitlines()
         if len(lines) != len(records):
             raise InvalidInput(
-                f"command {words[0]!r} printed {len(lines)} lines for {_counted(len(records))}; print one report each"
+                f"command {shown(words[0])} printed {len(lines)} lines for {_counted(len(records))}; print "
+                f"one report each"
             )
         return _parsed(lines)
 

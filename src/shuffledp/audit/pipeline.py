@@ -16,7 +16,7 @@ from shuffledp.audit.randomizer import check_claim, check_confidence, check_tria
 from shuffledp.audit.result import AuditResult
 from shuffledp.audit.scores import Reading, show
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.randomizers.base import AnyLaw, FrequencyOracle, NoiseLaw, RandomizerLaw
@@ -101,7 +101,7 @@ def audit_pipeline(
     """
     check_confidence(confidence)
     if seen not in ("reports", "levels"):
-        raise InvalidInput(f"an audit attacks what is seen as reports or as levels; got seen = {seen!r}")
+        raise InvalidInput(f"an audit attacks what is seen as reports or as levels; got seen = {shown(seen)}")
     source = secure_random() if random is None else random
     claimed = check_claim(
         _claim(randomizer, budgets, delta, seen) if claimed_epsilon is None else claimed_epsilon, delta

@@ -18,7 +18,7 @@ from shuffledp.audit.places import PlaceAttack, Placed, choose_place, every_call
 from shuffledp.audit.result import AuditResult
 from shuffledp.audit.scores import Reading, Score, reading_score, show
 from shuffledp.audit.small import SmallPair, choose_small_attack, draw_small
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random
 
 TRIALS = 200_000
@@ -212,5 +212,5 @@ def check_confidence(confidence: float) -> float:
 def check_trials(trials: int, fewest: int) -> int:
     """Return the number of trials, or raise InvalidInput if it is no whole number or too small."""
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < fewest:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {trials!r}")
+        raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")
     return int(trials)

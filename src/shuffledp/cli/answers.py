@@ -23,7 +23,7 @@ from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState, default_state_file
 from shuffledp.collection.task import PostedTask
 from shuffledp.collection.verify import verify
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.collection import release_document
 from shuffledp.report.collection_page import release_page
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
@@ -135,7 +135,7 @@ def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool
 
 def _check_language(language: str) -> None:
     if language not in LANGUAGES:
-        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}; got {language!r}")
+        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}; got {shown(language)}")
 
 
 def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, language: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import console, working
 from shuffledp.cli.population import Population, parse_seen
 from shuffledp.cli.randomizer import FAMILIES, parse_randomizer
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.audit import print_audit
 from shuffledp.report.to_json import audit_to_json, dumps
 
@@ -148,7 +148,7 @@ def parse_records(text: str) -> list[int] | list[float] | list[str]:
     """Read --records: whole numbers if all are, else numbers if all are, else words (quotes as in CSV)."""
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if len(set(words)) < 2 or not all(words):
-        raise InvalidInput(f"--records needs two different records or more; got {text!r}; write it like 0,1")
+        raise InvalidInput(f"--records needs two different records or more; got {shown(text)}; write it like 0,1")
     try:
         return [int(word) for word in words]
     except ValueError:

@@ -17,7 +17,7 @@ from shuffledp.accounting import (
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
 from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, Question
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import budgets_to_json, dumps
 from shuffledp.report.wording import count, counted, covers, down, enumerated, near, probability, situation, up
 
@@ -112,7 +112,7 @@ def what_to_find(find: str | None, population: Population) -> Find:
     if find is None:
         return possible[0]
     if find not in NEEDS:
-        raise InvalidInput(f"--find must be one of {', '.join(NEEDS)}; got {find!r}")
+        raise InvalidInput(f"--find must be one of {', '.join(NEEDS)}; got {shown(find)}")
     if find not in possible:
         raise InvalidInput(f"--find {find} needs {NEEDS[find]}")
     return find

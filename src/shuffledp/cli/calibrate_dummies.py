@@ -9,7 +9,7 @@ from shuffledp.accounting import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.cli.output import console, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import check_family
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dummies_to_json, dumps
 from shuffledp.report.wording import count, near, probability, up
 
@@ -54,7 +54,7 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
             "everybody else; leave it out"
         )
     if wish.law not in (None, *DUMMIES_LAWS):
-        raise InvalidInput(f"--dummies is {' or '.join(DUMMIES_LAWS)} with --find dummies; got {wish.law!r}")
+        raise InvalidInput(f"--dummies is {' or '.join(DUMMIES_LAWS)} with --find dummies; got {shown(wish.law)}")
     promises = _promises(wish)
     families = [check_family(parse_randomizer(name)) for name in wish.randomizer.split(",")]
     with working("Searching"):
@@ -89,7 +89,7 @@ def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
             found.append((float(budget), float(promise)))
         except ValueError:
             what = "is not E=EPSILON" if equals else "lacks what it promises"
-            raise InvalidInput(f"--promise {text!r} {what}; write it like 0.5=0.1") from None
+            raise InvalidInput(f"--promise {shown(text)} {what}; write it like 0.5=0.1") from None
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.population import parse_bounds
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 from shuffledp.protocol import (
     Frequency,
@@ -156,9 +156,9 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
             equals = ""
             epsilon0 = 0.0
         if not equals or not word.strip():
-            raise InvalidInput(f"--consent must be WORD=E with a number E, such as strict=0.1; got {text!r}")
+            raise InvalidInput(f"--consent must be WORD=E with a number E, such as strict=0.1; got {shown(text)}")
         if word.strip() in words:
-            raise InvalidInput(f"--consent gives {word.strip()!r} twice; give each word one budget")
+            raise InvalidInput(f"--consent gives {shown(word.strip())} twice; give each word one budget")
         words[word.strip()] = epsilon0
     return words or None
 
@@ -193,13 +193,13 @@ def parse_categories(text: str | None) -> list[str]:
     if "," in text and not Path(text).exists():
         names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
         if not all(names):
-            raise InvalidInput(f"--categories {text!r} holds an empty name; take out the comma that is too many")
+            raise InvalidInput(f"--categories {shown(text)} holds an empty name; take out the comma that is too many")
         return names
     try:
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(
-            f"--categories {text!r} is neither a list of two or more (A,B,C) nor a file with one per line"
+            f"--categories {shown(text)} is neither a list of two or more (A,B,C) nor a file with one per line"
         ) from None
     names = [line.strip() for line in lines if line.strip()]
     if len(names) < 2:
@@ -211,7 +211,7 @@ def parse_values(text: str) -> tuple[str, ...]:
     """Read --values: the names of columns, a comma between them (quotes as in CSV)."""
     names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
     if not names or not all(names):
-        raise InvalidInput(f"--values needs the names of columns with a comma between them; got {text!r}")
+        raise InvalidInput(f"--values needs the names of columns with a comma between them; got {shown(text)}")
     return names
 
 
@@ -226,7 +226,7 @@ def parse_at(text: str) -> tuple[float, ...]:
         if not 0.0 < value < 1.0:
             raise InvalidInput(
                 f"--at needs numbers strictly between 0 and 1 with a comma between them, such as 0.25,0.5,0.75; "
-                f"got {text!r}"
+                f"got {shown(text)}"
             )
         if value in wanted:
             raise InvalidInput(f"--at names {word.strip()} twice; name each quantile once")

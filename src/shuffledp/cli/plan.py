@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from shuffledp.cli import options as o
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
@@ -49,7 +49,7 @@ class Asked:
         frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
         mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
         if self.question not in ("mean", "frequency"):
-            raise InvalidInput(f"--question must be mean or frequency; got {self.question!r}")
+            raise InvalidInput(f"--question must be mean or frequency; got {shown(self.question)}")
         wrong = [
             name for name, value in (mean if self.question == "frequency" else frequency).items() if value is not None
         ]

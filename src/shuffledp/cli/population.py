@@ -11,7 +11,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.output import working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
 
@@ -161,7 +161,9 @@ def parse_dummies(text: str | None, delta: float) -> Dummies | None:
     except (IndexError, ValueError):
         whole, ratio, law = 0, None, ""
     if law not in ("uniform", "laplace") or len(numbers) > 2:
-        raise InvalidInput(f"--dummies must be M, laplace:M or laplace:M:RATIO, like 172 or laplace:60; got {text!r}")
+        raise InvalidInput(
+            f"--dummies must be M, laplace:M or laplace:M:RATIO, like 172 or laplace:60; got {shown(text)}"
+        )
     if law == "uniform":
         return Uniform(whole)
     return DiscreteLaplace.reaching(whole, check_delta(delta)) if ratio is None else DiscreteLaplace(whole, ratio)
@@ -188,13 +190,13 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
     for name in known:
         if seen == name:
             return name
-    raise InvalidInput(f"--seen must be one of {', '.join(known)}; got {seen!r}")
+    raise InvalidInput(f"--seen must be one of {', '.join(known)}; got {shown(seen)}")
 
 
 def parse_bounds(which: str) -> bool:
     """Read --bounds: whether every published bound is wanted too."""
     if which not in BOUNDS:
-        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {which!r}")
+        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(which)}")
     return which == "all"
 
 
@@ -211,7 +213,7 @@ def _from_levels(texts: tuple[str, ...]) -> Budgets:
             counts.append(_count(users))
         except ValueError:
             what = "is not E:COUNT or E,DELTA0:COUNT" if colon else "lacks its number of users"
-            raise InvalidInput(f"--level {text!r} {what}; write it like 0.5:900 or 0.5,1e-9:900") from None
+            raise InvalidInput(f"--level {shown(text)} {what}; write it like 0.5:900 or 0.5,1e-9:900") from None
     return Budgets(epsilons, counts, deltas)
 
 

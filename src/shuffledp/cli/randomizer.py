@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 
 FAMILIES = (
@@ -61,13 +61,13 @@ def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal[
     name, *sizes = text.split(":")
     family = families().get(name)
     if family is None:
-        raise InvalidInput(f"--randomizer {text!r} is unknown; choose {available}")
+        raise InvalidInput(f"--randomizer {shown(text)} is unknown; choose {available}")
     if family.most == 0 and sizes:
-        raise InvalidInput(f"--randomizer {name} has no number of categories; got {text!r}; write {name}")
+        raise InvalidInput(f"--randomizer {name} has no number of categories; got {shown(text)}; write {name}")
     whole = all(size.isascii() and size.isdecimal() for size in sizes)
     if not (whole and family.fewest <= len(sizes) <= family.most and (not sizes or int(sizes[0]) >= 2)):
         what = "its number of categories" if family.fewest == 1 else "its whole numbers"
-        raise InvalidInput(f"--randomizer {name} needs {what}, at least 2; got {text!r}; write {family.example}")
+        raise InvalidInput(f"--randomizer {name} needs {what}, at least 2; got {shown(text)}; write {family.example}")
     return family.build(*map(int, sizes))
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shuffledp.cli.output import console
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.base import Progress, silent
@@ -39,7 +39,7 @@ def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
     """Compute one, or all, and say which files there are."""
     names = list(REPRODUCTIONS) if name == "all" else [name]
     if name != "all" and name not in REPRODUCTIONS:
-        raise InvalidInput(f"nothing is called {name!r}; choose all or one of {', '.join(REPRODUCTIONS)}")
+        raise InvalidInput(f"nothing is called {shown(name)}; choose all or one of {', '.join(REPRODUCTIONS)}")
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"--out {out} is a file; name a folder")
     written: dict[str, list[str]] = {}
@@ -47,10 +47,10 @@ def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
         with _progress(each) as progress:
             written[each] = [str(file) for file in reproduce(each, out, quick=quick, progress=progress)]
         if not as_json:
-            shown = console()
-            shown.print(f"[bold]{each}[/bold]: {REPRODUCTIONS[each].title} ({REPRODUCTIONS[each].source})")
+            screen = console()
+            screen.print(f"[bold]{each}[/bold]: {REPRODUCTIONS[each].title} ({REPRODUCTIONS[each].source})")
             for file in written[each]:
-                shown.print(f"  {file}", soft_wrap=True, highlight=False)
+                screen.print(f"  {file}", soft_wrap=True, highlight=False)
     if as_json:
         print(dumps({"quick": quick, "written": written}))
 

@@ -14,7 +14,7 @@ import numpy as np
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.train_data import Asked, Records, load
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
 from shuffledp.report.to_json import dumps
 from shuffledp.report.train import Training, print_training, training_page, training_to_json
@@ -52,7 +52,7 @@ class Way:
         except ValueError:
             widths = (0,)
         if any(width < 1 for width in widths):
-            raise InvalidInput(f"--hidden must be widths of layers such as 128 or 128,64; got {self.hidden!r}")
+            raise InvalidInput(f"--hidden must be widths of layers such as 128 or 128,64; got {shown(self.hidden)}")
         return widths
 
 

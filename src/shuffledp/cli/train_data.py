@@ -180,14 +180,16 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         raise InvalidInput(f"{wrong[0]} belongs to tables; a folder of idx files has its own labels and test part")
     budget = asked.budget
     if not isinstance(budget, float):
-        raise InvalidInput(f"--epsilon0 must be a number for pictures, which have no columns; got {asked.epsilon0!r}")
+        raise InvalidInput(
+            f"--epsilon0 must be a number for pictures, which have no columns; got {shown(asked.epsilon0)}"
+        )
     train, test = (read_digits(folder, part) for part in ("train", "test"))
     if train.images.shape[1] != test.images.shape[1]:
         raise InvalidInput(f"{folder}: training and test pictures differ in size; check the files")
     kind = asked.features or "edges"
     side = math.isqrt(train.images.shape[1])
     if kind not in PICTURES:
-        raise InvalidInput(f"--features must be one of {', '.join(PICTURES)} for pictures; got {kind!r}")
+        raise InvalidInput(f"--features must be one of {', '.join(PICTURES)} for pictures; got {shown(kind)}")
     if kind != "pixels" and side * side != train.images.shape[1]:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
     makers: dict[str, Callable[[], Map]] = {
@@ -267,7 +269,9 @@ def _columns(text: str) -> Scaled:
             low, high = math.nan, math.nan
         bounded = len(pieces) < 3 or (math.isfinite(low) and math.isfinite(high))
         if not part or len(pieces) == 2 or not low < high or not bounded:
-            raise InvalidInput(f"--features lists columns as NAME or NAME:LOW:HIGH with LOW below HIGH; got {part!r}")
+            raise InvalidInput(
+                f"--features lists columns as NAME or NAME:LOW:HIGH with LOW below HIGH; got {shown(part)}"
+            )
         names.append(pieces[0])
         ends.append((low, high))
     if len(set(names)) < len(names):
@@ -285,7 +289,7 @@ def _classes(given: str | None, words: list[str]) -> tuple[tuple[str, ...], list
         return names, ["the labels that exist were read off the table, and are public (--classes states them)"]
     names = tuple(each.strip() for each in given.split(","))
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
-        raise InvalidInput(f"--classes must list two or more different labels, such as no,yes; got {given!r}")
+        raise InvalidInput(f"--classes must list two or more different labels, such as no,yes; got {shown(given)}")
     return names, []
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 Words = NDArray[np.uint64]
 
@@ -289,7 +289,7 @@ def simulation_random(seed: int) -> Randomness:
     """
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not whole or seed < 0:
-        raise InvalidInput(f"a simulation seed must be a whole number of at least 0; got {seed!r}")
+        raise InvalidInput(f"a simulation seed must be a whole number of at least 0; got {shown(seed)}")
     return _SimulationRandom(int(seed))
 
 

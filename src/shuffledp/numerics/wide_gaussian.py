@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.discrete_noise import LARGEST_SCALE
 from shuffledp.numerics.lazy_uniform import LazyUniform, exp_bounds
 from shuffledp.numerics.randomness import Randomness, Words
@@ -177,7 +177,9 @@ def layers(scale: float) -> tuple[int, ...]:
     (1, 46, 3906)
     """
     if not SMALLEST_WIDE <= scale <= LARGEST_SCALE:
-        raise InvalidInput(f"the scale of wide noise must lie in [{SMALLEST_WIDE:g}, {LARGEST_SCALE:g}]; got {scale!r}")
+        raise InvalidInput(
+            f"the scale of wide noise must lie in [{SMALLEST_WIDE:g}, {LARGEST_SCALE:g}]; got {shown(scale)}"
+        )
     asked = math.ceil(Fraction(scale) ** 2 / BASE**2)
     chain, squares = [1], 1
     while True:  # inner layers as wide as can be, until two more are enough

@@ -14,7 +14,7 @@ from typing import Literal
 
 from shuffledp.accounting import check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.planning import caps, visible
 from shuffledp.planning.cells import common_delta
 from shuffledp.planning.question import Question, check_mechanism
@@ -168,9 +168,9 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
         ("seen", seen, PLANNED_SEEN),
     ):
         if value not in known:
-            raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {value!r}")
+            raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")
     if not target > 0.0 or (goal == "guarantee" and target == math.inf):
-        raise InvalidInput(f"target must be a positive number; got {target!r}")
+        raise InvalidInput(f"target must be a positive number; got {shown(target)}")
     check_rounding(levels, drop_below)
 
 
@@ -178,15 +178,15 @@ def check_bytes(max_bytes: int | None) -> None:
     """Refuse a largest size of a report that is not a positive whole number of bytes."""
     whole = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
     if max_bytes is not None and not (whole and max_bytes >= 1):
-        raise InvalidInput(f"max_bytes must be a whole number of bytes, at least 1; got {max_bytes!r}")
+        raise InvalidInput(f"max_bytes must be a whole number of bytes, at least 1; got {shown(max_bytes)}")
 
 
 def check_rounding(levels: int | None, drop_below: float) -> None:
     """Refuse a number of levels, or a smallest budget, outside its range."""
     if levels is not None and not 1 <= levels <= MOST_LEVELS:
-        raise InvalidInput(f"levels must be from 1 to {MOST_LEVELS}; got {levels!r}")
+        raise InvalidInput(f"levels must be from 1 to {MOST_LEVELS}; got {shown(levels)}")
     if not 0.0 <= drop_below <= MAX_EPSILON0:
-        raise InvalidInput(f"drop_below must be a budget from 0 to 700; got {drop_below!r}")
+        raise InvalidInput(f"drop_below must be a budget from 0 to 700; got {shown(drop_below)}")
 
 
 def who_stays(budgets: Budgets, drop_below: float) -> Budgets:

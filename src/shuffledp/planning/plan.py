@@ -9,7 +9,7 @@ from typing import Literal
 
 from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
 from shuffledp.planning.cells import capped
@@ -354,9 +354,9 @@ def _batch(rule: Bucketing, wish: Wish) -> Budgets:
 
 def _check(epsilon: float, delta: float, error: float | None, rounds: int, seen: Seen | None) -> Wish:
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"target_epsilon must be a positive number of nats; got {epsilon!r}")
+        raise InvalidInput(f"target_epsilon must be a positive number of nats; got {shown(epsilon)}")
     if error is not None and not 0.0 < error < math.inf:
-        raise InvalidInput(f"target_error must be a positive number; got {error!r}")
+        raise InvalidInput(f"target_error must be a positive number; got {shown(error)}")
     if seen not in (None, "reports", "levels"):
-        raise InvalidInput(f"seen must be reports or levels, or left out to compare both; got {seen!r}")
+        raise InvalidInput(f"seen must be reports or levels, or left out to compare both; got {shown(seen)}")
     return Wish(float(epsilon), check_delta(delta), rounds)

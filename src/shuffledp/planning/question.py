@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.planning.error import Moments
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
 from shuffledp.protocol.numbers import NUMBER_MECHANISMS, check_seen, number_randomizer
@@ -70,9 +70,11 @@ class FrequencyQuestion:
     def __post_init__(self) -> None:
         whole = isinstance(self.k, int) and not isinstance(self.k, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not whole or not 2 <= self.k <= MOST_CATEGORIES:
-            raise InvalidInput(f"k, the number of categories, must be a whole number from 2 to 1e6; got {self.k!r}")
+            raise InvalidInput(
+                f"k, the number of categories, must be a whole number from 2 to 1e6; got {shown(self.k)}"
+            )
         if self.share is not None and not 0.0 <= self.share <= 1.0:
-            raise InvalidInput(f"the share of a category must lie in [0, 1]; got {self.share!r}")
+            raise InvalidInput(f"the share of a category must lie in [0, 1]; got {shown(self.share)}")
 
     @property
     def kind(self) -> str:
@@ -136,7 +138,7 @@ class MeanQuestion:
     def __post_init__(self) -> None:
         OneBit(self.low, self.high)  # checks the range
         if self.mean is not None and not self.low <= self.mean <= self.high:
-            raise InvalidInput(f"the guessed mean must lie in [{self.low}, {self.high}]; got {self.mean!r}")
+            raise InvalidInput(f"the guessed mean must lie in [{self.low}, {self.high}]; got {shown(self.mean)}")
         if self.deviation is None:
             return
         if self.mean is None:
@@ -145,7 +147,7 @@ class MeanQuestion:
         if not 0.0 <= self.deviation <= most:
             raise InvalidInput(
                 f"values in [{self.low}, {self.high}] with mean {self.mean} have a standard deviation from 0 to "
-                f"{most:g}; got {self.deviation!r}"
+                f"{most:g}; got {shown(self.deviation)}"
             )
 
     @property
@@ -192,5 +194,5 @@ class MeanQuestion:
 def check_mechanism(mechanism: str, known: tuple[str, ...]) -> str:
     """Refuse a name that is not among the known ones."""
     if mechanism not in known:
-        raise InvalidInput(f"mechanism must be one of {', '.join(known)}; got {mechanism!r}")
+        raise InvalidInput(f"mechanism must be one of {', '.join(known)}; got {shown(mechanism)}")
     return mechanism

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import level_of
 from shuffledp.planning.error import Prediction
@@ -126,7 +126,7 @@ class Bucketing:
 def report_bytes(family: Family) -> int:
     """Return the bytes of one report on the wire, the same for all reports of a family with its shape fixed."""
     if not isinstance(family, WireFormat):
-        raise InvalidInput(f"the reports of {family!r} have no wire format")
+        raise InvalidInput(f"the reports of {shown(family)} have no wire format")
     return bytes_for(family.report_bits)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from shuffledp.accounting import certify
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.protocol.choices import check_choice
@@ -119,7 +119,7 @@ def release(
     1000
     """
     if not isinstance(question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {question!r}")
+        raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {shown(question)}")
     check_choice("weights", weights, WEIGHTS)
     name = question.mechanisms[0] if mechanism is None else mechanism
     check_choice("mechanism", name, question.mechanisms)
@@ -245,7 +245,7 @@ def checked_random(random: Randomness | None) -> Randomness:
     if random is None:
         return secure_random()
     if not isinstance(random, Randomness):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"random must come from secure_random() or simulation_random(seed); got {random!r}")
+        raise InvalidInput(f"random must come from secure_random() or simulation_random(seed); got {shown(random)}")
     return random
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.checks import MAX_COUNTED, real_range, whole_number
 
@@ -66,8 +66,10 @@ def read_probabilities(probabilities: Any) -> FloatArray:
     try:
         wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     except (TypeError, ValueError):
-        raise InvalidInput(f"probabilities of quantiles must be numbers in (0, 1); got {probabilities!r}") from None
+        raise InvalidInput(
+            f"probabilities of quantiles must be numbers in (0, 1); got {shown(probabilities)}"
+        ) from None
     inside = (wanted > 0.0) & (wanted < 1.0)
     if wanted.ndim != 1 or wanted.size == 0 or not inside.all():
-        raise InvalidInput(f"probabilities of quantiles must be numbers in (0, 1); got {probabilities!r}")
+        raise InvalidInput(f"probabilities of quantiles must be numbers in (0, 1); got {shown(probabilities)}")
     return wanted

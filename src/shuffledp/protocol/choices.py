@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 
 def check_choice(what: str, value: object, known: tuple[str, ...]) -> None:
     """Raise InvalidInput unless `value` is one of `known`."""
     if value not in known:
-        raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {value!r}")
+        raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")

@@ -51,16 +51,16 @@ NO_RECODE = Recode()
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Check the public categories: at least two, none missing, none twice."""
     if isinstance(categories, str):
-        raise InvalidInput(f"categories must be a list of labels, not the text {categories!r}")
+        raise InvalidInput(f"categories must be a list of labels, not the text {shown(categories)}")
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in categories)
     if len(labels) < 2:
         raise InvalidInput(f"a frequency needs at least two categories; got {len(labels)}: {list(labels)}")
     seen_before: set[Hashable] = set()
     for label in labels:
         if _missing(label):
-            raise InvalidInput(f"a category cannot be missing ({label!r}); write a word for it")
+            raise InvalidInput(f"a category cannot be missing ({shown(label)}); write a word for it")
         if label in seen_before:
-            raise InvalidInput(f"category {label!r} is given twice; name each category once")
+            raise InvalidInput(f"category {shown(label)} is given twice; name each category once")
         seen_before.add(label)
     return labels
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.task import Task
@@ -53,7 +53,7 @@ class Tally(ABC):
 
     def __init__(self, task: Task) -> None:
         if task.seen not in self.serves:
-            raise InvalidInput(f"seen must be one of {', '.join(self.serves)} here; got {task.seen!r}")
+            raise InvalidInput(f"seen must be one of {', '.join(self.serves)} here; got {shown(task.seen)}")
         self.task = task
         self._n = self._key = 0
         self._only: Any = None

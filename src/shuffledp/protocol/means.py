@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
@@ -164,7 +164,7 @@ class MeanTally(Tally):
         values = read.astype(np.int64)
         if not (values == read).all():
             raise InvalidInput(
-                f"readings of {self.task.randomizer!r} must be whole numbers, so that sums are exact; scale them"
+                f"readings of {shown(self.task.randomizer)} must be whole numbers, so that sums are exact; scale them"
             )
         sums[0] += self._tables[0].add_numbers(values, levels)
         if len(sums) == 1:

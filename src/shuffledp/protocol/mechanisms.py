@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import FrequencyOracle
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.hadamard import HadamardResponse
@@ -49,7 +49,7 @@ def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
     'olh:100'
     """
     if mechanism not in FREQUENCY_MECHANISMS:
-        raise InvalidInput(f"mechanism must be one of {', '.join(FREQUENCY_MECHANISMS)}; got {mechanism!r}")
+        raise InvalidInput(f"mechanism must be one of {', '.join(FREQUENCY_MECHANISMS)}; got {shown(mechanism)}")
     if mechanism == "rr" and k != 2:
         raise InvalidInput(f"mechanism 'rr' needs exactly two categories; got {k}; use 'krr'")
     return FREQUENCY_MECHANISMS[mechanism](k)

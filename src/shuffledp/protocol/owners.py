@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, Words
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def checked_rule(rows_per_person: object) -> RowsPerPerson:
     if not isinstance(rows_per_person, bool) and text.isascii() and text.isdigit() and int(text) >= 1:
         return int(text)
     raise InvalidInput(
-        f"`rows_per_person` must be 'refuse', 'one' or a whole number of at least 1; got {rows_per_person!r}"
+        f"`rows_per_person` must be 'refuse', 'one' or a whole number of at least 1; got {shown(rows_per_person)}"
     )
 
 

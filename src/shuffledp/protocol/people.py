@@ -69,12 +69,12 @@ class RowBudgets:
         ):
             raise InvalidInput(
                 f"`missing_budget` must be a number of nats from 0 to {MAX_EPSILON0:g}, for a column of budgets; "
-                f"got {self.missing!r} with epsilon0 = {self.epsilon0!r}"
+                f"got {shown(self.missing)} with epsilon0 = {shown(self.epsilon0)}"
             )
         if self.consent is None:
             return
         if not isinstance(self.epsilon0, str):
-            raise InvalidInput(f"consent needs the name of a column as epsilon0; got {self.epsilon0!r}")
+            raise InvalidInput(f"consent needs the name of a column as epsilon0; got {shown(self.epsilon0)}")
         if not self.consent:
             raise InvalidInput("consent names no word; say what each word of the column stands for, as strict: 0.1")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.choices import check_choice
@@ -151,7 +151,7 @@ class Frequency(Question):
             if label is not None and label not in self.categories:
                 known = ", ".join(repr(category) for category in self.categories[:5])
                 more = ", ..." if len(self.categories) > 5 else ""
-                raise InvalidInput(f"`{parameter}` must be one of the categories ({known}{more}); got {label!r}")
+                raise InvalidInput(f"`{parameter}` must be one of the categories ({known}{more}); got {shown(label)}")
         return recode
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
@@ -211,7 +211,7 @@ class VectorMean(Question):
             raise InvalidInput("`other` maps unlisted categories, and a mean of vectors has none")
         if recode.missing_as is not None and recode.missing_as not in (0, "0"):
             raise InvalidInput(
-                f"`missing_as` must be 0 for vectors (a missing coordinate counts as 0); got {recode.missing_as!r}"
+                f"`missing_as` must be 0 for vectors (a missing coordinate counts as 0); got {shown(recode.missing_as)}"
             )
         return Recode(None if recode.missing_as is None else 0.0, None, recode.clip)
 

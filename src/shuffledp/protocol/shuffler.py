@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.task import SHUFFLED, Task, level_indices
@@ -42,7 +42,7 @@ class ShuffledReports:
 
     def __post_init__(self) -> None:
         if self.seen not in SHUFFLED:
-            raise InvalidInput(f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {self.seen!r}")
+            raise InvalidInput(f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {shown(self.seen)}")
         if self.reports.ndim == 0 or self.reports.shape[:1] != self.epsilons.shape:
             raise InvalidInput(
                 f"reports need one budget each; got shapes {self.reports.shape} and {self.epsilons.shape}"

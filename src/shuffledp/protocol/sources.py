@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.columns import as_array, as_floats
 from shuffledp.tables import BATCH, Table, TableOptions
@@ -164,7 +164,7 @@ class Arrays:
         wanted = dict.fromkeys([*numbers, *texts])
         for name in wanted:
             if name not in self.data:
-                raise InvalidInput(f"no column {name!r} in the data; its columns are {', '.join(self.data)}")
+                raise InvalidInput(f"no column {shown(name)} in the data; its columns are {', '.join(self.data)}")
         for before in range(0, n, self.rows):
             part = slice(before, before + self.rows)
             columns = {name: _sliceable(self.data[name])[part] if n > self.rows else self.data[name] for name in wanted}

@@ -16,7 +16,7 @@ A `Task` says what is public. `tally_for` gives its tally; reports are added, ta
 
 from __future__ import annotations
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.frequencies import FrequencyTally
 from shuffledp.protocol.means import MeanTally
@@ -86,6 +86,6 @@ def _kind(task: Task) -> type[Tally]:
         if isinstance(task.randomizer, family):
             return kind
     raise InvalidInput(
-        f"no tally serves {task.randomizer!r}: it must be a FrequencyOracle, a NumberRandomizer, TwoMoments, a "
+        f"no tally serves {shown(task.randomizer)}: it must be a FrequencyOracle, a NumberRandomizer, TwoMoments, a "
         "RangeTree or a VectorRandomizer"
     )

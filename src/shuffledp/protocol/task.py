@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import Seen
 
@@ -56,9 +56,9 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.seen not in SHUFFLED:
-            raise InvalidInput(f"reports are tallied as one of {', '.join(SHUFFLED)}; got {self.seen!r}")
+            raise InvalidInput(f"reports are tallied as one of {', '.join(SHUFFLED)}; got {shown(self.seen)}")
         if self.weights not in WEIGHTS:
-            raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {self.weights!r}")
+            raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {shown(self.weights)}")
 
     @property
     def by_level(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import RandomizerLaw
@@ -119,7 +119,7 @@ def positive_number(value: object, what: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be a positive number; got {value!r}") from None
+        raise InvalidInput(f"{what} must be a positive number; got {shown(value)}") from None
     if not (math.isfinite(number) and number > 0.0):
-        raise InvalidInput(f"{what} must be a positive number; got {value!r}")
+        raise InvalidInput(f"{what} must be a positive number; got {shown(value)}")
     return number

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw
@@ -60,7 +60,9 @@ class RandomizedResponse:
     def __post_init__(self) -> None:
         whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not (whole and 2 <= self.k <= MAX_CATEGORIES):
-            raise InvalidInput(f"randomized response takes a whole number k from 2 to {MAX_CATEGORIES}; got {self.k!r}")
+            raise InvalidInput(
+                f"randomized response takes a whole number k from 2 to {MAX_CATEGORIES}; got {shown(self.k)}"
+            )
         object.__setattr__(self, "k", int(self.k))
 
     @property

@@ -168,12 +168,14 @@ class Channel:
                 if math.isinf(self.epsilon0):
                     way_out = "an output that is possible for some records only needs a delta0 > 0"
                 raise InvalidInput(
-                    f"the channel's own epsilon is {self.epsilon0!r}, above a stated epsilon0 of {epsilon!r}; {way_out}"
+                    f"the channel's own epsilon is {shown(self.epsilon0)}, above a stated epsilon0 of "
+                    f"{shown(epsilon)}; {way_out}"
                 )
             if needed[epsilon] > delta:
                 raise InvalidInput(
-                    f"the channel needs delta0 of at least {needed[epsilon]!r} at epsilon0 = {epsilon!r}, above the "
-                    f"stated {delta!r}; state at least that"
+                    f"the channel needs delta0 of at least {shown(needed[epsilon])} at epsilon0 = "
+                    f"{shown(epsilon)}, above the "
+                    f"stated {shown(delta)}; state at least that"
                 )
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
@@ -291,7 +293,7 @@ def _checked(matrix: ArrayLike) -> FloatArray:
             raise InvalidInput(f"row {number} of the channel has the entry {bad[0]}; a chance is a number from 0 to 1")
         total = math.fsum(row)
         if abs(total - 1.0) > _SUM_TOLERANCE:
-            raise InvalidInput(f"row {number} of the channel sums to {total!r}; it must sum to 1 (within 1e-9)")
+            raise InvalidInput(f"row {number} of the channel sums to {shown(total)}; it must sum to 1 (within 1e-9)")
     law.setflags(write=False)
     return law
 

@@ -51,7 +51,7 @@ def real_range(low: object, high: object) -> tuple[float, float]:
     try:
         ends = float(low), float(high)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InvalidInput(f"the range needs two numbers; got {low!r} and {high!r}") from None
+        raise InvalidInput(f"the range needs two numbers; got {shown(low)} and {shown(high)}") from None
     if not (all(map(math.isfinite, ends)) and ends[0] < ends[1] and math.isfinite(ends[1] - ends[0])):
         raise InvalidInput(
             f"the range needs finite low < high and a finite width; got low {ends[0]} and high {ends[1]}"

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.affine import AffineHash
@@ -82,7 +82,7 @@ class LocalHashing(TwoLevelFamily):
         if self.g is not None:
             object.__setattr__(self, "g", whole_number(self.g, "local hashing takes a whole range g", 2, MAX_SIZE))
         if self.collision not in ("exact", "unknown"):
-            raise InvalidInput(f"collision must be 'exact' or 'unknown'; got {self.collision!r}")
+            raise InvalidInput(f"collision must be 'exact' or 'unknown'; got {shown(self.collision)}")
 
     @property
     def name(self) -> str:

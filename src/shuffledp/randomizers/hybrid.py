@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.checks import local_budgets, population, whole_number
 from shuffledp.randomizers.windows import WHOLE, Shape, WindowFamily, best_member
 
@@ -81,7 +81,7 @@ class Hybrid(WindowFamily):
         if self.fixed is None:
             return
         if len(self.fixed) != 3:
-            raise InvalidInput(f"a fixed shape is a window, a share and an inset; got {self.fixed!r}")
+            raise InvalidInput(f"a fixed shape is a window, a share and an inset; got {shown(self.fixed)}")
         most = (("window", 1, self.cells - 1), ("share", 0, WHOLE), ("inset", 0, self.cells // 2 - 1))
         parts = zip(self.fixed, most, strict=True)
         checked = tuple(whole_number(part, f"the hybrid takes a whole {what}", *ends) for part, (what, *ends) in parts)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.discrete_noise import Integers, rounded_gaussian, rounded_laplace
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 from shuffledp.numerics.interval import FloatArray
@@ -135,7 +135,7 @@ class Gaussian(GridNoise):
             sigma = math.nan
         if not (math.isfinite(sigma) and sigma > 0.0):
             raise InvalidInput(
-                f"sigma must be a positive, finite number, in units of the range's width; got {self.sigma!r}"
+                f"sigma must be a positive, finite number, in units of the range's width; got {shown(self.sigma)}"
             )
         object.__setattr__(self, "sigma", sigma)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import SupportLaw
@@ -90,7 +90,7 @@ class UnaryEncoding(TwoLevelFamily):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "unary encoding takes a whole number k", 2, MAX_SIZE))
         if self.optimized is not True and self.optimized is not False:
-            raise InvalidInput(f"optimized must be True (OUE) or False (SUE); got {self.optimized!r}")
+            raise InvalidInput(f"optimized must be True (OUE) or False (SUE); got {shown(self.optimized)}")
 
     @property
     def name(self) -> str:

@@ -297,4 +297,6 @@ def _check_width(values: NDArray[Any], bits: int) -> None:
 def _refuse_headless(view: memoryview) -> None:
     if bytes(view[:4]) == MAGIC[: len(view)] or bytes(view[:4]) == MAGIC:
         raise InvalidInput(f"the reports are cut short: {len(view)} bytes, and a header alone has {_HEADER.size}")
-    raise InvalidInput(f"these bytes are no reports: they begin with {bytes(view[:4])!r} instead of {MAGIC!r}")
+    raise InvalidInput(
+        f"these bytes are no reports: they begin with {shown(bytes(view[:4]))} instead of {shown(MAGIC)}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.reproduce.amplification import GSPA_FIGURE_2
 from shuffledp.reproduce.base import Progress, Reproduction, require_figures, silent
 from shuffledp.reproduce.estimation import GSPA_FIGURE_3
@@ -67,7 +67,7 @@ def reproduce(name: str, folder: str | Path, *, quick: bool = False, progress: P
     ['.csv', '.png', '.svg', '.md']
     """
     if name not in REPRODUCTIONS:
-        raise InvalidInput(f"nothing is called {name!r}; choose one of {', '.join(REPRODUCTIONS)}")
+        raise InvalidInput(f"nothing is called {shown(name)}; choose one of {', '.join(REPRODUCTIONS)}")
     require_figures()  # before minutes of work
     reproduction = REPRODUCTIONS[name]
     return write(reproduction, reproduction.run(quick, progress), Path(folder))

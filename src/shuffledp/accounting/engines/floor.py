@@ -22,7 +22,7 @@ import numpy as np
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
-from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
 from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.interval import Interval
@@ -183,7 +183,7 @@ def floor_profile(
     family, dummies = check_dummies(randomizer, dummies)
     sets = family.report_sets
     if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {reports!r}")
+        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
     above = _pairs(sets.one_in, sets.disjoint, dummies, reports, most)
     if reports > 1 and not (sets.one_in == 2 and sets.disjoint):
@@ -257,7 +257,7 @@ def _kept(one_in: int, epsilon0: float | None) -> tuple[Kept, Kept, float]:
     """How a report of that budget is drawn, twice, and the budget; a smaller chance to keep is never worse."""
     number = isinstance(epsilon0, int | float | np.floating) and not isinstance(epsilon0, bool)
     if not (number and 0.0 <= float(epsilon0) <= MAX_EPSILON0):  # type: ignore[arg-type]
-        raise InvalidInput(f"epsilon0 must be a number of nats from 0 to {MAX_EPSILON0:g}; got {epsilon0!r}")
+        raise InvalidInput(f"epsilon0 must be a number of nats from 0 to {MAX_EPSILON0:g}; got {shown(epsilon0)}")
     budget = float(epsilon0)  # type: ignore[arg-type]
     decay = math.exp(-budget)
     whole = 1.0 + (one_in - 1) * decay
@@ -273,10 +273,10 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
     """
     if isinstance(draw, tuple):
         if not (one_in == 2 and disjoint):
-            raise InvalidInput(f"two chances state the law of one bit; got {draw!r} for reports of another family")
+            raise InvalidInput(f"two chances state the law of one bit; got {shown(draw)} for reports of another family")
         low, high = (_word(part) for part in draw)
         if low > high:
-            raise InvalidInput(f"the chance of a 1 must not fall from the low end to the high one; got {draw!r}")
+            raise InvalidInput(f"the chance of a 1 must not fall from the low end to the high one; got {shown(draw)}")
         both = (2 * high - WHOLE, WHOLE - 2 * low)
     else:
         both = (_word(draw), _word(draw))
@@ -289,5 +289,5 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
 
 def _word(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= int(value) <= WHOLE:
-        raise InvalidInput(f"a law is drawn by whole numbers from 0 to 2^64; got {value!r}")
+        raise InvalidInput(f"a law is drawn by whole numbers from 0 to 2^64; got {shown(value)}")
     return int(value)

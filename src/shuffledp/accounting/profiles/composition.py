@@ -17,7 +17,7 @@ import numpy as np
 
 from shuffledp.accounting.profiles.knots import View
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossSum
@@ -34,7 +34,7 @@ Parts = tuple[tuple[PrivacyProfile, int], ...]
 def check_rounds(rounds: int) -> int:
     """Return a number of rounds from 1 to 2^53, or raise InvalidInput."""
     if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= MOST_ROUNDS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"rounds must be a whole number from 1 to 2^53; got {rounds!r}")
+        raise InvalidInput(f"rounds must be a whole number from 1 to 2^53; got {shown(rounds)}")
     return int(rounds)
 
 

@@ -25,7 +25,7 @@ from shuffledp.accounting.profiles.finite_pair import (
     dominating_pair,
     valleys,
 )
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import log_sum
@@ -297,7 +297,7 @@ def check_order(order: float) -> float:
     try:
         value = float(order)
     except (TypeError, ValueError):
-        raise InvalidInput(f"a Renyi order must be a number above 1; got {order!r}") from None
+        raise InvalidInput(f"a Renyi order must be a number above 1; got {shown(order)}") from None
     if not 1.0 < value < math.inf:
         raise InvalidInput(f"a Renyi order must be finite and above 1; got {order}")
     return value
@@ -308,7 +308,7 @@ def check_alpha(alpha: float) -> float:
     try:
         value = float(alpha)
     except (TypeError, ValueError):
-        raise InvalidInput(f"a type I error must be a number in [0, 1]; got {alpha!r}") from None
+        raise InvalidInput(f"a type I error must be a number in [0, 1]; got {shown(alpha)}") from None
     if not 0.0 <= value <= 1.0:
         raise InvalidInput(f"a type I error must be in [0, 1]; got {alpha}")
     return value

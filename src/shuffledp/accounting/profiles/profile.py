@@ -18,7 +18,7 @@ from shuffledp.accounting.profiles.knots import (
     renyi_divergences,
     tradeoff,
 )
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
@@ -35,7 +35,7 @@ def check_delta(delta: float) -> float:
     try:
         value = float(delta)
     except (TypeError, ValueError):
-        raise InvalidInput(f"delta must be a number in (0, 1); got {delta!r}") from None
+        raise InvalidInput(f"delta must be a number in (0, 1); got {shown(delta)}") from None
     if not 0.0 < value < 1.0:
         raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
     return value
@@ -46,7 +46,7 @@ def check_epsilon(epsilon: float) -> float:
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
-        raise InvalidInput(f"epsilon must be a number >= 0; got {epsilon!r}") from None
+        raise InvalidInput(f"epsilon must be a number >= 0; got {shown(epsilon)}") from None
     if math.isnan(value) or value < 0.0:
         raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")
     return value
