@@ -313,7 +313,7 @@ def test_variance_of_too_few():
     with pytest.raises(InvalidInput, match="seen must be one of reports, levels"):
         estimate_variance([1.0], 0, 1, 1.0, seen="sum", delta=1e-6)
     with pytest.raises(InvalidInput, match="value in row 2"):
-        estimate_variance([1.0, 3.0], 0, 1, 1.0, seen="reports", delta=1e-6)
+        estimate_variance([1.0, 3.0, 0.5], 0, 1, 1.0, seen="reports", delta=1e-6)
 
 
 def test_hybrid_is_the_most_precise():
