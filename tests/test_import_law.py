@@ -14,6 +14,7 @@ ROOT = Path(shuffledp.__file__).parent
 
 LAYERS = (
     ("errors",),
+    ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),
     ("budgets", "dummies"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from shuffledp.cli.output import WRITTEN
 from shuffledp.errors import InvalidInput
+from shuffledp.whole_files import replaced
 
 
 def read_bytes(path: Path, what: str) -> bytes:
@@ -32,7 +31,7 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool = False) -> None:
-    """Write a file beside its place and rename it.
+    """Write a file, whole or not at all.
 
     Parameters
     ----------
@@ -48,25 +47,8 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool =
     Raises
     ------
     InvalidInput
-        If it cannot be written, or must be fresh and is not.
+        If it cannot be written, is a symbolic link, or must be fresh and is not.
     """
-    if fresh and path.exists():
-        raise InvalidInput(f"{path} exists and would be lost; choose another name or move it away")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.resolve().parent)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose a writable folder") from None
-    try:
-        with open(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not private:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replaced(path, str(path), private=private, fresh=fresh) as stream:
+        stream.write(data)
     WRITTEN.set((*WRITTEN.get(), path))

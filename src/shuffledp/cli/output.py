@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import io
 import shlex
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from shuffledp.errors import InvalidInput, printable
+from shuffledp.whole_files import replaced
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,30 +52,13 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
         yield None
         return
     target = path.parent.resolve() / path.name
-    if target.is_symlink():  # whoever made the link would choose which file is overwritten
-        raise InvalidInput(f"{option} {path} is a symbolic link; name the file itself")
-    if target.exists() and not target.is_file():
-        kind = "a directory" if target.is_dir() else "not a regular file"
-        raise InvalidInput(f"{option} {path} is {kind}; name a file to write")
     if _times_named(target) > 1:
         raise InvalidInput(f"{option} {path} is also an input or another output of this command; choose another name")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise InvalidInput(f"{option} {path} is write-protected; choose another name")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise InvalidInput(
-            f"{option} {path} cannot be written ({error.strerror}); choose an existing, writable directory"
-        ) from None
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            yield stream
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-        WRITTEN.set((*WRITTEN.get(), target))
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replaced(path, f"{option} {path}") as file:
+        stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield stream
+        stream.detach()  # writes what it holds; the file is closed by its own block
+    WRITTEN.set((*WRITTEN.get(), target))
 
 
 def _times_named(target: Path) -> int:
@@ -124,13 +107,6 @@ def working(message: str) -> Generator[Callable[[float], None]]:
         timer.cancel()
         timer.join()
         progress.stop()
-
-
-def _umask() -> int:
-    """Read the process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def console() -> Console:

@@ -322,8 +322,8 @@ def _moved_out(release: Release) -> list[str]:
     if bool(np.all((low <= estimate) & (estimate <= high))):
         return []
     return [
-        "Noise has moved an estimate out of the possible range; it is left unbiased, while its interval keeps to the "
-        "range."
+        "Noise has moved an estimate out of the possible range. The estimate is left where it is, so that it stays "
+        "unbiased; its interval is drawn around the nearest possible value."
     ]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import tempfile
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput
 from shuffledp.reproduce.base import Outcome, Picture, Reproduction, Table
 from shuffledp.reproduce.style import STYLE
+from shuffledp.whole_files import replaced
 
 RESOLUTION = 160  # dots per inch of the PNG
 
@@ -93,15 +92,6 @@ def _image(name: str, picture: Picture, title: str) -> str:
 
 
 def _replace(target: Path, data: bytes) -> Path:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    try:
-        with open(handle, "wb") as stream:
-            stream.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replaced(target, str(target)) as stream:
+        stream.write(data)
     return target

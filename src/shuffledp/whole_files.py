@@ -1,0 +1,104 @@
+"""Files that are there whole or not at all: written beside their place, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import IO
+
+from shuffledp.errors import InvalidInput
+
+
+@contextlib.contextmanager
+def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = False) -> Generator[IO[bytes]]:
+    """Open a file of bytes that appears under its name when the block ends well.
+
+    Entering the block already creates a temporary file in the same folder, so a path that cannot be written is refused
+    before any work is done. When the block raises, the temporary file goes and whatever stood at `path` stays.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    what : str
+        What an error calls the file, such as ``"--report page.html"``.
+    private : bool
+        Make the file readable by its owner alone; otherwise its mode is that of any new file.
+    fresh : bool
+        Refuse a path where something stands already: a key that is written over is lost.
+
+    Yields
+    ------
+    binary file
+        What is written here is on disk before the file gets its name.
+
+    Raises
+    ------
+    InvalidInput
+        If the path is a symbolic link, a directory, a device or write-protected, if its folder is missing or not
+        writable, or if `fresh` and something stands there, also when it came after the block began.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replaced(Path(folder) / "page.html", "the page") as file:
+    ...         count = file.write(b"<p>whole</p>")
+    ...     (Path(folder) / "page.html").read_text()
+    '<p>whole</p>'
+    """
+    target = path.parent.resolve() / path.name
+    _refuse(target, what, fresh)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise InvalidInput(
+            f"{what} cannot be written ({error.strerror}); choose an existing, writable folder"
+        ) from None
+    try:
+        with open(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if not private:
+            os.chmod(name, 0o666 & ~_umask())
+        if fresh:
+            _linked(name, target, what)
+        else:
+            os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _refuse(target: Path, what: str, fresh: bool) -> None:
+    if target.is_symlink():  # whoever made the link would choose which file is overwritten
+        raise InvalidInput(f"{what} is a symbolic link; name the file itself")
+    if not target.exists():
+        return
+    if not target.is_file():
+        kind = "a directory" if target.is_dir() else "not a regular file"
+        raise InvalidInput(f"{what} is {kind}; name a file to write")
+    if fresh:
+        raise InvalidInput(f"{what} exists and would be lost; choose another name or move it away")
+    if not os.access(target, os.W_OK):
+        raise InvalidInput(f"{what} is write-protected; choose another name")
+
+
+def _linked(name: str, target: Path, what: str) -> None:
+    """Give the file its name in a way that fails where one stands: a link, unlike a rename, replaces nothing."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise InvalidInput(f"{what} exists and would be lost; choose another name or move it away") from None
+    os.unlink(name)
+
+
+def _umask() -> int:
+    """Read the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
