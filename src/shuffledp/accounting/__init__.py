@@ -15,7 +15,7 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.accounting.certify import bounds, certify, privacy_profile
+from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profile, weigh
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
@@ -36,6 +36,7 @@ __all__ = [
     "LARGEST_N",
     "MANY_LEVELS",
     "AmplificationBound",
+    "Answer",
     "Calibration",
     "ComposedProfile",
     "DummiesNeeded",
@@ -69,4 +70,5 @@ __all__ = [
     "privacy_profile",
     "remembered",
     "to_dp_accounting",
+    "weigh",
 ]

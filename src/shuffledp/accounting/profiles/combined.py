@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.errors import InconsistentBounds
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Interval
 
@@ -96,3 +98,59 @@ def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
     if rounds not in one.compositions:
         one.compositions[rounds] = ComposedProfile.of(one, rounds)
     return one.compositions[rounds]
+
+
+@dataclass(frozen=True, eq=False)
+class BracketProfile(PrivacyProfile):
+    """Upper ends from a certified upper bound, lower ends from witnesses.
+
+    Parameters
+    ----------
+    upper : PrivacyProfile
+        A certified upper bound.
+    witnesses : tuple of PrivacyProfile
+        Certified lower bounds, possibly none.
+    """
+
+    upper: PrivacyProfile
+    witnesses: tuple[PrivacyProfile, ...]
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where the upper bound vanishes."""
+        return self.upper.vanishes_at
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Largest witness and upper bound."""
+        return self._bracket(self.upper.delta(epsilon), [w.delta(epsilon) for w in self.witnesses])
+
+    def epsilon(self, delta: float) -> Interval:
+        """Largest witness and upper bound, each inverted by itself."""
+        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """The upper bound's; no witness is certain of any."""
+        return Interval(0.0, self.upper.mass_at_infinity.upper)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """As `delta`, in logs, with one witness: only one real pair has divergences, trade-offs and rounds."""
+        high = max(end.upper for end in self.upper.log_delta_pair(epsilon))
+        low = -math.inf
+        if self.strongest is not None:
+            # the smaller direction both ways round is the curve of a symmetric pair that the witness dominates
+            low = min(end.lower for end in self.strongest.log_delta_pair(epsilon))
+        both = Interval(min(low, high), high)
+        return both, both
+
+    @cached_property
+    def strongest(self) -> PrivacyProfile | None:
+        """The witness with the largest epsilon at delta = 1e-6; None without witnesses."""
+        return max(self.witnesses, key=lambda witness: witness.epsilon(1e-6).lower, default=None)
+
+    @staticmethod
+    def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:
+        lower = max((w.lower for w in witnesses), default=0.0)
+        if lower > upper.upper:
+            raise InconsistentBounds(f"a witness at {lower} exceeds the certified bound {upper.upper}; please report")
+        return Interval(lower, upper.upper)
