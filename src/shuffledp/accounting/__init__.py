@@ -19,8 +19,8 @@ from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profil
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.profiles.combined import composed
-from shuffledp.accounting.profiles.composition import ComposedProfile, compose
+from shuffledp.accounting.profiles.combined import compose, composed
+from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
