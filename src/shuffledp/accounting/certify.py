@@ -54,6 +54,7 @@ bounds: Mapping[str, AmplificationBound] = {
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
+Asked = TypeVar("Asked")
 T = TypeVar("T")
 
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
@@ -61,25 +62,25 @@ ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
+class Answer(Generic[Asked, T]):
     """What one bound said to one question.
 
     Parameters
     ----------
-    bound : AmplificationBound
-        The bound that was asked.
+    bound : AmplificationBound, or str
+        The bound that was asked, or its key.
     value : T or None
         Its answer; None if it refused.
     refused : str or None
         Why its theorem does not apply, or why its number could not be certified; None if it answered.
     """
 
-    bound: AmplificationBound
+    bound: Asked
     value: T | None
     refused: str | None = None
 
 
-def weigh(chosen: Iterable[AmplificationBound], ask: Callable[[AmplificationBound], T]) -> Iterator[Answer[T]]:
+def weigh(chosen: Iterable[Asked], ask: Callable[[Asked], T]) -> Iterator[Answer[Asked, T]]:
     """Ask several bounds one question, in order; a bound that does not apply refuses and is passed over.
 
     Nothing else in the library decides which bound applies. The bounds are asked one after the other as the answers
@@ -87,8 +88,8 @@ def weigh(chosen: Iterable[AmplificationBound], ask: Callable[[AmplificationBoun
 
     Parameters
     ----------
-    chosen : iterable of AmplificationBound
-        The bounds.
+    chosen : iterable of AmplificationBound, or of str
+        The bounds; a training run names its own by their keys.
     ask : callable
         From a bound to its answer.
 
@@ -290,9 +291,9 @@ def _listed_levels(setting: Setting, delta: float, most: int) -> NDArray[np.int6
 def _worst_level(setting: Setting, delta: float) -> int:
     """Level with the largest certified upper bound.
 
-    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget. Where only the own
-    level hides a user, levels are tried from the largest budget down, until the local bound of the next one
-    is no longer above the best found.
+    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget, and so is the floor of
+    dummies, which only hide such reports. Where only the own level hides a user, levels are tried from the largest
+    budget down, until the local bound of the next one is no longer above the best found.
     """
     budgets = setting.budgets
     top = budgets.levels - 1
@@ -308,7 +309,7 @@ def _worst_level(setting: Setting, delta: float) -> int:
         local = LocalBound().profile(setting, epsilon0).epsilon(delta).upper
         if local <= best:
             break
-        (own,) = weigh([LevelsBound()], lambda bound, e=epsilon0: bound.profile(setting, e).epsilon(delta).upper)
+        (own,) = weigh([bounds["levels"]], lambda bound, e=epsilon0: bound.profile(setting, e).epsilon(delta).upper)
         value = local if own.value is None else min(local, own.value)
         if value > best:
             best, worst = value, level
