@@ -68,6 +68,21 @@ def test_files_named_in_the_theorem_pages_exist():
             assert (ROOT / "src" / "shuffledp" / name).is_file(), f"{page.name}: {name}"
 
 
+def catches(path: Path, error: str) -> int:
+    """How many handlers of a file name the error."""
+    handlers = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.ExceptHandler)]
+    return sum(n.type is not None and error in ast.unparse(n.type) for n in handlers)
+
+
+def test_which_bound_applies_is_decided_in_one_place():
+    """`weigh` catches a refusal; besides it only who tries several ways (planning, training) and the command line."""
+    source = ROOT / "src" / "shuffledp"
+    found = {short(path): catches(path, "OutOfRegime") for path in source.rglob("*.py")}
+    places = {name: count for name, count in found.items() if count}
+    assert places["src/shuffledp/accounting/certify.py"] == 1
+    assert sum(places.values()) <= 4, f"ask bounds through accounting.weigh, ways through planning.attempt: {places}"
+
+
 @pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "docs.txt"])
 def test_requirements_are_pinned_with_hashes_and_without_addresses(name):
     lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()

@@ -11,6 +11,10 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
 JOINERS = "\u200c\u200d"
 """The zero-width non-joiner and joiner of Persian, Indic scripts and emoji."""
 
@@ -118,3 +122,39 @@ class NotConverged(ShuffleDPError):
 
 class InconsistentBounds(ShuffleDPError):
     """A certified upper bound lies below a witness, which a correct library never reports."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A refusal as a value: why a question cannot be asked in this way.
+
+    Parameters
+    ----------
+    reason : str
+        One line.
+    """
+
+    reason: str
+
+
+REFUSALS: tuple[type[ShuffleDPError], ...] = (InvalidInput, OutOfRegime, NotConverged)
+"""What says that a question cannot be asked in this way, and no more."""
+
+
+def attempt(make: Callable[[], T], errors: tuple[type[ShuffleDPError], ...] = REFUSALS) -> T | Refused:
+    """Return what ``make`` returns, or the reason why the question cannot be asked in this way.
+
+    Parameters
+    ----------
+    make : callable
+        Computes the answer.
+    errors : tuple of type
+        What counts as a refusal; anything else is raised.
+    """
+    try:
+        return make()
+    except errors as refusal:
+        return Refused(str(refusal))

@@ -15,12 +15,12 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.accounting.certify import bounds, certify, privacy_profile
+from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profile, weigh
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.profiles.combined import composed
-from shuffledp.accounting.profiles.composition import ComposedProfile, compose
+from shuffledp.accounting.profiles.combined import compose, composed
+from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
@@ -36,6 +36,7 @@ __all__ = [
     "LARGEST_N",
     "MANY_LEVELS",
     "AmplificationBound",
+    "Answer",
     "Calibration",
     "ComposedProfile",
     "DummiesNeeded",
@@ -69,4 +70,5 @@ __all__ = [
     "privacy_profile",
     "remembered",
     "to_dp_accounting",
+    "weigh",
 ]

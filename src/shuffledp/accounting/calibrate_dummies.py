@@ -24,7 +24,7 @@ from shuffledp.dummies import (
     check_family,
     is_one_bit,
 )
-from shuffledp.errors import InvalidInput, OutOfRegime, shown
+from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
@@ -159,10 +159,11 @@ class _Search:
 
     def _keeps(self, dummies: Sequence[Dummies]) -> bool:
         """Whether every level's promise is certified."""
-        try:
+
+        def kept() -> bool:
             return all(self.floor(e, dummies).keeps(promise, self.delta) for e, promise in self.promises)
-        except OutOfRegime:  # too many to be evaluated
-            return False
+
+        return attempt(kept, (OutOfRegime,)) is True  # else there may be too many to be evaluated
 
     def _laplace(self, kind: int) -> bool:
         return self.law == "laplace" and is_one_bit(self.kinds[kind])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound
-from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.combined import BracketProfile, SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
@@ -54,8 +54,120 @@ bounds: Mapping[str, AmplificationBound] = {
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
+Asked = TypeVar("Asked")
+T = TypeVar("T")
+
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Asked, T]):
+    """What one bound said to one question.
+
+    Parameters
+    ----------
+    bound : AmplificationBound, or str
+        The bound that was asked, or its key.
+    value : T or None
+        Its answer; None if it refused.
+    refused : str or None
+        Why its theorem does not apply, or why its number could not be certified; None if it answered.
+    """
+
+    bound: Asked
+    value: T | None
+    refused: str | None = None
+
+
+def weigh(chosen: Iterable[Asked], ask: Callable[[Asked], T]) -> Iterator[Answer[Asked, T]]:
+    """Ask several bounds one question, in order; a bound that does not apply refuses and is passed over.
+
+    Nothing else in the library decides which bound applies. The bounds are asked one after the other as the answers
+    are read, so a caller who has read enough may stop.
+
+    Parameters
+    ----------
+    chosen : iterable of AmplificationBound, or of str
+        The bounds; a training run names its own by their keys.
+    ask : callable
+        From a bound to its answer.
+
+    Yields
+    ------
+    Answer
+        One per bound.
+    """
+    for bound in chosen:
+        try:
+            value = ask(bound)
+        except (OutOfRegime, NotConverged) as refusal:
+            yield Answer(bound, None, str(refusal))
+            continue
+        yield Answer(bound, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What several bounds together certify of some levels.
+
+    Parameters
+    ----------
+    lower, upper : ndarray, shape (listed,)
+        Per level the largest witness (0 if there is none) and the smallest upper bound (inf if there is none), that of
+        the floor left out.
+    floor : Enclosure, shape (listed,), or None
+        What the dummies alone keep; None without dummies, or if the floor refused.
+    evidence : tuple of Evidence
+        One per bound that was asked.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    floor: Enclosure | None
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def smallest(self) -> FloatArray:
+        """The smallest upper bound of each level, the floor's among them."""
+        return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
+
+
+def weigh_levels(
+    setting: Setting, delta: float, listed: NDArray[np.int64], chosen: Iterable[AmplificationBound]
+) -> Weighed:
+    """Enclose the central epsilon of each listed level by several bounds.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    delta : float
+        Central delta, in (0, 1).
+    listed : ndarray of int, shape (listed,)
+        Levels, by their position among the budgets.
+    chosen : iterable of AmplificationBound
+        The bounds; those that may not enter the certified interval are evidence alone.
+    """
+    lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
+    floor: Enclosure | None = None
+    evidence: list[Evidence] = []
+    for answer in weigh(chosen, lambda bound: bound.level_epsilons(setting, delta, listed)):
+        bound, found = answer.bound, answer.value
+        if found is None:
+            evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=answer.refused))
+            continue
+        worst = Interval(float(found.lower.max()), float(found.upper.max()))
+        evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
+        if not bound.enters_bracket:
+            continue
+        if bound.key == FloorBound.key:
+            floor = found
+        elif bound.kind is Kind.CERTIFIED_UPPER:
+            upper = np.minimum(upper, found.upper)
+        elif bound.kind is Kind.CERTIFIED_LOWER:
+            lower = np.maximum(lower, found.lower)
+    return Weighed(lower, upper, floor, tuple(evidence))
 
 
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
@@ -108,44 +220,23 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
     if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"max_levels must be a whole number >= 1; got {shown(max_levels)}")
     listed = _listed_levels(setting, target, max_levels)
-    lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
-    floor: Enclosure | None = None
-    evidence: list[Evidence] = []
-    for bound in consulted(setting, published=published):
-        try:
-            found = bound.level_epsilons(setting, target, listed)
-        except (OutOfRegime, NotConverged) as refusal:
-            evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=str(refusal)))
-            continue
-        worst = Interval(float(found.lower.max()), float(found.upper.max()))
-        evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
-        if not bound.enters_bracket:
-            continue
-        if bound.key == FloorBound.key:
-            floor = found
-        elif bound.kind is Kind.CERTIFIED_UPPER:
-            upper = np.minimum(upper, found.upper)
-        elif bound.kind is Kind.CERTIFIED_LOWER:
-            lower = np.maximum(lower, found.lower)
-    smallest = upper if floor is None else np.minimum(upper, floor.upper)
-    _check_consistent(setting.budgets, listed, lower, smallest)
-    levels = _level_guarantees(setting, listed, Enclosure(lower, smallest), upper, floor)
-    return Guarantee(setting, target, levels, setting.budgets.levels, tuple(evidence))
+    found = weigh_levels(setting, target, listed, consulted(setting, published=published))
+    _check_consistent(setting.budgets, listed, found.lower, found.smallest)
+    levels = _level_guarantees(setting, listed, found)
+    return Guarantee(setting, target, levels, setting.budgets.levels, found.evidence)
 
 
-def _level_guarantees(
-    setting: Setting, listed: NDArray[np.int64], found: Enclosure, crowd: FloatArray, floor: Enclosure | None
-) -> tuple[LevelGuarantee, ...]:
+def _level_guarantees(setting: Setting, listed: NDArray[np.int64], found: Weighed) -> tuple[LevelGuarantee, ...]:
     """List the levels; with dummies each with its floor, and with what the crowd keeps."""
-    budgets, known = setting.budgets, list[LevelGuarantee]()
+    budgets, floor, known = setting.budgets, found.floor, list[LevelGuarantee]()
     for row, level in enumerate(listed):
-        epsilon = Interval(float(found.lower[row]), float(found.upper[row]))
+        epsilon = Interval(float(found.lower[row]), float(found.smallest[row]))
         one = LevelGuarantee(
             float(budgets.epsilons[level]), float(budgets.deltas[level]), int(budgets.counts[level]), epsilon
         )
         if setting.dummies is not None:
             kept = None if floor is None else Interval(float(floor.lower[row]), float(floor.upper[row]))
-            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, float(crowd[row])))
+            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, float(found.upper[row])))
         known.append(one)
     return tuple(known)
 
@@ -180,71 +271,11 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     setting.budgets.index_of(epsilon0)
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
-    for bound in bounds.values():
-        if not bound.enters_bracket:
-            continue
-        try:
-            part = bound.profile(setting, epsilon0)
-        except OutOfRegime:
-            continue
-        (uppers if bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(part)
+    entering = [bound for bound in bounds.values() if bound.enters_bracket]
+    for answer in weigh(entering, lambda bound: bound.profile(setting, epsilon0)):
+        if answer.value is not None:
+            (uppers if answer.bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(answer.value)
     return BracketProfile(SmallestProfile(tuple(uppers)), tuple(witnesses))
-
-
-@dataclass(frozen=True, eq=False)
-class BracketProfile(PrivacyProfile):
-    """Upper ends from a certified upper bound, lower ends from witnesses.
-
-    Parameters
-    ----------
-    upper : PrivacyProfile
-        A certified upper bound.
-    witnesses : tuple of PrivacyProfile
-        Certified lower bounds, possibly none.
-    """
-
-    upper: PrivacyProfile
-    witnesses: tuple[PrivacyProfile, ...]
-
-    @property
-    def vanishes_at(self) -> float:
-        """Where the upper bound vanishes."""
-        return self.upper.vanishes_at
-
-    def delta_at(self, epsilon: float) -> Interval:
-        """Largest witness and upper bound."""
-        return self._bracket(self.upper.delta(epsilon), [w.delta(epsilon) for w in self.witnesses])
-
-    def epsilon(self, delta: float) -> Interval:
-        """Largest witness and upper bound, each inverted by itself."""
-        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
-
-    @property
-    def mass_at_infinity(self) -> Interval:
-        """The upper bound's; no witness is certain of any."""
-        return Interval(0.0, self.upper.mass_at_infinity.upper)
-
-    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """As `delta`, in logs, with one witness: only one real pair has divergences, trade-offs and rounds."""
-        high = max(end.upper for end in self.upper.log_delta_pair(epsilon))
-        low = -math.inf
-        if self.strongest is not None:
-            # the smaller direction both ways round is the curve of a symmetric pair that the witness dominates
-            low = min(end.lower for end in self.strongest.log_delta_pair(epsilon))
-        both = Interval(min(low, high), high)
-        return both, both
-
-    @cached_property
-    def strongest(self) -> PrivacyProfile | None:
-        """The witness with the largest epsilon at delta = 1e-6; None without witnesses."""
-        return max(self.witnesses, key=lambda witness: witness.epsilon(1e-6).lower, default=None)
-
-    @staticmethod
-    def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:
-        lower = max((w.lower for w in witnesses), default=0.0)
-        if lower > upper.upper:
-            raise InconsistentBounds(f"a witness at {lower} exceeds the certified bound {upper.upper}; please report")
-        return Interval(lower, upper.upper)
 
 
 def _listed_levels(setting: Setting, delta: float, most: int) -> NDArray[np.int64]:
@@ -260,35 +291,29 @@ def _listed_levels(setting: Setting, delta: float, most: int) -> NDArray[np.int6
 def _worst_level(setting: Setting, delta: float) -> int:
     """Level with the largest certified upper bound.
 
-    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget. Where only the own
-    level hides a user, levels are tried from the largest budget down, until the local bound of the next one
-    is no longer above the best found.
+    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget, and so is the floor of
+    dummies, which only hide such reports. Where only the own level hides a user, levels are tried from the largest
+    budget down, until the local bound of the next one is no longer above the best found.
     """
     budgets = setting.budgets
     top = budgets.levels - 1
-    for key in ("clones", "blanket", "ordered"):
-        try:
-            bounds[key].profile(setting, float(budgets.epsilons[top]))
-            return top
-        except OutOfRegime:
-            continue
+    together = [bounds[key] for key in ("clones", "blanket", "ordered")]
+    if any(
+        answer.refused is None
+        for answer in weigh(together, lambda bound: bound.profile(setting, float(budgets.epsilons[top])))
+    ):
+        return top
     best, worst = -math.inf, top
     for level in range(top, -1, -1):
         epsilon0 = float(budgets.epsilons[level])
         local = LocalBound().profile(setting, epsilon0).epsilon(delta).upper
         if local <= best:
             break
-        value = min(local, _hidden_in_level(setting, epsilon0, delta))
+        (own,) = weigh([bounds["levels"]], lambda bound, e=epsilon0: bound.profile(setting, e).epsilon(delta).upper)
+        value = local if own.value is None else min(local, own.value)
         if value > best:
             best, worst = value, level
     return worst
-
-
-def _hidden_in_level(setting: Setting, epsilon0: float, delta: float) -> float:
-    try:
-        return LevelsBound().profile(setting, epsilon0).epsilon(delta).upper
-    except OutOfRegime:
-        return math.inf
 
 
 def _check_consistent(budgets: Budgets, listed: NDArray[np.int64], lower: FloatArray, upper: FloatArray) -> None:

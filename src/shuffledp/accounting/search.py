@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound
-from shuffledp.accounting.certify import bounds
+from shuffledp.accounting.certify import bounds, weigh, weigh_levels
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Kind
 from shuffledp.setting import Setting
 
@@ -63,11 +63,10 @@ class Target:
 
     def _log_ratios(self, setting: Setting, epsilon0: float) -> Iterator[float]:
         """log(certified delta/wanted delta) at the target epsilon, up to the first bound that is within."""
-        for bound in _uppers(setting):
-            try:
-                found = bound.profile(setting, epsilon0).delta(self.epsilon).upper
-            except (OutOfRegime, NotConverged):
+        for answer in weigh(_uppers(setting), lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)):
+            if answer.value is None:
                 continue
+            found = answer.value.upper
             yield math.log(found / self.delta) if found > 0.0 else -math.inf
             if found <= self.delta:
                 return
@@ -76,13 +75,8 @@ class Target:
         """Certified epsilon of the worst level, as `certify` has it."""
         worst = 0.0
         for level in _levels_to_check(setting):
-            best = math.inf
-            for bound in _uppers(setting):
-                try:
-                    best = min(best, float(bound.level_epsilons(setting, self.delta, np.array([level])).upper[0]))
-                except (OutOfRegime, NotConverged):
-                    continue
-            worst = max(worst, best)
+            found = weigh_levels(setting, self.delta, np.array([level]), _uppers(setting))
+            worst = max(worst, float(found.smallest[0]))
         return worst
 
 

@@ -17,7 +17,7 @@ from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
-from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.setting import Setting
 
@@ -179,15 +179,17 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
 def _floor(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
 ) -> float:
-    try:
-        profile = compose_floors(
+    profile = attempt(
+        lambda: compose_floors(
             [
                 floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
                 for family, law, keep in zip(families, dummies, draw, strict=True)
             ]
-        )
-    except OutOfRegime as error:
-        raise InvalidInput(f"the dummies of this task cannot be certified: {error}") from None
+        ),
+        (OutOfRegime,),
+    )
+    if isinstance(profile, Refused):
+        raise InvalidInput(f"the dummies of this task cannot be certified: {profile.reason}")
     return float(profile.epsilon(delta).upper)
 
 

@@ -9,7 +9,10 @@ be claimed depends on the unit and on what the server sees (docs/learning.md):
   charge for Gaussian noise (`approximate`), fresh shuffle every round;
 - ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
   budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
-- only the sum: the noises add (`sum`).
+- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, since their sum is a function
+  of them and of their budgets.
+
+Which of these applies is decided by `shuffledp.accounting.weigh`, as for collections.
 """
 
 from __future__ import annotations
@@ -30,9 +33,10 @@ from shuffledp.accounting import (
     compose,
     composed,
     one_budget_profile,
+    weigh,
 )
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
 from shuffledp.learning.clipping import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import round_down, round_up
@@ -279,14 +283,10 @@ class TrainingAccountant:
         }
         evidence: list[Evidence] = []
         best, smallest = "local", math.inf
-        for key, profile in bounds.items():
-            try:
-                found = profile(index).epsilon(delta)
-            except (OutOfRegime, NotConverged) as refusal:
-                evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], refused=str(refusal)))
-                continue
-            evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], epsilon=found))
-            if found.upper < smallest:
+        for answer in weigh(bounds, lambda key: bounds[key](index).epsilon(delta)):
+            key, found = answer.bound, answer.value
+            evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
+            if found is not None and found.upper < smallest:
                 best, smallest = key, found.upper
         return best, smallest, tuple(evidence)
 
@@ -375,8 +375,6 @@ class TrainingAccountant:
             raise OutOfRegime(
                 f"{key} is for messages computed at one model and shuffled; here each step sees the newest"
             )
-        if self.seen == "sum":
-            raise OutOfRegime(f"{key} is for shuffled messages; a released sum is served by 'sum'")
         several = sum(any(m[i] > 1 for m in self.spent) for i in range(len(self.tiers)))
         if several > MOST_HIDDEN_TIERS:
             raise OutOfRegime(f"{key} is evaluated for up to {MOST_HIDDEN_TIERS} budget levels; bucket the budgets")

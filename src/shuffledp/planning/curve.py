@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import Refused, attempt
 from shuffledp.planning.error import predict
 from shuffledp.planning.question import Question
 from shuffledp.planning.rule import Bucketing
@@ -52,12 +52,15 @@ def error_curve(
     """
     found: list[Point] = []
     few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
+
+    def at(factor: float) -> Point:
+        population = scaled(rule.budgets, factor)
+        family = question.family(rule.mechanism, population, rule.seen)
+        error = predict(family, population, rule.weights, question.moments, question.width).standard_error
+        return Point(factor, wish.certified(scaled(few, factor), family, rule.seen), error)
+
     for factor in factors:
-        try:
-            population = scaled(rule.budgets, factor)
-            family = question.family(rule.mechanism, population, rule.seen)
-            error = predict(family, population, rule.weights, question.moments, question.width).standard_error
-            found.append(Point(factor, wish.certified(scaled(few, factor), family, rule.seen), error))
-        except (InvalidInput, OutOfRegime, NotConverged):
-            continue
+        point = attempt(lambda factor=factor: at(factor))
+        if not isinstance(point, Refused):
+            found.append(point)
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
+from shuffledp.errors import InvalidInput, NotConverged, Refused, attempt, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
 from shuffledp.planning.cells import capped
@@ -25,7 +25,6 @@ from shuffledp.setting import Seen
 Limit = Literal["nothing", "privacy", "budgets"]
 WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
 """Levels withheld, shown with everybody counting the same, shown with the least noise."""
-_REFUSALS = (InvalidInput, OutOfRegime, NotConverged)
 _HOPELESS, _HOPELESS_SHAPE = 1.05, 1.4
 """A way whose error with all of everybody's budget is so many times the best plan's is not rounded. A cap may reduce
 that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.caps`)."""
@@ -281,7 +280,8 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
     """Predict and certify the budgets as they are."""
     needs = _needs_independence((way.seen, way.weights), budgets)
     row = Alternative(way.mechanism, way.seen, way.weights, needs, None, None)
-    try:
+
+    def answered() -> Alternative:
         own = ask.staying(budgets)
         family = ask.question.family(way.mechanism, own, way.seen)
         given = predict(family, own, way.weights, ask.question.moments, ask.question.width)
@@ -289,8 +289,9 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
         small = capped(own, min(ask.wish.safe, float(own.epsilons[-1])))
         shaped = ask.question.family(way.mechanism, small, way.seen) != family
         return replace(row, given=given, given_epsilon=epsilon, given_bytes=report_bytes(family), shaped=shaped)
-    except _REFUSALS as refusal:
-        return replace(row, refused=str(refusal))
+
+    found = attempt(answered)
+    return replace(row, refused=found.reason) if isinstance(found, Refused) else found
 
 
 def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
@@ -305,11 +306,12 @@ def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Altern
             reason = "its error is larger than the best plan's even with all of everybody's budget"
             found.append(replace(row, refused=reason))
             continue
-        try:
-            found.append(replace(row, bucketing=ask.bucket(budgets, row.way)))
-            best = min(best, found[-1].error)
-        except _REFUSALS as refusal:
-            found.append(replace(row, refused=str(refusal)))
+        bucketing = attempt(lambda row=row: ask.bucket(budgets, row.way))
+        if isinstance(bucketing, Refused):
+            found.append(replace(row, refused=bucketing.reason))
+            continue
+        found.append(replace(row, bucketing=bucketing))
+        best = min(best, found[-1].error)
     return sorted(found, key=lambda row: (row.error, _error_as_given(row), row.needs_independence))
 
 
@@ -330,11 +332,12 @@ def _with_least(rows: list[Alternative], budgets: Budgets, ask: Ask, error: floa
         if _hopeless(row, error) or (row.bucketing is not None and row.error > error):
             found.append(row)
             continue
-        try:
-            found.append(replace(row, least=ask.least(budgets, row.way, error, within)))
-            within = min(within, found[-1].least_epsilon)
-        except _REFUSALS:
+        least = attempt(lambda row=row, within=within: ask.least(budgets, row.way, error, within))
+        if isinstance(least, Refused):
             found.append(row)
+            continue
+        found.append(replace(row, least=least))
+        within = min(within, found[-1].least_epsilon)
     return sorted(found, key=lambda row: (row.least_epsilon, row.error, _error_as_given(row), row.needs_independence))
 
 

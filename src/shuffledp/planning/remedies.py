@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime
+from shuffledp.errors import Refused, attempt
 from shuffledp.planning.bucketing import Goal, bucket_budgets, who_stays
 from shuffledp.planning.cells import rounded_down, some_values
 from shuffledp.planning.question import Question
@@ -140,10 +140,9 @@ def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | No
 
 def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
     """Error of the same way for another population, inf if it cannot be asked."""
-    try:
-        return ask.bucket(budgets, Way(rule.mechanism, rule.seen, rule.weights)).prediction.standard_error
-    except (InvalidInput, OutOfRegime, NotConverged):
-        return math.inf
+    way = Way(rule.mechanism, rule.seen, rule.weights)
+    found = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
+    return math.inf if isinstance(found, Refused) else found
 
 
 def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:

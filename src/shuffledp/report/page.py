@@ -10,8 +10,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shuffledp.accounting import bounds
-from shuffledp.errors import OutOfRegime, printable
+from shuffledp.accounting import bounds, weigh
+from shuffledp.errors import printable
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
@@ -136,11 +136,9 @@ def _profile(guarantee: Guarantee) -> Markup | None:
         ProfileCurve("certified upper", "certified", epsilons, [delta.upper for delta in deltas]),
         ProfileCurve("witness", "witness", epsilons, [delta.lower for delta in deltas]),
     ]
-    try:
-        claimed = bounds[GSPA].profile(setting, epsilon0=worst.epsilon0)
-        curves.append(
-            ProfileCurve("GSPA", "asymptotic", epsilons, [claimed.delta(epsilon).upper for epsilon in epsilons])
-        )
-    except OutOfRegime:
-        pass  # the evidence table tells why the formula does not apply
+    # where the formula does not apply, the evidence table tells why
+    for claimed in weigh([bounds[GSPA]], lambda bound: bound.profile(setting, epsilon0=worst.epsilon0)):
+        if claimed.value is not None:
+            at = [claimed.value.delta(epsilon).upper for epsilon in epsilons]
+            curves.append(ProfileCurve("GSPA", "asymptotic", epsilons, at))
     return Markup(profile_picture(curves, worst.epsilon.upper, guarantee.delta))

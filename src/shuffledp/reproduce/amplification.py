@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shuffledp.accounting import ErlingssonProfile, bounds, certify
+from shuffledp.accounting import ErlingssonProfile, bounds, certify, weigh
 from shuffledp.budgets import Budgets
-from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.report.wording import down
 from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
@@ -75,17 +74,13 @@ def _published(population: Budgets) -> Iterator[tuple[str, float, str]]:
     largest = float(population.epsilons[-1])
     same = Setting(Budgets([largest], [population.n]), "any", seen="reports", neighboring="replace-one")
     for key, asked in (("gspa", setting), ("liu23", setting), ("fmt22-closed", same), ("erlingsson19", same)):
-        try:
-            yield (
-                key,
-                bounds[key].profile(asked, largest).epsilon(DELTA).upper,
-                "met" if asked is same else "as published",
-            )
-        except OutOfRegime as refusal:
-            if key == "erlingsson19":
-                yield key, ErlingssonProfile(largest, population.n).stated_epsilon(DELTA), f"not met: {refusal}"
-            else:
-                yield key, math.inf, f"not met: {refusal}"
+        (answer,) = weigh([bounds[key]], lambda bound, at=asked: bound.profile(at, largest).epsilon(DELTA).upper)
+        if answer.value is not None:
+            yield key, answer.value, "met" if asked is same else "as published"
+        elif key == "erlingsson19":
+            yield key, ErlingssonProfile(largest, population.n).stated_epsilon(DELTA), f"not met: {answer.refused}"
+        else:
+            yield key, math.inf, f"not met: {answer.refused}"
 
 
 def draw(figure: Figure, table: Table) -> None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp.accounting import bounds, privacy_profile
+from shuffledp.accounting import bounds, privacy_profile, weigh
 from shuffledp.budgets import Budgets
-from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.report.wording import down, up
@@ -38,13 +37,12 @@ def _setting(epsilon0: float, randomizer: RandomizedResponse | str) -> Setting:
 def _rows(epsilon0: float, order: float) -> list[tuple[Cell, ...]]:
     """All series at one point; a bound outside its regime has no value there."""
     rows: list[tuple[Cell, ...]] = []
-    for key, (_, _, end) in PUBLISHED.items():
-        try:
-            value = getattr(bounds[key].profile(_setting(epsilon0, "any"), epsilon0).renyi(order), end)
-        except OutOfRegime:
-            value = math.nan
+    setting = _setting(epsilon0, "any")
+    asked = weigh([bounds[key] for key in PUBLISHED], lambda bound: bound.profile(setting, epsilon0).renyi(order))
+    for answer, (key, (_, _, end)) in zip(asked, PUBLISHED.items(), strict=True):
+        value = math.nan if answer.value is None else getattr(answer.value, end)
         rows.append((epsilon0, order, key, value))
-    upper: Interval = bounds["clones"].profile(_setting(epsilon0, "any"), epsilon0).renyi(order)
+    upper: Interval = bounds["clones"].profile(setting, epsilon0).renyi(order)
     attained: Interval = privacy_profile(_setting(epsilon0, RandomizedResponse(2)), epsilon0).renyi(order)
     return [*rows, (epsilon0, order, "certified-upper", upper.upper), (epsilon0, order, "attained", attained.lower)]
 

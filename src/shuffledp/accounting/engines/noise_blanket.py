@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.accounting.engines.blanket import OneBudgetProfile, OwnBudgetsProfile
 from shuffledp.accounting.engines.core_choice import CoreChoice, promising_cores
@@ -47,6 +48,11 @@ _FINENESS = 4.0
 """Blocks of the count of blanket reports, relative to the usual number."""
 
 
+def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
+    """Whether noise of each scale is neither too small for the transform to be worth it nor too large for it."""
+    return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
+
+
 def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
     """Return the profile of (I) for a victim of one level among users of added noise.
 
@@ -65,7 +71,7 @@ def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile
         If the victim's noise is too small for the transform to be worth it, or too large.
     """
     scales = law.scale(budgets.epsilons, budgets.deltas)
-    useful = (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
+    useful = is_usual(law, scales)
     if not useful[level]:
         raise OutOfRegime(
             f"blanket needs {law.noise} noise of {_LEAST_SCALE[law.noise]:g} to {_LARGEST_SCALE:g} times the range; "

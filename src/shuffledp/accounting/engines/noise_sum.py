@@ -68,6 +68,10 @@ class GaussianSumProfile(PrivacyProfile):
         high = normal_divergence(epsilon, self.mu * (1.0 + _DOUBT))
         return Interval(float(low.lower), float(high.upper))
 
+    def repeated(self, rounds: int) -> PrivacyProfile:
+        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 EPS more, of the 32 counted."""
+        return GaussianSumProfile(self.mu * math.sqrt(rounds))
+
     def guess_epsilon(self, delta: float) -> float | None:
         """The same formula in double precision."""
         return gaussian_epsilon(delta, self.mu)

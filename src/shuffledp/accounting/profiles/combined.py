@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from shuffledp.accounting.profiles.composition import ComposedProfile, Parts, merged_rounds
+from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.errors import InconsistentBounds
 from shuffledp.numerics.floats import EPS
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+
+_TYPICAL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +98,154 @@ def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
         return one
     if isinstance(one, SmallestProfile):
         return SmallestProfile(tuple(composed(part, rounds) for part in one.parts))
-    from shuffledp.accounting.profiles.composition import ComposedProfile
-
+    if isinstance(one, BracketProfile):
+        return ComposedBracket.of(merged_rounds([(one, rounds)]))
     if rounds not in one.compositions:
-        one.compositions[rounds] = ComposedProfile.of(one, rounds)
+        one.compositions[rounds] = one.repeated(rounds) or ComposedProfile.of(one, rounds)
     return one.compositions[rounds]
+
+
+@dataclass(frozen=True, eq=False)
+class BracketProfile(PrivacyProfile):
+    """Upper ends from a certified upper bound, lower ends from witnesses.
+
+    Parameters
+    ----------
+    upper : PrivacyProfile
+        A certified upper bound.
+    witnesses : tuple of PrivacyProfile
+        Certified lower bounds, possibly none.
+    """
+
+    upper: PrivacyProfile
+    witnesses: tuple[PrivacyProfile, ...]
+
+    @property
+    def vanishes_at(self) -> float:
+        """Where the upper bound vanishes."""
+        return self.upper.vanishes_at
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Largest witness and upper bound."""
+        return self._bracket(self.upper.delta(epsilon), [w.delta(epsilon) for w in self.witnesses])
+
+    def epsilon(self, delta: float) -> Interval:
+        """Largest witness and upper bound, each inverted by itself."""
+        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """The upper bound's; no witness is certain of any."""
+        return Interval(0.0, self.upper.mass_at_infinity.upper)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """As `delta`, in logs, with one witness: only one real pair has divergences, trade-offs and rounds."""
+        high = max(end.upper for end in self.upper.log_delta_pair(epsilon))
+        low = -math.inf
+        if self.strongest is not None:
+            # the smaller direction both ways round is the curve of a symmetric pair that the witness dominates
+            low = min(end.lower for end in self.strongest.log_delta_pair(epsilon))
+        both = Interval(min(low, high), high)
+        return both, both
+
+    @cached_property
+    def strongest(self) -> PrivacyProfile | None:
+        """The witness with the largest epsilon at delta = 1e-6; None without witnesses."""
+        return max(self.witnesses, key=lambda witness: witness.epsilon(_TYPICAL).lower, default=None)
+
+    @staticmethod
+    def _bracket(upper: Interval, witnesses: list[Interval]) -> Interval:
+        lower = max((w.lower for w in witnesses), default=0.0)
+        if lower > upper.upper:
+            raise InconsistentBounds(f"a witness at {lower} exceeds the certified bound {upper.upper}; please report")
+        return Interval(lower, upper.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedBracket(BracketProfile):
+    """Several rounds of which some are brackets: upper ends compose by themselves, and so does every witness.
+
+    Use `compose` to make one.
+
+    Parameters
+    ----------
+    upper, witnesses
+        As for `BracketProfile`, of all rounds together.
+    parts : tuple of (PrivacyProfile, int)
+        The single rounds, and how often each occurs.
+    """
+
+    parts: Parts
+
+    @classmethod
+    def of(cls, parts: Parts) -> ComposedBracket:
+        """Compose each bound and each witness by itself if all rounds are alike, as `certify` does.
+
+        Among different rounds the smallest of the bounds is composed, and the strongest witness of each round: together
+        they are one real pair.
+        """
+        if len(parts) == 1:
+            ((one, rounds),) = parts
+            uppers, witnesses = _ends(one)
+            return cls(composed(uppers, rounds), tuple(composed(each, rounds) for each in witnesses), parts)
+        upper = ComposedProfile(tuple((_ends(one)[0], rounds) for one, rounds in parts))
+        chosen = [(one.strongest if isinstance(one, BracketProfile) else one, rounds) for one, rounds in parts]
+        shown = tuple((each, rounds) for each, rounds in chosen if each is not None)
+        if not shown:
+            return cls(upper, (), parts)
+        # rounds without a witness are not looked at, which an attacker may do
+        witness = shown[0][0] if len(shown) == 1 and shown[0][1] == 1 else ComposedProfile(shown)
+        return cls(upper, (witness,), parts)
+
+    @property
+    def rounds(self) -> Parts:
+        """The single rounds."""
+        return self.parts
+
+    @cached_property
+    def _whole(self) -> ComposedProfile:
+        """The rounds as they are, each between its two ends: one law above and one below, as divergences need them."""
+        return ComposedProfile(self.parts)
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """Knots of the rounds as they are."""
+        return self._whole.table
+
+    def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
+        """Sums over the rounds."""
+        return self._whole.renyi_directions(t)
+
+
+def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
+    """Return the profile of several rounds together.
+
+    Parameters
+    ----------
+    parts : sequence of (PrivacyProfile, int)
+        Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
+        counted together, and rounds that are compositions themselves are taken apart.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no round, or a number of rounds is not a whole number from 1 to 2^53.
+
+    Examples
+    --------
+    >>> from shuffledp.accounting import one_budget_profile
+    >>> day = one_budget_profile(1.0, 1000, coarse=False)
+    >>> round(compose([(day, 16)]).epsilon(1e-6).upper, 3)
+    0.654
+    """
+    rounds = merged_rounds(parts)
+    if len(rounds) == 1 and rounds[0][1] == 1:
+        return rounds[0][0]
+    if any(isinstance(one, BracketProfile) for one, _ in rounds):
+        return ComposedBracket.of(rounds)
+    return ComposedProfile(rounds)
+
+
+def _ends(one: PrivacyProfile) -> tuple[PrivacyProfile, tuple[PrivacyProfile, ...]]:
+    """What stands for a round from above, and from below; a profile that is no bracket stands for itself."""
+    return (one.upper, one.witnesses) if isinstance(one, BracketProfile) else (one, (one,))

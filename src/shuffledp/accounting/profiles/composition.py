@@ -38,26 +38,18 @@ def check_rounds(rounds: int) -> int:
     return int(rounds)
 
 
-def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
-    """Return the profile of several rounds together.
+def merged_rounds(parts: Sequence[tuple[PrivacyProfile, int]]) -> Parts:
+    """Return single rounds with how often each occurs: compositions taken apart, equal profiles counted together.
 
     Parameters
     ----------
     parts : sequence of (PrivacyProfile, int)
-        Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
-        counted together, and rounds that are compositions themselves are taken apart.
+        Profiles, and how many rounds have each.
 
     Raises
     ------
     InvalidInput
         If there is no round, or a number of rounds is not a whole number from 1 to 2^53.
-
-    Examples
-    --------
-    >>> from shuffledp.accounting.engines.clone_pair import one_budget_profile
-    >>> day = one_budget_profile(1.0, 1000, coarse=False)
-    >>> round(compose([(day, 16)]).epsilon(1e-6).upper, 3)
-    0.654
     """
     rounds: dict[int, tuple[PrivacyProfile, int]] = {}
     for profile, count in parts:
@@ -66,13 +58,12 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
             rounds[id(part)] = part, check_rounds(known + check_rounds(count) * times)
     if not rounds:
         raise InvalidInput("a composition needs at least one round; got none")
-    (first, count), *more = rounds.values()
-    return first if count == 1 and not more else ComposedProfile(tuple(rounds.values()))
+    return tuple(rounds.values())
 
 
 @dataclass(frozen=True, eq=False)
 class ComposedProfile(PrivacyProfile):
-    """Profile of independent rounds. Use `compose`, or `ComposedProfile.of`, to make one.
+    """Profile of independent rounds. Use `combined.compose`, or `ComposedProfile.of`, to make one.
 
     Parameters
     ----------
@@ -90,7 +81,8 @@ class ComposedProfile(PrivacyProfile):
     @staticmethod
     def of(profile: PrivacyProfile, rounds: int) -> PrivacyProfile:
         """Return the profile of ``rounds`` rounds that all have the given one."""
-        return compose([(profile, rounds)])
+        parts = merged_rounds([(profile, rounds)])
+        return profile if parts == ((profile, 1),) else ComposedProfile(parts)
 
     @property
     def rounds(self) -> Parts:

@@ -122,6 +122,11 @@ class PrivacyProfile(ABC):
         """The single rounds this profile consists of, and how often each occurs."""
         return ((self, 1),)
 
+    def repeated(self, rounds: int) -> PrivacyProfile | None:
+        """Return the profile of so many rounds, each with this one, where a formula says it; else None."""
+        del rounds
+        return None
+
     @property
     def directed(self) -> bool:
         """Whether this is one real pair whose two directions `delta_pair` tells apart.

@@ -34,8 +34,8 @@ class ClosedFormProfile(PrivacyProfile):
         """Where the formula equals epsilon > 0, range aside; any number at least 1 if nowhere below 1."""
 
     @abstractmethod
-    def require_delta(self, delta: float) -> None:
-        """Raise OutOfRegime unless the theorem is stated for this delta."""
+    def refusal(self, delta: float) -> str | None:
+        """Why the theorem is not stated for this delta; None if it is."""
 
     @property
     def smallest_delta(self) -> Interval:
@@ -53,7 +53,9 @@ class ClosedFormProfile(PrivacyProfile):
             If delta is not in (0, 1).
         """
         target = check_delta(delta)
-        self.require_delta(target)
+        refusal = self.refusal(target)
+        if refusal is not None:
+            raise OutOfRegime(refusal)
         value = self.stated_epsilon(target)
         return Interval(value * (1.0 - _SLACK), value * (1.0 + _SLACK))
 
@@ -63,14 +65,8 @@ class ClosedFormProfile(PrivacyProfile):
             return Interval(1.0, 1.0)
         found, least = self.solved_delta(epsilon), self.smallest_delta
         lower, upper = max(found.lower, least.lower), max(found.upper, least.upper)
-        return Interval(lower, upper) if self._stated_for(upper) else Interval(min(lower, 1.0), 1.0)
-
-    def _stated_for(self, delta: float) -> bool:
-        try:
-            self.require_delta(delta)
-        except OutOfRegime:
-            return False
-        return delta < 1.0
+        stated = upper < 1.0 and self.refusal(upper) is None
+        return Interval(lower, upper) if stated else Interval(min(lower, 1.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -103,10 +99,9 @@ class ErlingssonProfile(ClosedFormProfile):
         exponent = self.n * ratio * ratio
         return Interval(_exp_down(-exponent * (1.0 + _SLACK)), _exp_up(-exponent * (1.0 - _SLACK)))
 
-    def require_delta(self, delta: float) -> None:
+    def refusal(self, delta: float) -> str | None:
         """Delta < 1/100."""
-        if not delta < 0.01:
-            raise OutOfRegime(f"erlingsson19 needs delta < 1/100; got {delta:g}")
+        return None if delta < 0.01 else f"erlingsson19 needs delta < 1/100; got {delta:g}"
 
 
 class ErlingssonBound(PublishedBound):
@@ -157,7 +152,7 @@ class CloneClosedProfile(ClosedFormProfile):
 
     @property
     def smallest_delta(self) -> Interval:
-        """Delta = 2 e^{-room}, rounded up by more than `require_delta` asks for."""
+        """Delta = 2 e^{-room}, rounded up by more than `refusal` asks for."""
         return Interval(2.0 * _exp_down(-self.room * (1.0 + _SLACK)), 2.0 * _exp_up(-self.room * (1.0 - 4.0 * _SLACK)))
 
     def stated_epsilon(self, delta: float) -> float:
@@ -173,10 +168,11 @@ class CloneClosedProfile(ClosedFormProfile):
         lower = 4.0 * _exp_down(-high * high / self.rate * (1.0 + _SLACK)) if high > 0.0 else 1.0
         return Interval(min(lower, upper), upper)
 
-    def require_delta(self, delta: float) -> None:
+    def refusal(self, delta: float) -> str | None:
         """Log(2/delta) <= room, both rounded to the strict side."""
-        if (math.log(2.0) - math.log(delta)) * (1.0 + _SLACK) > self.room * (1.0 - 0.25 * _SLACK):
-            raise OutOfRegime(f"{self.key} needs {self.condition}; got delta = {delta:g}")
+        if (math.log(2.0) - math.log(delta)) * (1.0 + _SLACK) <= self.room * (1.0 - 0.25 * _SLACK):
+            return None
+        return f"{self.key} needs {self.condition}; got delta = {delta:g}"
 
 
 class Fmt22ClosedBound(PublishedBound):

@@ -23,7 +23,7 @@ from shuffledp.accounting.engines.blanket import (
 )
 from shuffledp.accounting.engines.clone_curve import CloneCurve
 from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_count
-from shuffledp.accounting.engines.noise_blanket import noise_profile
+from shuffledp.accounting.engines.noise_blanket import is_usual, noise_profile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -115,6 +115,23 @@ class BlanketBound(AmplificationBound):
                 "give their sender's budget away: use 'levels'"
             )
         return family
+
+
+def has_blanket(setting: Setting, epsilon0: float) -> bool:
+    """Whether the stated randomizer has a blanket for a victim of that budget: it may lack one for want of noise.
+
+    Parameters
+    ----------
+    setting : Setting
+        With a stated randomizer.
+    epsilon0 : float
+        A budget that some user of the setting has (nats).
+    """
+    law, level = setting.adds_noise, setting.budgets.index_of(epsilon0)
+    if law is not None:
+        scales = law.scale(setting.budgets.epsilons, setting.budgets.deltas)
+        return bool(is_usual(law, scales)[level])
+    return setting.discrete is not None and float(setting.discrete.blanket_mass(epsilon0)) > 0.0
 
 
 def blanket_count(budgets: Budgets, family: RandomizerLaw, without: int) -> SuccessRange:

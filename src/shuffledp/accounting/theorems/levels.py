@@ -15,7 +15,7 @@ from shuffledp.accounting.bound import (
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.profiles.combined import SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.blanket import BlanketBound, has_blanket
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -57,10 +57,10 @@ class LevelsBound(AmplificationBound):
         clones = one_budget_profile(epsilon0, n, coarse=budgets.levels > MANY_LEVELS)
         if setting.law is None or (setting.discrete is not None and setting.discrete.two_point):
             return clones
-        try:
-            return SmallestProfile((clones, remembered(BlanketBound, level_alone(setting, epsilon0), epsilon0)))
-        except OutOfRegime:  # hardly any noise
+        alone = level_alone(setting, epsilon0)
+        if not has_blanket(alone, epsilon0):
             return clones
+        return SmallestProfile((clones, remembered(BlanketBound, alone, epsilon0)))
 
     def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Level by level; left out where another bound is certainly smaller and levels are many."""
