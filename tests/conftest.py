@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
 from hypothesis import settings
+
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 # `make test` decides whether a change may land: the same examples every time. `make test-all` draws fresh ones.
 settings.register_profile("repeatable", derandomize=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-all` all but about one in k cases of a test marked ``one_in(k)``, the first among them.
+
+    Such a test asks one question of many cases, each of which costs a good part of a second: simulations, brute force,
+    an oracle in arbitrary precision. Multiples of the golden ratio spread evenly, and in no step with a grid of cases.
+    """
+    met: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is not None:
+            name = item.nodeid.partition("[")[0]
+            if met[name] * GOLDEN % 1.0 >= 1.0 / mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            met[name] += 1

@@ -24,6 +24,7 @@ def close(value: object, golden: float) -> bool:
     return abs(value - mpf(golden)) <= ROUNDED * max(abs(golden), 1e-300)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("uniform") and c["n"] <= 200])
 def test_uniform_clone_pair(case):
     n, e0 = case["n"], case["epsilon0"]
@@ -33,6 +34,7 @@ def test_uniform_clone_pair(case):
             assert close(oracles.clone_pair_delta_z_form(e0, n, eps), delta)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("uniform") and c["n"] >= 200])
 def test_contour_integral_for_large_populations(case):
     n, e0 = case["n"], case["epsilon0"]
@@ -41,6 +43,7 @@ def test_contour_integral_for_large_populations(case):
         assert abs(oracles.clone_pair_delta_large(e0, n, eps) / delta - 1) < max(1 / clones, 0.003)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("personalized")])
 def test_personal_clone_pair(case):
     budgets, v = case["epsilons"], case["victim"]

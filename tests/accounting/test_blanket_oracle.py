@@ -223,6 +223,7 @@ LATTICES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:6:3"])
 @pytest.mark.parametrize(("E", "t", "n"), LATTICES)
 def test_lattice_values(name, E, t, n):
@@ -281,6 +282,7 @@ MANY = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:30:4", "krr:1000000"])
 @pytest.mark.parametrize(("epsilon0", "n", "epsilon"), MANY)
 def test_many_users(name, epsilon0, n, epsilon):

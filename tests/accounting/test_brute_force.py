@@ -62,6 +62,7 @@ def check_lower(lower: float, exact: Fraction, what: object) -> None:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(100))
 def test_randomized_response_with_own_budgets(seed):
     rng = random.Random(seed)
@@ -84,6 +85,7 @@ def test_randomized_response_with_own_budgets(seed):
             check_lower(profile.delta(float(oracles.fraction_log(t))).lower, exact, what)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_kary_randomized_response_with_own_budgets(seed):
     rng = random.Random(1000 + seed)
@@ -159,6 +161,7 @@ def test_any_randomizer_with_one_budget(seed):
         check_upper(bracket.delta(log_down(t)).upper, exact, (channel, n, str(E), str(t)))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("own", [RandomizedResponse(k=3), "any"], ids=["krr:3", "any"])
 def test_levels_visible(seed, own):

@@ -97,6 +97,7 @@ def test_rr_exact_is_at_least_every_count_of_ones():
                 assert profile.delta(eps).upper >= pq * (1 - 1e-12), (budgets, eps)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [10**6, 10**8, 10**10, 10**12])
 @pytest.mark.parametrize("e0", [0.1, 1.0, 4.0, 8.0])
 def test_large_population(n, e0):
@@ -115,6 +116,7 @@ def test_large_population(n, e0):
         assert epsilon.upper <= epsilon.lower * (1 + NARROW), (delta, epsilon)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_kary_blanket_with_own_budgets(seed):
     """(I) by enumerating the counts of x0, x1 and third symbols, 40 digits."""
@@ -133,6 +135,7 @@ def test_kary_blanket_with_own_budgets(seed):
         assert interval.width <= 1e-3 * golden + 1e-13, (k, budgets, eps, interval, golden)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("victim", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("scale", [10, 1000, 100_000])
 def test_levels_of_a_large_population(victim, scale):

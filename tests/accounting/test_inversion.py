@@ -113,6 +113,7 @@ def test_pairs_left_alone_are_not_the_worst(n):
     assert here.upper == max(part.delta(found.upper).upper for part in profile.parts)
 
 
+@pytest.mark.slow
 def test_levels_is_left_to_blanket_over_several_rounds():
     """Everybody counts there: never below, and each level would be composed by itself."""
     setting = Setting(Budgets([0.5, 1.0], [500, 500]), RandomizedResponse(10), "reports", "replace-one", rounds=3)

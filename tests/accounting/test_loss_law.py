@@ -55,6 +55,7 @@ def exact_values(core: Core, victim: Noise, x0: float, x1: float, epsilon: float
     return (density(victim, y - x0) - math.exp(epsilon) * density(victim, y - x1)) / omega, weights
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.6])
 def test_continuous_laws_lie_between_two_discrete_ones(kind, scale, core_scale, edge, epsilon):

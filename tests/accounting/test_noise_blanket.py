@@ -145,6 +145,7 @@ def test_cells_know_their_losses_and_ratios(kind, scale, core_scale, edge):
 # ---------------------------------------------------------- the functional
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), CORES[:5])
 @pytest.mark.parametrize("n", [1, 2, 4, pytest.param(9, marks=SLOW)])
 def test_functional_of_one_pair(kind, scale, core_scale, edge, n):
@@ -190,6 +191,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "counts", "deltas", "epsilon"), QUESTIONS)
 def test_no_pair_inside_the_range_exceeds_the_reported_number(family, epsilons, counts, deltas, epsilon):
     """The functional with the same core, at random pairs, close pairs and the end points."""
@@ -241,6 +243,7 @@ REAL = [
 RECORDS = [(0.0, 1.0), (1.0, 0.0), (0.25, 0.9), (0.3, 0.55), (0.0, 0.1)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "deltas"), REAL)
 def test_two_real_users_leak_no_more_than_reported(family, epsilons, deltas):
     profile = noise_profile(family, epsilons, [1, 1], deltas, epsilons[0])
@@ -252,6 +255,7 @@ def test_two_real_users_leak_no_more_than_reported(family, epsilons, deltas):
             assert two_users(noises, x0, x1, other, epsilon) <= reported * (1 + 1e-3), (epsilon, x0, x1, other)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "deltas"), [REAL[0], REAL[1], REAL[5]])
 def test_three_real_users_leak_no_more_than_reported(family, epsilons, deltas):
     epsilons, deltas = [*epsilons, epsilons[1]], None if deltas is None else [*deltas, deltas[1]]
@@ -280,6 +284,7 @@ def test_reports_scattered_over_a_million_ranges_hide_nobody(tiny):
     assert certify(setting, 1e-6).epsilon.upper > 0.999
 
 
+@pytest.mark.slow
 def test_levels_that_differ_in_delta0_alone_share_the_worse_answer():
     # the level with the smaller delta0 was answered as if its user had the larger one, and the better company
     family, budgets = Gaussian(0.0, 1.0), Budgets([1.0, 1.0], [1, 400], [1e-9, 1e-2])

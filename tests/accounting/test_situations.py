@@ -193,6 +193,7 @@ def test_colluding_users_of_ordered_outputs(seed):
 # ---------------------------------------------------------------- groups, several reports, rounds
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3])
 def test_groups(k, seed):
@@ -206,6 +207,7 @@ def test_groups(k, seed):
         check_all(setting, log_up(E), ratio, exact, (k, ratios, size, ratio))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3])
 def test_several_reports_each(k, seed):
@@ -371,6 +373,7 @@ def test_groups_and_colluders_cost_epsilon(e0, n, size, colluding):
     assert plain <= clones_epsilon(e0, n, colluding=colluding) * (1 + 1e-5) + 1e-12
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("situation", [{}, {"colluding": 30, "group_size": 2}], ids=str)
 def test_more_rounds_cost_epsilon(situation):
     found = [clones_epsilon(1.0, 500, rounds=T, **situation) for T in (1, 2, 5)]

@@ -246,6 +246,7 @@ def test_visible_levels_leave_only_the_own_one():
     assert WITNESS.profile(several, 2.0).delta(0.2) == WITNESS.profile(setting(Budgets([2.0], [40])), 2.0).delta(0.2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=lambda law: law.name)
 def test_many_levels_are_safe(law):
     epsilons = np.linspace(0.2, 2.0, 100)

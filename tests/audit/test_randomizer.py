@@ -283,6 +283,7 @@ def test_every_family_run_at_twice_its_claim_is_caught(name):
     assert found.epsilon_lower_bound <= 2.0
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated():
     """100 audits of uniform reports, which keep the claim epsilon0 = 0 exactly, at confidence 0.5.
 

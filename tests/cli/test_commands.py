@@ -282,6 +282,7 @@ def test_demo(run, tmp_path):
 ELSEWHERE = {"plan", "task", "answer", "open", "serve"}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_the_example_of_help_runs(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")

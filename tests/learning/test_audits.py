@@ -58,6 +58,7 @@ def audited(train, test, *, blocks, epochs, epsilon=0.5, hidden=1000, step=0.05)
     return run, found
 
 
+@pytest.mark.slow
 def test_the_clipped_average_breaks_its_claim_and_clipped_examples_keep_it():
     """On the bundled sample: 20 blocks of 100, ten epochs of the published reading at epsilon = 8."""
     run, (published, kept) = audited(*digits(sample_folder()), blocks=20, epochs=10, epsilon=8.0, hidden=200)

@@ -24,6 +24,7 @@ def bucket(budgets, question, mechanism, seen, **kwargs):
     return bucket_budgets(budgets, question, mechanism=mechanism, seen=seen, delta=1e-6, **kwargs)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mechanism", ["olh", "subset"])
 def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
     """The exact input of the finding."""
@@ -40,6 +41,7 @@ def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
     assert made[20.0].standard_error <= made[2.0].standard_error
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize(
     ("question", "mechanism"),
@@ -64,6 +66,7 @@ def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism
     assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(epsilons)), epsilons
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("question", "mechanism", "seen", "before", "after", "users"),
     [

@@ -64,6 +64,7 @@ CASES = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", CASES)
 def test_frequency_is_unbiased_and_covered(case, seen):
@@ -74,6 +75,7 @@ def test_frequency_is_unbiased_and_covered(case, seen):
     check_coverage(runs, target)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("shape", [0.02, 1.0])  # Beta(shape, shape): nearly all at the ends, or spread out
@@ -110,6 +112,7 @@ def test_levels_are_right_where_budgets_depend_on_records():
     check_unbiased(withheld, np.array([1 - weighted, weighted]))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", ["one-budget", "rare", "paper-fractions", "far-apart"])
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_standard_error_is_the_standard_deviation(case, seen):

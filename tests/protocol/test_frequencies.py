@@ -70,6 +70,7 @@ def check(runs, target):
         assert missed.max() <= binom.isf(1e-5, len(runs), 1 - level), (level, missed)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -87,6 +88,7 @@ def test_unbiased_and_covered_at_length(mechanism, case, seen, weights):
     check(*simulate(mechanism, LARGE[case], seen, 200 if case == "large" else 1000, weights, seed=2))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]

@@ -75,6 +75,7 @@ def check(runs, target):
         assert missed <= binom.isf(1e-5, len(runs), 1 - level), (level, missed)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", BUDGETS)
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
@@ -96,6 +97,7 @@ def test_mean_is_unbiased_and_covered_everywhere(name, case, shape, seen):
     check(simulate(name, BUDGETS[case], values, seen, 400, seed=5), values.mean())
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
 def test_standard_error_is_the_standard_deviation(name, seen):
@@ -209,6 +211,7 @@ def test_estimates_are_finite_and_inside_their_intervals(epsilons, name, seen, w
     assert low <= np.clip(estimate.value, 20.0, 80.0) <= high
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
 def test_release_is_certified_for_what_is_drawn(name, seen):
@@ -263,6 +266,7 @@ def variance_runs(epsilons, values, seen, repeats, weights="population"):
     return [variance(ShuffledReports(reports[p], budgets[p], seen), family, weights=weights) for p in places]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("shape", [*VALUES, "top"])
 @pytest.mark.parametrize("case", ["one", "three", "far-apart", "almost-plain", "with-zeros"])

@@ -34,6 +34,7 @@ def truth(people: pl.DataFrame) -> np.ndarray:
     return people["answer"].value_counts().sort("answer")["count"].to_numpy() / N
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("mechanism", ["krr", "oue", "hadamard", "subset"])
 def test_frequencies_do_not_depend_on_the_batches(people, seen, mechanism):

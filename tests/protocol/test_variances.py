@@ -98,6 +98,7 @@ def simulate(values, epsilons, seen, repeats, weights="population"):
     return runs
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", VALUES)
 @pytest.mark.parametrize(("n", "epsilon0"), [(20, 0.5), (60, 2.0), (400, 1.0), (1500, 2.0)])
 def test_standard_errors_and_intervals_of_few_and_many(shape, n, epsilon0):

@@ -30,6 +30,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("reproduced")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FAST)
 def test_each_leaves_data_pictures_and_caption(folder, name):
     done: list[float] = []
@@ -56,6 +57,7 @@ def test_without_matplotlib_one_line_names_the_extra_before_any_work(tmp_path, m
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_figure_of_central_epsilon_is_what_the_library_says(folder):
     reproduce("gspa-figure-2", folder, quick=True)
     table = {(r["population"], r["n"], r["series"]): float(r["epsilon"]) for r in rows(folder / "gspa-figure-2.csv")}
