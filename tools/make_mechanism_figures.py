@@ -24,9 +24,11 @@ from matplotlib.axes import Axes
 
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.planning import FrequencyQuestion, MeanQuestion, plan
+from shuffledp.planning import Guess, plan
 from shuffledp.planning.error import predict
+from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.target import Wish
+from shuffledp.protocol import Frequency, Mean
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.means import mean
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -63,11 +65,11 @@ VALUES = np.random.default_rng(11).beta(2.0, 5.0, USERS)
 """Numbers whose mean is asked for: in [0, 1], mean 0.29, standard deviation 0.16."""
 
 
-def question_of(name: str) -> FrequencyQuestion | MeanQuestion:
+def question_of(name: str) -> PlannedQuestion:
     """Return the question: ``"mean"``, or a number of categories."""
     if name == "mean":
-        return MeanQuestion(0.0, 1.0, float(VALUES.mean()), float(VALUES.std()))
-    return FrequencyQuestion(int(name), 1.0 / int(name))
+        return PlannedQuestion(Mean(0.0, 1.0), Guess(mean=float(VALUES.mean()), deviation=float(VALUES.std())))
+    return PlannedQuestion(Frequency(range(int(name))), Guess(share=1.0 / int(name)))
 
 
 def mechanisms_of(name: str) -> list[str]:
@@ -85,17 +87,17 @@ def predicted(name: str, mechanism: str, epsilon0: float, n: int = 10**6) -> flo
 def measured(name: str, mechanism: str, epsilon0: float) -> float:
     """The same from simulated collections: root mean square over repetitions (and categories, all equally frequent)."""
     question, random = question_of(name), simulation_random(17)
-    if isinstance(question, MeanQuestion):
+    if question.kind == "mean":
         records, truth, repeats = VALUES, float(VALUES.mean()), REPEATS["mean"]
     else:
-        records, truth, repeats = np.arange(USERS) % question.k, 1.0 / question.k, REPEATS[name]
+        records, truth, repeats = np.arange(USERS) % int(name), 1.0 / int(name), REPEATS[name]
     budgets = Budgets([epsilon0], [records.size])
     family = question.family(mechanism, budgets, "reports")
     squares: list[float] = []
     for _ in range(repeats):
         reports = family.randomize(records, epsilon0, random)
         shuffled = ShuffledReports(reports, np.full(records.size, epsilon0), seen="reports")
-        analyze = mean if isinstance(question, MeanQuestion) else frequency
+        analyze = mean if question.kind == "mean" else frequency
         squares.append(float(np.mean((analyze(shuffled, family).value - truth) ** 2)))  # type: ignore[operator]
     return math.sqrt(float(np.mean(squares)) * records.size)
 
@@ -123,10 +125,10 @@ def central_rows() -> Iterator[tuple[object, ...]]:
 
 def planned(share: str, k: int, epsilon0: float, mechanism: str) -> tuple[float, float, float]:
     """Return the local budget, certified epsilon and error of the most accurate plan within the target."""
-    question = FrequencyQuestion(k, None if share == "worst" else 1.0 / k)
+    guess = Guess(share=None if share == "worst" else 1.0 / k)
     made = plan(
-        Budgets([epsilon0], [CENTRAL_N]), question, target_epsilon=PLANNED_TARGET, delta=CENTRAL_DELTA,
-        mechanisms=[mechanism],
+        Budgets([epsilon0], [CENTRAL_N]), Frequency(range(k)), guess=guess, target_epsilon=PLANNED_TARGET,
+        delta=CENTRAL_DELTA, mechanisms=[mechanism],
     )  # fmt: skip
     rule = made.bucketing
     return float(rule.budgets.epsilons[0]), rule.certified_epsilon, made.standard_error

@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from shuffledp.numerics.randomness import simulation_random as simulation_random
     from shuffledp.planning import Bucketing as Bucketing
     from shuffledp.planning import DummiesPrice as DummiesPrice
-    from shuffledp.planning import FrequencyQuestion as FrequencyQuestion
-    from shuffledp.planning import MeanQuestion as MeanQuestion
+    from shuffledp.planning import Guess as Guess
     from shuffledp.planning import Plan as Plan
     from shuffledp.planning import bucket_budgets as bucket_budgets
     from shuffledp.planning import dummies_price as dummies_price

@@ -8,16 +8,17 @@ import math
 import numpy as np
 import pytest
 
+from shuffledp import Frequency, Mean
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
-from shuffledp.planning import FrequencyQuestion, MeanQuestion, bucket_budgets
+from shuffledp.planning import bucket_budgets
 from shuffledp.planning.cells import rounded_down, rounded_up, some_values
 from shuffledp.planning.error import Moments, predict
 from shuffledp.randomizers import OneBit
 from shuffledp.setting import Setting
 
-MEAN = MeanQuestion(0.0, 1.0)
+MEAN = Mean(0.0, 1.0)
 SPREAD = Budgets.of(np.random.default_rng(1).uniform(0.05, 3.0, 4000))
 WAYS = (("reports", "population"), ("levels", "population"), ("levels", "precision"))
 
@@ -130,9 +131,9 @@ def test_users_without_budget_stay_or_are_dropped_if_asked():
 
 def test_families_with_a_shape_are_certified_in_their_new_shape():
     own = Budgets((0.5, 1.0, 2.5), (2000, 600, 100))
-    found = bucket(own, question=FrequencyQuestion(20), mechanism="subset", seen="levels", target=0.3, levels=2)
+    found = bucket(own, question=Frequency(range(20)), mechanism="subset", seen="levels", target=0.3, levels=2)
     assert found.budgets != own
-    assert found.family == FrequencyQuestion(20).family("subset", found.budgets, "levels")
+    assert found.family == Frequency(range(20)).randomizer("subset", found.budgets, "levels")
     assert certify(found.setting, 1e-6).epsilon.upper <= 0.3
 
 

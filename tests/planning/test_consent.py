@@ -10,10 +10,11 @@ import itertools
 
 import pytest
 
+from shuffledp import Frequency, Mean
 from shuffledp.budgets import Budgets
-from shuffledp.planning import FrequencyQuestion, MeanQuestion, bucket_budgets, plan
+from shuffledp.planning import bucket_budgets, plan
 
-HUNDRED = FrequencyQuestion(100)
+HUNDRED = Frequency(range(100))
 FOUND_WITHIN = 1.0 + 2e-4
 """Caps are found to 1e-4 of the best ones."""
 NEARLY = 1.02
@@ -37,7 +38,7 @@ def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
     }  # fmt: skip
     for one in made.values():
         assert one.guarantee.epsilon.upper <= 0.1
-        assert one.bucketing.family == HUNDRED.family(mechanism, one.bucketing.budgets, "reports")
+        assert one.bucketing.family == HUNDRED.randomizer(mechanism, one.bucketing.budgets, "reports")
     assert made[20.0].standard_error <= made[2.0].standard_error
 
 
@@ -45,7 +46,7 @@ def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize(
     ("question", "mechanism"),
-    [(HUNDRED, "olh"), (HUNDRED, "subset"), (HUNDRED, "krr"), (MeanQuestion(0, 1), "piecewise")],
+    [(HUNDRED, "olh"), (HUNDRED, "subset"), (HUNDRED, "krr"), (Mean(0, 1), "piecewise")],
 )
 def test_the_error_of_one_budget_never_rises_with_it(question, mechanism, seen):
     """The budgets lie on both sides of changes of shape (local hashing: 0.55, 1.53 and 2.35)."""
@@ -73,8 +74,8 @@ def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism
         (HUNDRED, "olh", "levels", (1.587, 2.794), (1.587, 8.807), (2216, 622)),
         (HUNDRED, "olh", "reports", (0.337, 0.655, 2.427), (0.337, 0.655, 10.262), (1613, 1837, 6856)),
         (HUNDRED, "subset", "reports", (0.197, 2.216, 2.586), (0.197, 2.53, 4.194), (121, 6787, 1487)),
-        (FrequencyQuestion(30), "oue", "reports", (0.286, 1.306), (0.867, 1.306), (170, 7337)),
-        (MeanQuestion(0, 1), "hybrid", "levels", (1.035, 2.389, 2.418), (1.617, 7.249, 2.421), (4891, 6393, 5745)),
+        (Frequency(range(30)), "oue", "reports", (0.286, 1.306), (0.867, 1.306), (170, 7337)),
+        (Mean(0, 1), "hybrid", "levels", (1.035, 2.389, 2.418), (1.617, 7.249, 2.421), (4891, 6393, 5745)),
     ],
 )
 def test_the_error_of_several_budgets_does_not_rise(question, mechanism, seen, before, after, users):
@@ -90,7 +91,7 @@ def test_the_error_of_several_budgets_does_not_rise(question, mechanism, seen, b
 def test_a_lonely_level_gets_company_where_reports_tell_it():
     """Unary reports give their sender's budget away: one cap for all would cost the crowd four fifths of theirs."""
     own = Budgets((0.867, 1.306), (170, 7337))
-    found = bucket(own, FrequencyQuestion(30), "oue", "reports", target=0.1)
+    found = bucket(own, Frequency(range(30)), "oue", "reports", target=0.1)
     assert found.certified_epsilon <= 0.1
     assert found.levels is not None
     assert found.budgets.epsilons[-1] == 1.306

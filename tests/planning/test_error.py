@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shuffledp import Frequency, Mean, Variance
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.planning.error import Moments, predict, reading, weight_of_reports
-from shuffledp.planning.question import FrequencyQuestion, MeanQuestion
+from shuffledp.planning.question import Guess, PlannedQuestion
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.means import mean
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -42,7 +43,7 @@ def simulate(family, records, seen, weights, estimator):
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "olh", "hadamard", "subset"])
 def test_frequencies_err_as_predicted(mechanism, seen, weights):
-    question = FrequencyQuestion(len(SHARES))
+    question = PlannedQuestion(Frequency(range(len(SHARES))))
     family = question.family(mechanism, POPULATION, seen)
     counts = np.rint(np.array(SHARES) * POPULATION.n).astype(int)
     records = np.repeat(np.arange(len(SHARES)), counts)
@@ -60,7 +61,7 @@ def test_frequencies_err_as_predicted(mechanism, seen, weights):
 @pytest.mark.parametrize("mechanism", ["one-bit", "laplace", "piecewise", "hybrid"])
 def test_means_err_as_predicted(mechanism, seen, weights):
     values = np.random.default_rng(7).beta(2.0, 5.0, POPULATION.n) * 60.0 + 20.0
-    question = MeanQuestion(20.0, 80.0, float(values.mean()), float(values.std()))
+    question = PlannedQuestion(Mean(20.0, 80.0), Guess(mean=float(values.mean()), deviation=float(values.std())))
     family = question.family(mechanism, POPULATION, seen)
     predicted = predict(family, POPULATION, weights, question.moments, question.width).standard_error
     estimates, errors = simulate(family, values, seen, weights, mean)
@@ -119,16 +120,18 @@ def test_users_without_information_count_as_the_analyzers_count_them():
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: FrequencyQuestion(1),
-        lambda: FrequencyQuestion(10**6 + 1),
-        lambda: FrequencyQuestion(True),
-        lambda: FrequencyQuestion(3, float("nan")),
-        lambda: MeanQuestion(1.0, 1.0),
-        lambda: MeanQuestion(0.0, float("nan")),
-        lambda: MeanQuestion(0.0, 1.0, 2.0),
-        lambda: MeanQuestion(0.0, 1.0, 0.5, 0.6),
-        lambda: MeanQuestion(0.0, 1.0, None, 0.1),
-        lambda: FrequencyQuestion(3).family("laplace", POPULATION, "reports"),
+        lambda: Frequency(range(1)),
+        lambda: PlannedQuestion(Frequency(range(10**6 + 1))),
+        lambda: PlannedQuestion(Variance(0, 1)),
+        lambda: Guess(share=float("nan")),
+        lambda: PlannedQuestion(Frequency(range(3)), Guess(mean=0.5)),
+        lambda: PlannedQuestion(Mean(0, 1), Guess(share=0.5)),
+        lambda: Mean(1.0, 1.0),
+        lambda: Mean(0.0, float("nan")),
+        lambda: PlannedQuestion(Mean(0.0, 1.0), Guess(mean=2.0)),
+        lambda: PlannedQuestion(Mean(0.0, 1.0), Guess(mean=0.5, deviation=0.6)),
+        lambda: Guess(deviation=0.1),
+        lambda: PlannedQuestion(Frequency(range(3))).family("laplace", POPULATION, "reports"),
     ],
 )
 def test_bad_questions_are_refused(bad):

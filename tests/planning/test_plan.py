@@ -8,17 +8,18 @@ import math
 import numpy as np
 import pytest
 
+from shuffledp import Frequency, Mean
 from shuffledp.accounting import apportioned, certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.planning import FrequencyQuestion, MeanQuestion, plan
+from shuffledp.planning import plan
 from shuffledp.planning.error import predict
 from shuffledp.planning.target import scaled
 from shuffledp.randomizers.wire import encode
 
 THREE = Budgets((0.1, 0.5, 2.0), (5400, 3700, 900))
-VOTE = FrequencyQuestion(2)
+VOTE = Frequency(range(2))
 
 
 def make(budgets=THREE, question=VOTE, **kwargs):
@@ -75,7 +76,7 @@ def test_the_batch_is_certified_and_one_user_fewer_is_not():
 def met():
     """48,842 people at a budget of 1: the error is met with room, by several mechanisms."""
     one = Budgets((1.0,), (48_842,))
-    return plan(one, FrequencyQuestion(10), target_epsilon=0.5, delta=1e-6, target_error=0.02)
+    return plan(one, Frequency(range(10)), target_epsilon=0.5, delta=1e-6, target_error=0.02)
 
 
 def test_a_wanted_error_is_met_with_the_smallest_epsilon(met):
@@ -134,7 +135,7 @@ def test_one_budget_has_no_levels_to_show():
 
 
 def test_every_mechanism_is_compared_and_refusals_are_told():
-    made = plan(Budgets((1.0,), (2000,)), MeanQuestion(0, 10), target_epsilon=0.5, delta=1e-6)
+    made = plan(Budgets((1.0,), (2000,)), Mean(0, 10), target_epsilon=0.5, delta=1e-6)
     assert {row.mechanism for row in made.alternatives} == {"one-bit", "laplace", "gaussian", "piecewise", "hybrid"}
     (gaussian,) = [row for row in made.alternatives if row.mechanism == "gaussian"]
     assert gaussian.given is None
@@ -142,7 +143,7 @@ def test_every_mechanism_is_compared_and_refusals_are_told():
 
 
 def test_reports_are_as_long_as_the_plan_says():
-    made = make(Budgets((1.0,), (20_000,)), FrequencyQuestion(100), mechanisms=["krr", "oue", "olh", "subset"])
+    made = make(Budgets((1.0,), (20_000,)), Frequency(range(100)), mechanisms=["krr", "oue", "olh", "subset"])
     for row in made.alternatives:
         rule = row.bucketing
         if rule is None:
@@ -155,7 +156,7 @@ def test_reports_are_as_long_as_the_plan_says():
 
 
 def test_a_report_may_be_limited_to_so_many_bytes():
-    one, question, names = Budgets((1.0,), (20_000,)), FrequencyQuestion(100), ["krr", "oue", "olh", "subset"]
+    one, question, names = Budgets((1.0,), (20_000,)), Frequency(range(100)), ["krr", "oue", "olh", "subset"]
     free = make(one, question, mechanisms=names)
     assert free.bucketing.report_bytes > 2
     made = make(one, question, mechanisms=names, max_bytes=2)

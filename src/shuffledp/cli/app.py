@@ -80,11 +80,11 @@ def amplify(
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
     from shuffledp.cli.amplify import Outputs, run_amplify
-    from shuffledp.cli.population import Population, Question, parse_bounds
+    from shuffledp.cli.population import Population, TypedSituation, parse_bounds
 
     published = parse_bounds(bounds)
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    question = Question(
+    question = TypedSituation(
         randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
     )
     setting = question.about(population.budgets())
@@ -124,7 +124,7 @@ def calibrate(
     """
     from shuffledp.cli.amplify import Outputs
     from shuffledp.cli.calibrate import run_calibrate
-    from shuffledp.cli.population import Population, Question
+    from shuffledp.cli.population import Population, TypedSituation
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
     if find == "dummies":
@@ -139,7 +139,7 @@ def calibrate(
         )
         run_calibrate_dummies(wish, delta, json=json)
         return
-    question = Question(
+    question = TypedSituation(
         randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
     )
     if promise or questions != 1:

@@ -16,7 +16,7 @@ from shuffledp.accounting import (
 )
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
 from shuffledp.cli.output import console, reserved, working
-from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, Question
+from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, TypedSituation
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import budgets_to_json, dumps
 from shuffledp.report.wording import count, counted, covers, down, enumerated, near, probability, situation, up
@@ -34,7 +34,7 @@ MOST_SHOWN = 12
 
 
 def run_calibrate(
-    target: float, delta: float, find: str | None, population: Population, question: Question, outputs: Outputs
+    target: float, delta: float, find: str | None, population: Population, question: TypedSituation, outputs: Outputs
 ) -> None:
     """Answer the inverse question and show what was certified there."""
     wanted = what_to_find(find, population)
@@ -54,7 +54,7 @@ def run_calibrate(
     tell_written(outputs)
 
 
-def search(find: Find, target: float, delta: float, population: Population, question: Question) -> Calibration:
+def search(find: Find, target: float, delta: float, population: Population, question: TypedSituation) -> Calibration:
     """Ask the library for what is looked for.
 
     Parameters
@@ -65,7 +65,7 @@ def search(find: Find, target: float, delta: float, population: Population, ques
         The central guarantee that must hold.
     population : Population
         The population options; what is looked for is missing.
-    question : Question
+    question : TypedSituation
         The rest.
     """
     several = bool(population.levels) or population.file is not None

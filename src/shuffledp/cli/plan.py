@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from shuffledp.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
-    from shuffledp.planning import Alternative, Bucketing, FrequencyQuestion, MeanQuestion, Plan
+    from shuffledp.planning import Alternative, Bucketing, Guess, Plan
+    from shuffledp.protocol import Frequency, Mean
 
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
 """Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
@@ -36,15 +36,16 @@ class Asked:
     mean: float | None
     deviation: float | None
 
-    def parsed(self) -> FrequencyQuestion | MeanQuestion:
-        """Read the question.
+    def parsed(self) -> tuple[Frequency | Mean, Guess]:
+        """Read the question, and what is guessed of the records.
 
         Raises
         ------
         InvalidInput
             If it is unknown, lacks something, or has something of the other question.
         """
-        from shuffledp.planning import FrequencyQuestion, MeanQuestion
+        from shuffledp.planning import Guess
+        from shuffledp.protocol import Frequency, Mean
 
         frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
         mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
@@ -58,8 +59,8 @@ class Asked:
         if self.question == "mean":
             if self.low is None or self.high is None:
                 raise InvalidInput("--question mean needs --low and --high, the range, known beforehand")
-            return MeanQuestion(self.low, self.high, self.mean, self.deviation)
-        return FrequencyQuestion(self._categories(), self.share)
+            return Mean(self.low, self.high), Guess(mean=self.mean, deviation=self.deviation)
+        return Frequency(range(self._categories())), Guess(share=self.share)
 
     def _categories(self) -> int:
         if (self.k is None) == (self.categories is None):
@@ -67,6 +68,10 @@ class Asked:
                 "--question frequency needs either --k K, the number of categories, or --categories A,B,C"
             )
         if self.k is not None:
+            from shuffledp.planning.question import MOST_CATEGORIES
+
+            if not 2 <= self.k <= MOST_CATEGORIES:
+                raise InvalidInput(f"--k, the number of categories, must be a whole number from 2 to 1e6; got {self.k}")
             return self.k
         from shuffledp.cli.estimate import parse_categories
 
@@ -248,12 +253,12 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
 
-    question, budgets = asked.parsed(), population.budgets()
+    (question, guess), budgets = asked.parsed(), population.budgets()
     outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
-            made = plan(budgets, question, **asdict(wanted))
+            made = plan(budgets, question, guess=guess, **asdict(wanted))
             steps = next_steps(made, made.chosen, made.bucketing, population, files, asked.categories)
             others = other_steps(made, population, files, asked.categories)
             _write(streams, made, population, steps, others)
@@ -338,6 +343,8 @@ def next_steps(
     categories : str or None
         The text after --categories.
     """
+    from shuffledp.protocol import Mean
+
     question = made.question
     table, budget = "TABLE", "ROUNDED_BUDGETS" if rule.rounds_budgets else "BUDGETS"
     planned = PLANNED if rule is made.bucketing else MOST_ACCURATE
@@ -351,8 +358,8 @@ def next_steps(
         else:
             table, budget = "ROUNDED.csv", planned
     what = ["frequency", table, "--value", "COLUMN", "--categories", categories or "A,B,C"]
-    if question.kind == "mean":
-        low, high = getattr(question, "low", math.nan), getattr(question, "high", math.nan)
+    if isinstance(question.question, Mean):
+        low, high = question.question.low, question.question.high
         what = ["mean", table, "--value", "COLUMN", "--low", f"{low:g}", "--high", f"{high:g}"]
     rest = ["--epsilon0", budget, "--seen", way.seen, "--mechanism", way.mechanism]
     if way.weights == "precision":

@@ -90,7 +90,7 @@ class Situation(TypedDict):
 
 
 @dataclass(frozen=True)
-class Question:
+class TypedSituation:
     """What is asked about a population, as typed; `Setting` defines and checks each part.
 
     Parameters

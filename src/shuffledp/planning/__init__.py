@@ -6,15 +6,14 @@ from shuffledp.planning.bucketing import bucket_budgets
 from shuffledp.planning.dummies_price import DummiesPrice, dummies_price
 from shuffledp.planning.error import Prediction
 from shuffledp.planning.plan import Alternative, Plan, plan
-from shuffledp.planning.question import FrequencyQuestion, MeanQuestion
+from shuffledp.planning.question import Guess
 from shuffledp.planning.rule import Bucketing
 
 __all__ = [
     "Alternative",
     "Bucketing",
     "DummiesPrice",
-    "FrequencyQuestion",
-    "MeanQuestion",
+    "Guess",
     "Plan",
     "Prediction",
     "bucket_budgets",

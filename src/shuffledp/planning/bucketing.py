@@ -17,9 +17,11 @@ from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.planning import caps, visible
 from shuffledp.planning.cells import common_delta
-from shuffledp.planning.question import Question, check_mechanism
+from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
+from shuffledp.protocol.number_questions import Mean
+from shuffledp.protocol.questions import Frequency
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.randomizers.base import RandomizerLaw
 from shuffledp.setting import Seen
@@ -33,8 +35,9 @@ _SLACKS = (0.0, 1e-6, 1e-4, 1e-2)
 
 def bucket_budgets(
     budgets: Budgets,
-    question: Question,
+    question: Frequency | Mean,
     *,
+    guess: Guess = NO_GUESS,
     mechanism: str,
     seen: Seen,
     delta: float,
@@ -53,10 +56,12 @@ def bucket_budgets(
     ----------
     budgets : Budgets
         Everybody's own budget, public; one delta0 for all.
-    question : FrequencyQuestion or MeanQuestion
-        What is asked.
+    question : Frequency or Mean
+        What is asked, as `release` takes it.
+    guess : Guess
+        About the records, for the predicted error; default: the records with the largest.
     mechanism : str
-        One of ``question.mechanisms``.
+        One of ``question.mechanisms`` but ``"rr"``: ``"krr"`` of two categories is the same.
     seen : {"reports", "levels", "sum"}
         What the analyzer will see.
     delta : float
@@ -93,22 +98,22 @@ def bucket_budgets(
 
     Examples
     --------
-    >>> from shuffledp.planning.question import MeanQuestion
     >>> own = Budgets.of([0.5] * 5000 + [0.9, 1.1, 4.0])
-    >>> found = bucket_budgets(own, MeanQuestion(0, 1), mechanism="one-bit", seen="levels", delta=1e-6, target=0.3)
+    >>> found = bucket_budgets(own, Mean(0, 1), mechanism="one-bit", seen="levels", delta=1e-6, target=0.3)
     >>> found.certified_epsilon <= 0.3
     True
     """
     _check(goal, target, levels, weights, seen, drop_below)
     check_bytes(max_bytes)
-    check_mechanism(mechanism, question.mechanisms)
+    asked = PlannedQuestion(question, guess)
+    check_mechanism(mechanism, asked.mechanisms)
     staying = who_stays(budgets, drop_below)
     common_delta(budgets)
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
     shown = weights if seen == "levels" else None
     dropped = budgets.n - staying.n
     task = Task(
-        staying, question, mechanism, seen, shown, most, check_delta(delta), rounds, drop_below, dropped, max_bytes
+        staying, asked, mechanism, seen, shown, most, check_delta(delta), rounds, drop_below, dropped, max_bytes
     )
     found: list[Bucketing] = []
     refusals: list[Exception] = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from shuffledp.errors import Refused, attempt
 from shuffledp.planning.error import predict
-from shuffledp.planning.question import Question
+from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import Wish, scaled, stand_in
 
@@ -35,7 +35,7 @@ class Point:
 
 
 def error_curve(
-    rule: Bucketing, question: Question, wish: Wish, factors: tuple[float, ...] = FACTORS
+    rule: Bucketing, question: PlannedQuestion, wish: Wish, factors: tuple[float, ...] = FACTORS
 ) -> tuple[Point, ...]:
     """Predict and certify the rule's budgets times each factor, up to budgets of 700.
 
@@ -43,7 +43,7 @@ def error_curve(
     ----------
     rule : Bucketing
         The chosen way.
-    question : FrequencyQuestion or MeanQuestion
+    question : PlannedQuestion
         What is asked.
     wish : Wish
         Its delta and rounds.

@@ -15,10 +15,12 @@ from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
 from shuffledp.planning.cells import capped
 from shuffledp.planning.curve import Point, error_curve
 from shuffledp.planning.error import Prediction, predict
-from shuffledp.planning.question import Question, check_mechanism
+from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
 from shuffledp.planning.remedies import Ask, Remedies, Way, find_remedies
 from shuffledp.planning.rule import Bucketing, report_bytes
 from shuffledp.planning.target import Wish, stand_in
+from shuffledp.protocol.number_questions import Mean
+from shuffledp.protocol.questions import Frequency
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 
@@ -101,7 +103,7 @@ class Plan:
 
     Parameters
     ----------
-    question : FrequencyQuestion or MeanQuestion
+    question : PlannedQuestion
         What is asked.
     budgets : Budgets
         The population as given.
@@ -130,7 +132,7 @@ class Plan:
         Error and certified epsilon of the chosen way, all its budgets multiplied by one factor.
     """
 
-    question: Question
+    question: PlannedQuestion
     budgets: Budgets
     target_epsilon: float
     delta: float
@@ -162,8 +164,9 @@ class Plan:
 
 def plan(
     budgets: Budgets,
-    question: Question,
+    question: Frequency | Mean,
     *,
+    guess: Guess = NO_GUESS,
     target_epsilon: float,
     delta: float,
     target_error: float | None = None,
@@ -181,8 +184,10 @@ def plan(
     ----------
     budgets : Budgets
         Everybody's own budget, public.
-    question : FrequencyQuestion or MeanQuestion
-        What is asked.
+    question : Frequency or Mean
+        What is asked, as `release` takes it; of many categories ``Frequency(range(k))`` will do.
+    guess : Guess
+        About the records, for the predicted error; default: the records with the largest.
     target_epsilon, delta : float
         The central guarantee that must hold for every level: epsilon positive, delta in (0, 1).
     target_error : float, optional
@@ -206,8 +211,7 @@ def plan(
 
     Examples
     --------
-    >>> from shuffledp.planning.question import MeanQuestion
-    >>> made = plan(Budgets([1.0], [10_000]), MeanQuestion(0, 1), target_epsilon=0.1, delta=1e-6)
+    >>> made = plan(Budgets([1.0], [10_000]), Mean(0, 1), target_epsilon=0.1, delta=1e-6)
     >>> made.bucketing.certified_epsilon <= 0.1, made.met
     (True, True)
     """
@@ -215,8 +219,9 @@ def plan(
     check_rounding(levels, drop_below)
     who_stays(budgets, drop_below)
     check_bytes(max_bytes)
-    ask = Ask(question, wish, levels, drop_below, max_bytes)
-    named = question.mechanisms if mechanisms is None else tuple(mechanisms)
+    asked = PlannedQuestion(question, guess)
+    ask = Ask(asked, wish, levels, drop_below, max_bytes)
+    named = asked.mechanisms if mechanisms is None else tuple(mechanisms)
     ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
     if not (named and ways):
         raise InvalidInput(
@@ -224,7 +229,7 @@ def plan(
             "(correlated) show the levels"
         )
     rows = [
-        _as_given(budgets, ask, Way(check_mechanism(mechanism, question.mechanisms), *way))
+        _as_given(budgets, ask, Way(check_mechanism(mechanism, asked.mechanisms), *way))
         for mechanism in named
         for way in ways
     ]
@@ -241,7 +246,7 @@ def plan(
         limit = "budgets" if best > target_error else "privacy"
     rule = _rule_of(rows[0])
     return Plan(
-        question,
+        asked,
         budgets,
         wish.epsilon,
         wish.delta,
@@ -253,7 +258,7 @@ def plan(
         limit,
         find_remedies(rule, budgets, ask, target_error),
         tuple(rows),
-        error_curve(rule, question, wish),
+        error_curve(rule, asked, wish),
     )
 
 

@@ -1,17 +1,15 @@
-"""What is asked of the records, and which randomizers can answer it."""
+"""What the planner knows of a question: the question as `release` asks it, and guesses about the records."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.planning.error import Moments
-from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS
-from shuffledp.protocol.numbers import NUMBER_MECHANISMS, check_seen, number_randomizer
-from shuffledp.randomizers import OneBit
+from shuffledp.protocol.number_questions import Mean
+from shuffledp.protocol.questions import Frequency
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.setting import Seen
 
@@ -19,85 +17,107 @@ Family = FrequencyOracle | NumberRandomizer
 MOST_CATEGORIES = 10**6
 
 
-class Question(Protocol):
-    """A question of the planner."""
-
-    @property
-    def kind(self) -> str:
-        """``"mean"`` or ``"frequency"``."""
-        ...
-
-    @property
-    def width(self) -> float:
-        """Width of the range of the answer."""
-        ...
-
-    @property
-    def moments(self) -> Moments:
-        """What is known of the records."""
-        ...
-
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        """Names of the randomizers that can answer it."""
-        ...
-
-    def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> Family:
-        """Return the randomizer of that name as it would be run for these budgets."""
-        ...
-
-
 @dataclass(frozen=True)
-class FrequencyQuestion:
-    """The question of how often each of k categories occurs.
+class Guess:
+    """What is guessed of the records before anybody is asked; only the predicted error depends on it.
 
     Parameters
     ----------
-    k : int
-        Number of categories, from 2 to 1e6.
     share : float, optional
-        Share, in [0, 1], of the category whose standard error matters; default: the share with the largest.
+        Of a frequency: the share, in [0, 1], of the category whose standard error matters; default: the share with
+        the largest.
+    mean, deviation : float, optional
+        Of a mean: the values' mean and standard deviation; default: those with the largest standard error.
 
     Raises
     ------
     InvalidInput
-        If a number is out of range.
+        If a guessed share is none, or a deviation is guessed without a mean.
+
+    Examples
+    --------
+    >>> Guess(share=0.1).share
+    0.1
     """
 
-    k: int
     share: float | None = None
+    mean: float | None = None
+    deviation: float | None = None
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.k, int) and not isinstance(self.k, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not whole or not 2 <= self.k <= MOST_CATEGORIES:
-            raise InvalidInput(
-                f"k, the number of categories, must be a whole number from 2 to 1e6; got {shown(self.k)}"
-            )
         if self.share is not None and not 0.0 <= self.share <= 1.0:
             raise InvalidInput(f"the share of a category must lie in [0, 1]; got {shown(self.share)}")
+        if self.deviation is not None and self.mean is None:
+            raise InvalidInput("a guessed deviation needs a guessed mean; give both")
+
+
+NO_GUESS = Guess()
+
+
+@dataclass(frozen=True)
+class PlannedQuestion:
+    """A question, and what is guessed of the records.
+
+    Parameters
+    ----------
+    question : Frequency or Mean
+        What is asked, as `release` takes it.
+    guess : Guess
+        About the records.
+
+    Raises
+    ------
+    InvalidInput
+        If the question is another one, a guess belongs to another question, or no values have that mean and deviation.
+    """
+
+    question: Frequency | Mean
+    guess: Guess = NO_GUESS
+
+    def __post_init__(self) -> None:
+        question, guess = self.question, self.guess
+        if isinstance(question, Frequency):
+            if len(question.categories) > MOST_CATEGORIES:
+                raise InvalidInput(f"a plan is for at most 1e6 categories; got {len(question.categories)}")
+            if guess.mean is not None:
+                raise InvalidInput("a guessed mean belongs to the question Mean; guess a share")
+        elif isinstance(question, Mean):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if guess.share is not None:
+                raise InvalidInput("a guessed share belongs to the question Frequency; guess a mean")
+            _check_moments(question, guess)
+        else:
+            raise InvalidInput(f"a plan is for Frequency(categories) or Mean(low, high); got {shown(question)}")
 
     @property
     def kind(self) -> str:
-        """``"frequency"``."""
-        return "frequency"
+        """``"mean"`` or ``"frequency"``."""
+        return self.question.name
 
     @property
     def width(self) -> float:
-        """Shares lie in [0, 1]."""
-        return 1.0
+        """Width of the range of the answer; shares lie in [0, 1]."""
+        return 1.0 if isinstance(self.question, Frequency) else self.question.high - self.question.low
 
     @property
     def moments(self) -> Moments:
-        """A record is in the category, or not."""
-        return Moments(self.share, self.share, binary=True)
+        """What is known of the records: a record is in the category or not; a number is scaled to [0, 1]."""
+        question, guess = self.question, self.guess
+        if isinstance(question, Frequency):
+            return Moments(guess.share, guess.share, binary=True)
+        if guess.mean is None:
+            return Moments()
+        mean = min((guess.mean - question.low) / self.width, 1.0)
+        if guess.deviation is None:
+            return Moments(mean)
+        return Moments(mean, min(mean**2 + (guess.deviation / self.width) ** 2, mean))
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Of two categories, k-ary randomized response is the binary one."""
-        return tuple(name for name in FREQUENCY_MECHANISMS if name != "rr")
+        """Names of the randomizers that are compared; for two categories ``"krr"`` is what ``"rr"`` is."""
+        return tuple(name for name in self.question.mechanisms if name != "rr")
 
-    def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> FrequencyOracle:
-        """Return the family with one shape of report for all budgets, as the pipeline runs it.
+    def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> Family:
+        """Return the randomizer of that name as `release` would run it for these budgets.
 
         Parameters
         ----------
@@ -108,87 +128,24 @@ class FrequencyQuestion:
         seen : str
             As in `Setting`.
         """
-        del seen
-        family = FREQUENCY_MECHANISMS[check_mechanism(mechanism, self.mechanisms)](self.k)
-        return family.for_budgets(budgets.epsilons, budgets.counts)
-
-
-@dataclass(frozen=True)
-class MeanQuestion:
-    """The question of the mean of a number in [low, high].
-
-    Parameters
-    ----------
-    low, high : float
-        The range, finite, low < high; public.
-    mean, deviation : float, optional
-        Guesses of the values' mean and standard deviation; default: those with the largest standard error.
-
-    Raises
-    ------
-    InvalidInput
-        If the range is none, or no values in it have that mean and deviation.
-    """
-
-    low: float
-    high: float
-    mean: float | None = None
-    deviation: float | None = None
-
-    def __post_init__(self) -> None:
-        OneBit(self.low, self.high)  # checks the range
-        if self.mean is not None and not self.low <= self.mean <= self.high:
-            raise InvalidInput(f"the guessed mean must lie in [{self.low}, {self.high}]; got {shown(self.mean)}")
-        if self.deviation is None:
-            return
-        if self.mean is None:
-            raise InvalidInput("a guessed deviation needs a guessed mean; give both")
-        most = math.sqrt((self.mean - self.low) * (self.high - self.mean))
-        if not 0.0 <= self.deviation <= most:
-            raise InvalidInput(
-                f"values in [{self.low}, {self.high}] with mean {self.mean} have a standard deviation from 0 to "
-                f"{most:g}; got {shown(self.deviation)}"
-            )
-
-    @property
-    def kind(self) -> str:
-        """``"mean"``."""
-        return "mean"
-
-    @property
-    def width(self) -> float:
-        """Of the range."""
-        return self.high - self.low
-
-    @property
-    def moments(self) -> Moments:
-        """As guessed, scaled to [0, 1]."""
-        if self.mean is None:
-            return Moments()
-        mean = min((self.mean - self.low) / self.width, 1.0)
-        if self.deviation is None:
-            return Moments(mean)
-        return Moments(mean, min(mean**2 + (self.deviation / self.width) ** 2, mean))
-
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        """Randomizers of a number."""
-        return tuple(NUMBER_MECHANISMS)
-
-    def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> NumberRandomizer:
-        """Return the family as the pipeline runs it; withheld levels need one shape of report for all budgets.
-
-        Parameters
-        ----------
-        mechanism : str
-            One of `mechanisms`.
-        budgets, seen
-            As in `FrequencyQuestion.family`.
-        """
-        check_seen(check_mechanism(mechanism, self.mechanisms), seen)
-        family = number_randomizer(mechanism, self.low, self.high, budgets, seen)
-        family.check_budgets(budgets.epsilons, budgets.deltas)
+        family = self.question.randomizer(check_mechanism(mechanism, self.mechanisms), budgets, seen)
+        if isinstance(self.question, Mean):
+            family.check_budgets(budgets.epsilons, budgets.deltas)
         return family
+
+
+def _check_moments(question: Mean, guess: Guess) -> None:
+    low, high, mean = question.low, question.high, guess.mean
+    if mean is None:
+        return
+    if not low <= mean <= high:
+        raise InvalidInput(f"the guessed mean must lie in [{low}, {high}]; got {shown(mean)}")
+    most = math.sqrt((mean - low) * (high - mean))
+    if guess.deviation is not None and not 0.0 <= guess.deviation <= most:
+        raise InvalidInput(
+            f"values in [{low}, {high}] with mean {mean} have a standard deviation from 0 to {most:g}; "
+            f"got {shown(guess.deviation)}"
+        )
 
 
 def check_mechanism(mechanism: str, known: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import Refused, attempt
 from shuffledp.planning.bucketing import Goal, bucket_budgets, who_stays
 from shuffledp.planning.cells import rounded_down, some_values
-from shuffledp.planning.question import Question
+from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import Wish, scaled
 from shuffledp.protocol.weights import Weights
@@ -48,7 +48,7 @@ class Ask:
 
     Parameters
     ----------
-    question : FrequencyQuestion or MeanQuestion
+    question : PlannedQuestion
         What is asked.
     wish : Wish
         The central target.
@@ -60,7 +60,7 @@ class Ask:
         As in `bucket_budgets`.
     """
 
-    question: Question
+    question: PlannedQuestion
     wish: Wish
     levels: int | None
     drop_below: float
@@ -77,7 +77,8 @@ class Ask:
     def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:
         return bucket_budgets(
             budgets,
-            self.question,
+            self.question.question,
+            guess=self.question.guess,
             mechanism=way.mechanism,
             seen=way.seen,
             delta=self.wish.delta,

@@ -13,7 +13,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import common_delta
 from shuffledp.planning.error import Prediction, predict, user_terms
 from shuffledp.planning.partition import Candidates, best_levels
-from shuffledp.planning.question import Family, Question
+from shuffledp.planning.question import Family, PlannedQuestion
 from shuffledp.planning.rule import Bucketing, report_bytes
 from shuffledp.planning.target import Wish
 from shuffledp.protocol.weights import Weights
@@ -44,7 +44,7 @@ class Task:
     """
 
     budgets: Budgets
-    question: Question
+    question: PlannedQuestion
     mechanism: str
     seen: Seen
     weights: Weights | None
