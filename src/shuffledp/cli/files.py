@@ -53,5 +53,6 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool =
         with replaced(path, str(path), private=private, fresh=fresh) as stream:
             stream.write(data)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror or error}); make room, or name another") from None
+        what = error.strerror or error
+        raise InvalidInput(f"{path} cannot be written ({what}); make room, or name another") from None
     WRITTEN.set((*WRITTEN.get(), path))

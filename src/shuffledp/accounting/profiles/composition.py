@@ -70,8 +70,8 @@ class ComposedProfile(PrivacyProfile):
     parts : tuple of (PrivacyProfile, int)
         Profiles of single rounds, not themselves composed, and how many rounds have each.
     chords : float
-        Relative width of the composed epsilon that chords between known values may cost, about. The bracket is certified
-        whatever it is; with a larger one it is found sooner, and is wider.
+        Relative width of the composed epsilon that chords between known values may cost, about. The bracket is
+        certified whatever it is; with a larger one it is found sooner, and is wider.
     """
 
     tolerance: ClassVar[float] = 1e-5
