@@ -35,6 +35,8 @@ LONG = re.compile(r"\d+\.\d{6,}(?:e-?\d+)?")
 GENERATED = "cli.md"
 SLOW = {"how-to/training.md", "how-to/compose.md"}
 """Pages whose code takes more than a few seconds; left to `make test-all`."""
+STORY = {f"collection/{name}.md" for name in ("organiser", "operator", "participant", "auditor")}
+"""Pages whose commands need those of the other pages; tests/cli/test_collection_pages.py runs them in order."""
 SKETCHES = {"torch.md", "flower.md"}
 """Pages whose code needs an extra and data of one's own; what runs is in examples/, with tests beside."""
 
@@ -60,7 +62,7 @@ def pages_with(*kinds: str) -> list[object]:
     return [
         pytest.param(page, id=short(page), marks=[pytest.mark.slow] if short(page) in SLOW else [])
         for page in PAGES
-        if short(page) not in {GENERATED, *SKETCHES} and any(block.kind in kinds for block in blocks(page))
+        if short(page) not in {GENERATED, *SKETCHES, *STORY} and any(block.kind in kinds for block in blocks(page))
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,11 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert task.draft.data == (tmp_path / "lunch.draft").read_bytes()
     out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--server", "https://example.org")
     assert f"https://example.org/t/{task.id}" in out.splitlines()
+    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--page", "https://host.example.org/lunch.html")
+    assert "https://host.example.org/lunch.html" in out.splitlines()
+    assert f"for shuffledp answer: http://127.0.0.1:8000/t/{task.id}" in out.splitlines()
+    ok(run, "task", "codes", "lunch.task", "1", "--links", "paged.csv", "--page", "https://host.example.org/lunch.html")
+    assert re.search(r"1,https://host\.example\.org/lunch\.html#[\w-]{22}\s", (tmp_path / "paged.csv").read_text())
     ok(run, "task", "codes", "lunch.task", "7", "--links", "codes.csv", "--letters", "letters.html")
     with (tmp_path / "codes.csv").open(encoding="utf-8", newline="") as stream:
         links = [Link.parse(row["link"]) for row in csv.DictReader(stream)]

@@ -305,8 +305,8 @@ def test_version_and_bare_call(run):
 
 
 HEAVY = (
-    "numpy", "scipy", "polars", "matplotlib", "jinja2", "cryptography", "dp_accounting", "starlette", "uvicorn",
-    "msgspec",
+    "numpy", "scipy", "polars", "matplotlib", "jinja2", "cryptography", "dp_accounting", "uvicorn", "httptools",
+    "segno",
 )  # fmt: skip
 
 

@@ -12,7 +12,9 @@ import pytest
 from shuffledp.cli.demo import TABLE
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^shuffledp .+$", README, re.MULTILINE)
+COLLECTION = README.split("## Hold a collection")[1].split("\n## ")[0]
+"""Its commands need each other; tests/cli/test_collection_pages.py runs them in order."""
+COMMANDS = re.findall(r"^shuffledp .+$", README.replace(COLLECTION, ""), re.MULTILINE)
 WHERE = "$(shuffledp demo --where)"
 SLOW = ("rounds", "reproduce gspa", "plan --question frequency")
 JOBS = {

@@ -279,7 +279,12 @@ def test_destroying_leaves_nothing_but_the_task(tmp_path):
     store, _ = filled(tmp_path)
     path = close_task(store, TASK.digest, clock=Time())
     store.publish(TASK.digest, b"a release")
+    opened_there = [path.with_suffix(".release"), path.with_name(f".{TASK.id}.release.x.part")]
+    other = path.with_name("another.release")
+    for file in (*opened_there, other):
+        file.write_bytes(b"a release")
     destroy_task(store, TASK.digest, clock=Time())
+    assert [file.exists() for file in (*opened_there, other)] == [False, False, True]
     row = store.task(TASK.digest)
     assert row is not None
     assert (row.state, row.reason, store.release(TASK.digest)) == ("destroyed", "destroyed by the operator", None)

@@ -187,3 +187,49 @@ def test_two_servers_on_one_store(tmp_path):
             assert late._send(reports[:1])
             assert late.wrong == [(410, b"this task takes no more reports\n")]
     store.close()
+
+
+def test_a_command_beside_a_running_service_does_not_take_its_log_away(tmp_path):
+    """Found by hand: opening the file once more dropped the service's locks, so the next command deleted its log.
+
+    Reports that came afterwards were acknowledged and lost with the process.
+    """
+    task = task_of(opens="2020-01-01T00:00:00Z")
+    store_at(tmp_path, task, now=int(time.time())).close()
+    reports = Reports(task)
+    with running(tmp_path / "store.db") as service:
+        assert _posted(service, f"/v1/{task.id}/reports", reports.one()) == b"\0"
+        for name in ("status", "clock-ok"):
+            words = ["task", name, "--store", str(tmp_path / "store.db")]
+            command = [sys.executable, "-c", "from shuffledp.cli import main; main()", *words]
+            subprocess.run(command, check=True, capture_output=True)
+        for _ in range(5):
+            assert _posted(service, f"/v1/{task.id}/reports", reports.one()) == b"\0"
+        service.kill()
+        store = Store(tmp_path / "store.db")
+        assert store.held(task.digest) == len(list(store.reports(task.digest))) == 6
+        store.close()
+
+
+def _posted(service: ServiceProcess, path: str, body: bytes) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", int(service.url.rpartition(":")[2]), timeout=30)
+    try:
+        connection.request("POST", path, body)
+        return connection.getresponse().read()
+    finally:
+        connection.close()
+
+
+def test_a_new_store_is_its_owner_s_alone_and_one_that_is_there_is_not_opened_twice(tmp_path, monkeypatch):
+    before = os.umask(0)
+    try:
+        Store(tmp_path / "store.db").close()
+        (tmp_path / "link.db").symlink_to(tmp_path / "behind.db")
+        Store(tmp_path / "link.db").close()
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("store.db", "behind.db")] == [0o600] * 2
+    closed: list[int] = []
+    monkeypatch.setattr("os.close", closed.append)
+    Store(tmp_path / "store.db").close()
+    assert closed == [], "closing a second handle drops the locks of the first (POSIX)"

@@ -16,6 +16,7 @@ from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.randomizers import HadamardResponse, OneBit, RandomizedResponse
+from shuffledp.randomizers.wire import unpack_each
 from tests.collection.tasks import choice, document, draft, number, parse
 
 FAMILIES = [Family("rr", 2), Family("krr:5", 5), Family("one-bit", 7), Family("hadamard:3", 3), Family("hadamard:8", 8)]
@@ -133,8 +134,16 @@ def test_an_answer_beyond_the_question_is_refused():
 def test_rows_are_read_one_by_one():
     family = Family("krr:300", 300)
     rows = np.frombuffer(b"".join(family.to_bytes(report) for report in (0, 299)) + b"\x2c\x01\xff\xff", dtype=np.uint8)
-    reports, possible = family.from_rows(rows.reshape(-1, 2))
-    assert (reports.tolist(), possible.tolist()) == ([0, 299, 0, 0], [True, True, False, False])
+    reports, possible = unpack_each(rows.reshape(-1, 2), family.library())
+    assert (reports.tolist(), possible.tolist()) == ([0, 299], [True, True, False, False])
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_report_travels_as_the_library_reads_it(family):
+    rows = np.frombuffer(b"".join(map(family.to_bytes, range(family.reports))), dtype=np.uint8)
+    reports, possible = unpack_each(rows.reshape(family.reports, -1), family.library())
+    assert possible.all()
+    assert reports.tolist() == list(range(family.reports))
 
 
 def laplace(count: int, ratio: float) -> Dummies:

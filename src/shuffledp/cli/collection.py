@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
 
 def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool) -> None:
     """Certify and sign a draft, and put it into the store."""
-    from shuffledp.collection.store import Store
+    from shuffledp.cli.service import opened
 
     draft = Draft.parse(read_bytes(draft_file, "the draft"))
     if draft.closes <= time.time():
@@ -70,32 +71,31 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
         check_crowd(draft)
     target = draft_file.with_suffix(".task") if out is None else out
     private = new_private()
-    with contextlib.closing(Store(store_file)) as store:
+    with opened(store_file, make=True) as store, _all_or_none(target):
         task = PostedTask.post(draft, Opener(private).public, store.identity())
         write_bytes(target, task.data, fresh=True)
-        try:
-            store.post(task, private, floors, int(time.time()))
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
+        store.post(task, private, floors, int(time.time()))
     console().print(
-        f"Posted: {escape(str(target))}. Give it to the organizer, who checks it with task link. It opens "
+        f"Posted: {escape(str(target))}, in the store {escape(str(store_file))}. Give the file to the organizer, who "
+        "checks it with task link. It opens "
         f"{write_time(draft.opens)} and closes {write_time(draft.closes)}.",
         highlight=False,
     )
 
 
-def run_link(draft_file: Path, posted: Path, server: str) -> None:
+def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
     """Print the link to a task whose draft is the organizer's, byte for byte."""
     task = PostedTask.parse(read_bytes(posted, "the task"))
     if task.draft.data != read_bytes(draft_file, "the draft"):
         raise InvalidInput(
             f"{posted} does not hold the draft {draft_file}: the shuffler posted something else; do not invite people"
         )
-    link = link_of(task, server)
+    link = link_of(task, server, page=page)
     shown = console()
     shown.print(link, highlight=False, soft_wrap=True)
     shown.print(f"id {task.id}", highlight=False, soft_wrap=True)
+    if page is not None:
+        shown.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
     shown.print(qr_terminal(link), highlight=False, soft_wrap=True)
     if task.has_codes:
         shown.print("People need a one-time code each: shuffledp task codes.", highlight=False)
@@ -106,12 +106,13 @@ def run_codes(
     how_many: int,
     store_file: Path,
     server: str,
+    page: str | None,
     links: Path | None,
     letters: Path | None,
     language: str | None,
 ) -> None:
     """Draw codes, write links and letters, and give the hashes to the store."""
-    from shuffledp.collection.store import Store
+    from shuffledp.cli.service import opened
 
     task = PostedTask.parse(read_bytes(posted, "the task"))
     if not task.has_codes:
@@ -119,15 +120,30 @@ def run_codes(
     if links is None and letters is None:
         raise InvalidInput("name a file for the codes: --links FILE.csv, --letters FILE.html, or both")
     drawn = draw_codes(how_many)
-    addresses = [link_of(task, server, code) for code in drawn]
-    pages = None if letters is None else letters_html(task, addresses, language).encode("utf-8")
+    addresses = [link_of(task, server, code, page=page) for code in drawn]
+    files: list[tuple[Path, str]] = []
     if links is not None:
-        write_bytes(links, links_csv(addresses).encode("utf-8"), private=True, fresh=True)
-    if letters is not None and pages is not None:
-        write_bytes(letters, pages, private=True, fresh=True)
-    with contextlib.closing(Store(store_file)) as store:
+        files.append((links, links_csv(addresses)))
+    if letters is not None:
+        files.append((letters, letters_html(task, addresses, language)))
+    with opened(store_file) as store, _all_or_none(*(path for path, _ in files)):
+        for path, text in files:
+            write_bytes(path, text.encode("utf-8"), private=True, fresh=True)
         store.add_codes(task.digest, [code_hash(code) for code in drawn])
     console().print(f"{count(how_many)} codes: each lets one person answer once.", highlight=False)
+
+
+@contextlib.contextmanager
+def _all_or_none(*files: Path) -> Generator[None]:
+    """Remove the files that a block has made if it fails later: an invitation must be known to the store."""
+    there = {path for path in files if path.exists()}
+    try:
+        yield
+    except BaseException:
+        for path in files:
+            if path not in there:
+                path.unlink(missing_ok=True)
+        raise
 
 
 def _check_shift(draft: Draft) -> None:

@@ -16,6 +16,10 @@ Draft = Annotated[Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help
 Posted = Annotated[Path, typer.Argument(metavar="TASK", parser=o.file_path, help="The .task of task post.")]
 Store = Annotated[Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store.")]
 Server = Annotated[str, typer.Option("--server", metavar="URL", help="Where people reach the shuffler.")]
+Page = Annotated[
+    str | None,
+    typer.Option("--page", metavar="URL", help="Where the file of task page is served, if the shuffler's is not used."),
+]
 LOOPBACK = "http://127.0.0.1:8000"
 
 
@@ -70,6 +74,7 @@ def link(
     draft: Draft,
     posted: Posted,
     server: Server = LOOPBACK,
+    page: Page = None,
 ) -> None:
     """Check that the shuffler posted exactly this draft, and print the link to it.
 
@@ -79,7 +84,7 @@ def link(
     """
     from shuffledp.cli.collection import run_link
 
-    run_link(draft, posted, server)
+    run_link(draft, posted, server, page)
 
 
 @task.command()
@@ -88,6 +93,7 @@ def codes(
     count: Annotated[int, typer.Argument(metavar="COUNT", parser=o.whole_number, help="How many invitations.")],
     store: Store = Path("shuffledp.db"),
     server: Server = LOOPBACK,
+    page: Page = None,
     links: Annotated[
         Path | None, typer.Option("--links", parser=o.file_path, metavar="FILE.csv", help="Write the links.")
     ] = None,
@@ -106,7 +112,7 @@ def codes(
     """
     from shuffledp.cli.collection import run_codes
 
-    run_codes(posted, count, store, server, links, letters, language)
+    run_codes(posted, count, store, server, page, links, letters, language)
 
 
 @task.command()

@@ -49,6 +49,10 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool =
     InvalidInput
         If it cannot be written, is a symbolic link, or must be fresh and is not.
     """
-    with replaced(path, str(path), private=private, fresh=fresh) as stream:
-        stream.write(data)
+    try:
+        with replaced(path, str(path), private=private, fresh=fresh) as stream:
+            stream.write(data)
+    except OSError as error:
+        what = error.strerror or error
+        raise InvalidInput(f"{path} cannot be written ({what}); make room, or name another") from None
     WRITTEN.set((*WRITTEN.get(), path))

@@ -55,6 +55,8 @@ def serve(
     """
     from shuffledp.collection.server import serve as run
 
+    with opened(store, make=True) as shuffler:
+        shuffler.identity()  # a folder that cannot be written is found before anybody connects
     run(store, host=host, port=port, ready=lambda url: print(f"serving {url} from {store}", flush=True))
 
 
@@ -161,17 +163,24 @@ def clock_ok(store: StorePath = STORE) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Generator[Store]:
-    """Open a store that is there, for a command.
+def opened(path: Path, *, make: bool = False) -> Generator[Store]:
+    """Open a store for a command, and turn failures of the disk into one line for people.
+
+    Parameters
+    ----------
+    path : Path
+        The store's file.
+    make : bool
+        Make the store if there is none; by default it must be there.
 
     Raises
     ------
     InvalidInput
-        If there is none, or it cannot be read or written now; the message is for people.
+        If there is none, or it cannot be read or written now.
     """
     from shuffledp.collection.store import Store
 
-    if not path.is_file():
+    if not make and not path.is_file():
         raise InvalidInput(f"there is no store {path}; name it with --store, or make one with: shuffledp serve")
     store = Store(path)
     try:

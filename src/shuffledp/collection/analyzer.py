@@ -23,6 +23,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.protocol import Frequency, Mean, Release
+from shuffledp.randomizers.wire import unpack_each
 from shuffledp.setting import Setting
 
 
@@ -127,7 +128,8 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
     rows = open_column(
         batch.columns[place], size, key.key, task.inner_info(place), question.report_bytes, processes=processes
     )
-    reports, possible = question.family.from_rows(rows.contents)
+    family = question.family.library(question.low, question.high)
+    reports, possible = unpack_each(rows.contents, family)
     impossible = int((~possible).sum())
     dropped = rows.unreadable + rows.repeated + impossible
     known, width = slopes_of(task.draft, place), width_of(question)
@@ -143,7 +145,7 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
         raise InvalidInput(
             f"question {place + 1}: {dropped} of {manifest.rows[place]} rows cannot be used; no estimate"
         )
-    estimate = estimate_question(task.draft, place, reports[possible], scaled_counts(manifest.counts, kept))
+    estimate = estimate_question(task.draft, place, reports, scaled_counts(manifest.counts, kept))
     labels = [next(iter(choice.values())) for choice in question.choices]
     release = Release(
         question=Frequency(labels) if labels else Mean(question.low, question.high),

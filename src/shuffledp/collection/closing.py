@@ -216,10 +216,10 @@ def _is_whole(path: Path, posted: PostedTask) -> bool:
 
 
 def _remove_files(store: Store, posted: PostedTask) -> None:
-    path = batch_path(store, posted)
-    for file in (path, path.with_suffix(".batch.tmp")):
+    """Empty the outbox of whatever bears the task's name: also a release that `shuffledp open` put beside the batch."""
+    for file in [*store.outbox.glob(f"{posted.id}.*"), *store.outbox.glob(f".{posted.id}.*")]:
         file.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync_folder(store.outbox)
 
 
 def _software() -> dict[str, str]:

@@ -8,6 +8,7 @@ import html
 import io
 import os
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import segno
 
@@ -62,7 +63,7 @@ def code_hash(code: bytes) -> bytes:
     return hashlib.sha256(code).digest()
 
 
-def link_of(task: PostedTask, server: str, code: bytes | None = None) -> str:
+def link_of(task: PostedTask, server: str, code: bytes | None = None, *, page: str | None = None) -> str:
     """Return the link to a task; the code stands behind #, which browsers do not send to servers.
 
     Parameters
@@ -73,8 +74,30 @@ def link_of(task: PostedTask, server: str, code: bytes | None = None) -> str:
         Such as ``"https://example.org"``.
     code : bytes, optional
         A one-time code.
+    page : str, optional
+        Address of the task's page on another host (`shuffledp task page`); it stands in the place of the shuffler's.
+
+    Raises
+    ------
+    InvalidInput
+        If an address is none of the web, or has a part after #.
     """
-    return f"{server.rstrip('/')}/t/{task.id}" + ("" if code is None else f"#{to_base64(code)}")
+    address = f"{checked_address(server, 'server').rstrip('/')}/t/{task.id}"
+    if page is not None:
+        address = checked_address(page, "page")
+    return address + ("" if code is None else f"#{to_base64(code)}")
+
+
+def checked_address(text: str, name: str) -> str:
+    """Return an address of the web, or raise InvalidInput; `name` is what it is called in the message."""
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        fits = False
+    if not fits or "#" in text or "@" in text or not text.isprintable() or " " in text:
+        raise InvalidInput(f"`{name}` must look like https://collect.example.org; got {text[:100]!r}")
+    return text
 
 
 def links_csv(links: Sequence[str]) -> str:

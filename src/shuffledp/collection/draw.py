@@ -15,9 +15,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.bits import bytes_for
@@ -83,14 +80,6 @@ class Family:
     def to_bytes(self, report: int) -> bytes:
         """Write one report."""
         return report.to_bytes(self.report_bytes, "little")
-
-    def from_rows(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Read reports, one a row of bytes, and tell which are possible; the others are 0."""
-        wide = np.zeros((rows.shape[0], 8), dtype=np.uint8)
-        wide[:, : rows.shape[1]] = rows
-        values = wide.view("<u8").reshape(-1)
-        possible = values < np.uint64(self.reports)
-        return np.where(possible, values, np.uint64(0)).astype(np.int64), possible
 
 
 def family_named(name: str, kind: str, records: int, where: str) -> Family:

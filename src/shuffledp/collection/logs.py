@@ -12,10 +12,10 @@ OWN = ("shuffledp", "uvicorn")
 
 
 def place_of(error: BaseException) -> str:
-    """Name the type of an exception and the line that raised it, without its text."""
+    """Name an exception by SQLite's code or its type, and the line that raised it, without its text."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+    return f"{getattr(error, 'sqlite_errorname', type(error).__name__)}{where}"
 
 
 class Discreet(logging.Formatter):

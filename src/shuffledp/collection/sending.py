@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import ssl
@@ -143,23 +144,24 @@ def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Ver
 
 def _ask(server: str, method: str, path: str, body: bytes) -> tuple[int, bytes, float | None]:
     """One request: status, body, and seconds of Retry-After."""
+    path = urlsplit(server).path + path
+    try:
+        with contextlib.closing(_connection(server)) as connection:
+            connection.request(method, path, body=body if method == "POST" else None)
+            answer = connection.getresponse()
+            content = answer.read(MOST_BODY + 1)
+            return answer.status, content, _seconds(answer.getheader("Retry-After"))
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: a host that is no name
+        raise InvalidInput(f"{server} cannot be reached ({error or type(error).__name__})") from None
+
+
+def _connection(server: str) -> http.client.HTTPConnection:
     parts = urlsplit(server)
     host = parts.hostname or ""
     if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(
-            host, parts.port, timeout=TIMEOUT, context=ssl.create_default_context()
-        )
-    else:
-        connection = http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT)
-    try:
-        connection.request(method, parts.path + path, body=body if method == "POST" else None)
-        answer = connection.getresponse()
-        content = answer.read(MOST_BODY + 1)
-        return answer.status, content, _seconds(answer.getheader("Retry-After"))
-    except (OSError, http.client.HTTPException) as error:
-        raise InvalidInput(f"{server} cannot be reached ({error or type(error).__name__})") from None
-    finally:
-        connection.close()
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, parts.port, timeout=TIMEOUT, context=context)
+    return http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT)
 
 
 def _seconds(text: str | None) -> float | None:

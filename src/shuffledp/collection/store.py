@@ -83,7 +83,7 @@ class Store:
         self.path = Path(path).absolute()
         os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # it will hold private keys
+            _make(self.path)
             self._db = connect(self.path)
         except OSError as error:
             raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
@@ -317,6 +317,16 @@ class Tidying:
         self._rebuilt = self._rebuilt or self._store.rebuild()
         self.is_due = not (self._store.checkpoint() and self._rebuilt)
         return not self.is_due
+
+
+def _make(path: Path) -> None:
+    """Make an empty file that only its owner reads, for it will hold private keys; leave one that is there alone.
+
+    Opening and closing a file by other means than SQLite drops every lock this process holds on it (POSIX). Another
+    process would then take itself for the last reader and delete the write-ahead log under a running service.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _row(values: Sequence[Any]) -> TaskRow:

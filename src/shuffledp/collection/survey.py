@@ -7,7 +7,7 @@ import tomllib
 from datetime import UTC, date, datetime
 from typing import Any
 
-from shuffledp.collection.asked import Dummies
+from shuffledp.collection.asked import MOST_PEOPLE, Dummies
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
@@ -97,8 +97,9 @@ def _question(entry: object, language: str) -> dict[str, Any]:
 
 def _level(entry: object, language: str) -> dict[str, Any]:
     fields = Fields(entry if isinstance(entry, dict) else {}, "the survey, levels")
-    level = {"name": _texts(fields.take("name"), language)}
-    level |= {name: fields.take(name) for name in ("epsilon0", "planned", "promise")}
+    level: dict[str, Any] = {"name": _texts(fields.take("name"), language)}
+    level |= {"epsilon0": fields.number("epsilon0"), "planned": fields.whole("planned", 0, MOST_PEOPLE)}
+    level["promise"] = fields.number("promise")
     fields.done()
     return level | {"crowd": 0.0}
 

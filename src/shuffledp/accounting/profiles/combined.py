@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from shuffledp.accounting.profiles.composition import ComposedProfile, Parts, merged_rounds
+from shuffledp.accounting.profiles.composition import CHORDS, ComposedProfile, Parts, merged_rounds
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InconsistentBounds
@@ -217,7 +217,7 @@ class ComposedBracket(BracketProfile):
         return self._whole.renyi_directions(t)
 
 
-def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
+def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHORDS) -> PrivacyProfile:
     """Return the profile of several rounds together.
 
     Parameters
@@ -225,6 +225,8 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
     parts : sequence of (PrivacyProfile, int)
         Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
         counted together, and rounds that are compositions themselves are taken apart.
+    chords : float
+        As for `ComposedProfile`; default 5e-4. Rounds that are brackets of several profiles keep the default.
 
     Raises
     ------
@@ -243,7 +245,7 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
         return rounds[0][0]
     if any(isinstance(one, BracketProfile) for one, _ in rounds):
         return ComposedBracket.of(rounds)
-    return ComposedProfile(rounds)
+    return ComposedProfile(rounds, chords)
 
 
 def _ends(one: PrivacyProfile) -> tuple[PrivacyProfile, tuple[PrivacyProfile, ...]]:

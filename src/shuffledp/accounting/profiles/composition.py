@@ -25,7 +25,7 @@ from shuffledp.numerics.losses import LossSum
 MOST_ROUNDS = 2**53
 _TILT_STEP = math.log(1.5)
 _REPEATS = 12
-_TOLERANCE = 5e-4
+CHORDS = 5e-4
 """Relative width of the composed epsilon that chords may cost, about."""
 
 Parts = tuple[tuple[PrivacyProfile, int], ...]
@@ -69,11 +69,15 @@ class ComposedProfile(PrivacyProfile):
     ----------
     parts : tuple of (PrivacyProfile, int)
         Profiles of single rounds, not themselves composed, and how many rounds have each.
+    chords : float
+        Relative width of the composed epsilon that chords between known values may cost, about. The bracket is
+        certified whatever it is; with a larger one it is found sooner, and is wider.
     """
 
     tolerance: ClassVar[float] = 1e-5
 
     parts: Parts
+    chords: float = CHORDS
     _sums: dict[tuple[bool, View], tuple[int, LossSum]] = field(
         default_factory=dict[tuple[bool, View], tuple[int, LossSum]], repr=False
     )
@@ -145,7 +149,7 @@ class ComposedProfile(PrivacyProfile):
             known = self._knots
             for tilt in (math.floor(at), math.ceil(at)):
                 for part, _ in self.parts:
-                    part.table.refine(math.exp(_TILT_STEP * tilt), capped=True, tolerance=_TOLERANCE)
+                    part.table.refine(math.exp(_TILT_STEP * tilt), capped=True, tolerance=self.chords)
             if self._knots == known:
                 return
 
