@@ -14,6 +14,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import bounds, gaussian_epsilon, privacy_profile
+from shuffledp.accounting.certify import worst_mu
 from shuffledp.accounting.profiles.domination import dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
@@ -60,22 +61,29 @@ MOST = {(0.5, 10**4): 0.00565, (1, 10**4): 0.01261, (2, 10**4): 0.03125, (4, 10*
 
 @pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: f"{row[0]:g}-{row[1]:g}")
 def test_the_headline_with_a_number(row):
-    """A shuffled round is mu-GDP, all but 1e-9; sixteen of them through mu, and composed: as the page says."""
-    epsilon0, n, mu, published, attained, composed, through, through_published = row
+    """A shuffled round is mu-GDP, all but 1e-9, as the page says beside GSPA's Theorem 2."""
+    epsilon0, n, mu, published = row[:4]
+    one = sdp.certify(setting(epsilon0, int(n)), 1e-6)
+    assert one.mu(OUTSIDE) <= MOST.get((epsilon0, n), math.inf)
+    assert one.mu(OUTSIDE) == pytest.approx(mu, rel=5e-4)
+    assert bounds["gspa"].profile(one.setting, epsilon0).mu == pytest.approx(published, rel=5e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: f"{row[0]:g}-{row[1]:g}")
+def test_sixteen_rounds_through_mu(row):
+    """Within 0.5 % of exact composition, 2.5 % at epsilon0 = 4; as the page says."""
+    epsilon0, n, _, _, attained, composed, through, through_published = row
     delta, outside = 1e-6, 1.6e-8
     one, several = (sdp.certify(setting(epsilon0, int(n), rounds=rounds), delta) for rounds in (1, 16))
-    found = one.mu(outside / 16)
-    assert found <= MOST.get((epsilon0, n), math.inf)
-    assert found == pytest.approx(mu, rel=2e-4)
-    gspa = bounds["gspa"].profile(one.setting, epsilon0).mu
-    assert gspa == pytest.approx(published, rel=2e-4)
+    mu, left = one.mu(outside / 16), (delta - outside) / (1 - outside)
     assert several.epsilon.lower == pytest.approx(attained, abs=6e-5)
     assert several.epsilon.upper == pytest.approx(composed, abs=6e-5)
-    left = (delta - outside) / (1 - outside)
-    assert gaussian_epsilon(left, 4 * found) == pytest.approx(through, abs=6e-5)
-    assert gaussian_epsilon(delta, 4 * gspa) == pytest.approx(through_published, abs=6e-5)
-    assert several.epsilon.upper < gaussian_epsilon(left, 4 * found)
-    assert gaussian_epsilon(left, 4 * found) < several.epsilon.upper * (1.025 if epsilon0 == 4 else 1.005)
+    assert gaussian_epsilon(left, 4 * mu) == pytest.approx(through, abs=6e-5)
+    published = bounds["gspa"].profile(one.setting, epsilon0).mu
+    assert gaussian_epsilon(delta, 4 * published) == pytest.approx(through_published, abs=6e-5)
+    assert several.epsilon.upper < gaussian_epsilon(left, 4 * mu)
+    assert gaussian_epsilon(left, 4 * mu) < several.epsilon.upper * (1.025 if epsilon0 == 4 else 1.005)
 
 
 def test_the_page_has_all_rows_that_must_be_reached():
@@ -120,13 +128,16 @@ def test_mu_of_one_report_is_the_smallest_one(epsilon0, outside):
         sdp.Setting(sdp.Budgets([0.5, 2.0], [900, 100]), "any", "levels", "replace-one"),
         sdp.Setting(sdp.Budgets([0.5, 2.0], [900, 100]), sdp.RandomizedResponse(2), "reports", "replace-one"),
         sdp.Setting(sdp.Budgets([0.5, 2.0], [900, 100]), "any", "users", "replace-one"),
-        sdp.Setting(sdp.Budgets([0.5, 2.0], [9, 3]), sdp.Laplace(0, 1), "sum", "replace-one"),
+        pytest.param(
+            sdp.Setting(sdp.Budgets([0.5, 2.0], [9, 3]), sdp.Laplace(0, 1), "sum", "replace-one"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.rounds}",
 )
 def test_every_level_lies_below_and_some_level_needs_it(case):
     """By the brackets of `privacy_profile`, at epsilons that are no knots."""
-    mu, needed = sdp.certify(case, 1e-6).mu(1e-7), 0.0
+    mu, needed = worst_mu(case, 1e-7), 0.0
     points = 42 if case.adds_noise or case.rounds > 1 else 83
     for epsilon0 in case.budgets.epsilons.tolist():
         profile = privacy_profile(case, epsilon0)
@@ -143,15 +154,15 @@ def test_many_levels():
     spread = sdp.Budgets(np.linspace(0.1, 1.0, 40), np.full(40, 100))
     together = sdp.Setting(spread, sdp.RandomizedResponse(2), "reports", "replace-one")
     top = privacy_profile(together, 1.0)
-    assert sdp.certify(together, 1e-6).mu(1e-9) == pytest.approx(dominating_mu(top, 1e-9), rel=1e-3)
+    assert worst_mu(together, 1e-9) == pytest.approx(dominating_mu(top, 1e-9), rel=1e-3)
     counts = np.full(40, 1000)
     counts[20] = 20
     visible = sdp.Setting(sdp.Budgets(spread.epsilons, counts), "any", "levels", "replace-one")
     each = [dominating_mu(privacy_profile(visible, e), 1e-9) for e in spread.epsilons[[20, 39]].tolist()]
     assert each[0] > each[1]
-    assert sdp.certify(visible, 1e-6).mu(1e-9) == pytest.approx(max(each), rel=1e-3)
+    assert worst_mu(visible, 1e-9) == pytest.approx(max(each), rel=1e-3)
     with pytest.raises(OutOfRegime, match="up to 32 budget levels"):
-        sdp.certify(sdp.Setting(spread, sdp.Laplace(0, 1), "reports", "replace-one"), 1e-6).mu(1e-9)
+        worst_mu(sdp.Setting(spread, sdp.Laplace(0, 1), "reports", "replace-one"), 1e-9)
 
 
 @pytest.mark.slow
@@ -160,7 +171,7 @@ def test_a_sum_hides_everybody_alike():
     spread = sdp.Budgets(np.linspace(0.1, 1.0, 40), np.full(40, 2))
     summed = sdp.Setting(spread, sdp.Laplace(0, 1), "sum", "replace-one")
     by_hand = dominating_mu(privacy_profile(summed, 1.0), 1e-9)
-    assert sdp.certify(summed, 1e-6).mu(1e-9) == pytest.approx(by_hand, rel=3e-3)
+    assert worst_mu(summed, 1e-9) == pytest.approx(by_hand, rel=3e-3)
 
 
 def test_what_no_mu_covers_is_refused():

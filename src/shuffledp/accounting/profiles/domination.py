@@ -42,7 +42,7 @@ _LARGEST = 80.0
 
 def check_outside(outside: float) -> float:
     """Return what may be revealed beyond mu as a float in [0, 1), or raise InvalidInput."""
-    number = isinstance(outside, int | float | np.floating) and not isinstance(outside, bool)
+    number = isinstance(outside, int | float) and not isinstance(outside, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not (number and 0.0 <= float(outside) < 1.0):
         raise InvalidInput(f"outside must be a probability in [0, 1); got {shown(outside)}; try 1e-3 of your delta")
     return float(outside)
