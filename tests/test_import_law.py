@@ -39,7 +39,7 @@ ACCOUNTING = (
     ("bound",),
     ("theorems", "published"),
     ("certify",),
-    ("search",),
+    ("search", "filter"),
     ("calibrate", "calibrate_dummies"),
     ("",),
 )

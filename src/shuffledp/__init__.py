@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shuffledp.accounting import Calibration as Calibration
+    from shuffledp.accounting import PrivacyFilter as PrivacyFilter
     from shuffledp.accounting import bounds as bounds
     from shuffledp.accounting import calibrate_batch as calibrate_batch
     from shuffledp.accounting import calibrate_dummies as calibrate_dummies

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
 
@@ -85,6 +87,8 @@ class Guarantee:
         How many levels the population has.
     evidence : tuple of Evidence
         Every bound consulted, with its value or its refusal.
+    domination : callable, optional
+        Computes `mu`; `certify` states it.
     """
 
     setting: Setting
@@ -92,6 +96,51 @@ class Guarantee:
     levels: tuple[LevelGuarantee, ...]
     levels_total: int
     evidence: tuple[Evidence, ...]
+    domination: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
+
+    def mu(self, outside: float) -> float:
+        """Return a mu such that one Gaussian shift of it is worse than this collection, all but a share ``outside``.
+
+        For every user and every epsilon >= 0
+
+            delta(epsilon) <= outside + (1 - outside) (Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)):
+
+        the collection is a function of "with probability ``outside`` everything, else a normal number of standard
+        deviation 1 that the record moves by mu". Shares and squares of mu add up over collections, also over those
+        that are chosen by what earlier ones released, as long as a limit is kept (`PrivacyFilter`).
+
+        Parameters
+        ----------
+        outside : float
+            What may be revealed beyond mu, a probability in [0, 1); 1e-3 of delta is customary.
+
+        Returns
+        -------
+        float
+            About the smallest such mu (2e-4 relative; 2e-3 for added noise), rounded up; inf if there is none up to 80.
+
+        Raises
+        ------
+        InvalidInput
+            If ``outside`` is no probability, or the guarantee states epsilons without a privacy profile.
+        OutOfRegime
+            If some user's delta does not fall to ``outside`` at any epsilon, as for a larger local delta0; or if there
+            are more than 32 levels of added noise.
+
+        Notes
+        -----
+        Source: docs/theorems/mu.md.
+
+        Examples
+        --------
+        >>> import shuffledp as sdp
+        >>> one = sdp.Setting(sdp.Budgets([1.0], [10_000]), "any", seen="reports", neighboring="replace-one")
+        >>> 0.0125 < sdp.certify(one, delta=1e-6).mu(outside=1e-9) < 0.0127
+        True
+        """
+        if self.domination is None:
+            raise InvalidInput("this guarantee states epsilons without a privacy profile, so it has no mu; use certify")
+        return self.domination(outside)
 
     @property
     def epsilon(self) -> Interval:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from shuffledp import Budgets, InvalidInput, RandomizedResponse, Setting, bounds, certify
+from shuffledp import Budgets, Gaussian, InvalidInput, Laplace, RandomizedResponse, Setting, bounds, certify
 from shuffledp.numerics import binomial
 from shuffledp.numerics.poisson_binomial import SuccessCount
 from tests import oracles
@@ -112,3 +112,21 @@ def test_witness_for_any_randomizer_may_show_levels():
     either = bounds["rr-exact"].profile(setting(budgets), 2.0).epsilon(1e-6)
     assert either == shown
     assert math.isfinite(either.upper)
+
+
+def test_the_worst_level_is_listed_where_a_smaller_budget_has_less_noise():
+    # delta0 = 1e-4 at epsilon0 = 0.9 means less noise than 1e-12 at 1.0: the top level was listed, 0.083 for 0.1436
+    budgets = Budgets([0.9, 1.0], [50, 50], [1e-4, 1e-12])
+    gaussian = Setting(budgets, Gaussian(0, 1), "reports", "replace-one")
+    both, worst = certify(gaussian, 1e-6), certify(gaussian, 1e-6, max_levels=1)
+    assert [level.epsilon0 for level in worst.levels] == [0.9]
+    assert worst.epsilon.upper == both.epsilon.upper > 0.14
+
+
+def test_the_worst_level_is_listed_where_one_person_adds_noise_alone():
+    # of more than 32 levels of added noise only the own one hides a user: the crowded top level was listed
+    budgets = Budgets(np.linspace(0.5, 1.0, 40), [1, *[1000] * 39])
+    laplace = Setting(budgets, Laplace(0, 1), "reports", "replace-one")
+    worst = certify(laplace, 1e-6, max_levels=1)
+    assert [level.epsilon0 for level in worst.levels] == [0.5]
+    assert worst.epsilon.upper == certify(laplace, 1e-6).epsilon.upper > 0.49

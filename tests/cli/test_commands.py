@@ -47,10 +47,20 @@ def people(run, tmp_path):
     return "people.csv"
 
 
+def test_amplify_says_why_there_is_no_mu(run):
+    """Local delta0 above what may be revealed: refused in its place, and the rest is answered."""
+    answer = run("amplify", "--level", "1,1e-5:100", "--delta", "1e-3", "--json").json
+    assert answer["mu"]["value"] is None
+    assert "falls no further" in answer["mu"]["refused"]
+    assert answer["epsilon"]["upper"] <= 1.0
+
+
 def test_amplify_prints_the_object_of_the_contract(run):
     answer = run("amplify", *TWO_LEVELS, "--json").json
-    assert set(answer) == GUARANTEE_KEYS | {"notes"}
+    assert set(answer) == GUARANTEE_KEYS | {"notes", "mu"}
     assert answer["notes"] == []
+    assert answer["mu"]["outside"] == pytest.approx(1e-3 * answer["delta"])
+    assert 0.0 < answer["mu"]["value"] < answer["epsilon"]["upper"]
     assert answer["setting"] == {
         "n": 1000,
         "levels": [

@@ -19,6 +19,7 @@ from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profil
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
+from shuffledp.accounting.filter import Allowance, PrivacyFilter
 from shuffledp.accounting.profiles.combined import compose, composed
 from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
@@ -35,6 +36,7 @@ __all__ = [
     "DUMMIES_LAWS",
     "LARGEST_N",
     "MANY_LEVELS",
+    "Allowance",
     "AmplificationBound",
     "Answer",
     "Calibration",
@@ -46,6 +48,7 @@ __all__ = [
     "GaussianSumProfile",
     "LocalProfile",
     "OrderedProfile",
+    "PrivacyFilter",
     "PrivacyProfile",
     "Target",
     "apportioned",

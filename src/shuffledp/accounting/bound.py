@@ -219,6 +219,18 @@ def several_reports(setting: Setting) -> Budgets:
     return Budgets(budgets.epsilons, budgets.counts * setting.reports_per_user, budgets.deltas)
 
 
+def levels_to_check(setting: Setting) -> range:
+    """Levels among which the worst is: the top one where bounds rise with the victim's budget, else all.
+
+    They rise if one blanket serves all budgets, and are the same for everybody if budgets belong to steps
+    (docs/theorems/situations.md). The largest budgets come first: they fail first.
+    """
+    top = setting.budgets.levels - 1
+    common = setting.seen == "reports" and setting.discrete is not None and setting.discrete.mixture
+    shared = setting.budgets.is_pure and ((common and not setting.linked) or setting.seen == "users")
+    return range(top, top - 1 if shared else -1, -1)
+
+
 def epsilons_by_anchors(
     epsilon0: FloatArray,
     delta: float,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import AmplificationBound
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
 from shuffledp.accounting.profiles.combined import BracketProfile, SmallestProfile
+from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
@@ -223,7 +225,8 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
     found = weigh_levels(setting, target, listed, consulted(setting, published=published))
     _check_consistent(setting.budgets, listed, found.lower, found.smallest)
     levels = _level_guarantees(setting, listed, found)
-    return Guarantee(setting, target, levels, setting.budgets.levels, found.evidence)
+    mu = partial(worst_mu, setting)
+    return Guarantee(setting, target, levels, setting.budgets.levels, found.evidence, mu)
 
 
 def _level_guarantees(setting: Setting, listed: NDArray[np.int64], found: Weighed) -> tuple[LevelGuarantee, ...]:
@@ -289,31 +292,94 @@ def _listed_levels(setting: Setting, delta: float, most: int) -> NDArray[np.int6
 
 
 def _worst_level(setting: Setting, delta: float) -> int:
-    """Level with the largest certified upper bound.
+    """Level with the largest certified upper bound: the top one where that is known, else by trying.
 
-    Whatever hides all levels together (`CloneCurve`) is monotone in the victim's budget, and so is the floor of
-    dummies, which only hide such reports. Where only the own level hides a user, levels are tried from the largest
-    budget down, until the local bound of the next one is no longer above the best found.
+    Among many levels whatever hides all of them together (`CloneCurve`) is monotone in the victim's budget, and so is
+    the floor of dummies, which only hide such reports. Where only the own level hides a user, levels are tried, those
+    with the largest local epsilon first, until that of the next one is no longer above the best found.
     """
-    budgets = setting.budgets
-    top = budgets.levels - 1
+    checked = levels_to_check(setting)
+    if len(checked) == 1:
+        return checked[0]
+    every = np.arange(setting.budgets.levels)
+    if every.size <= MANY_LEVELS:
+        found = weigh_levels(setting, delta, every, _certified_uppers()).smallest
+        return int(np.flatnonzero(found == found.max())[-1])
     together = [bounds[key] for key in ("clones", "blanket", "ordered")]
     if any(
-        answer.refused is None
-        for answer in weigh(together, lambda bound: bound.profile(setting, float(budgets.epsilons[top])))
+        answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
     ):
-        return top
-    best, worst = -math.inf, top
-    for level in range(top, -1, -1):
-        epsilon0 = float(budgets.epsilons[level])
-        local = LocalBound().profile(setting, epsilon0).epsilon(delta).upper
-        if local <= best:
+        return int(every[-1])
+    local = bounds["local"].level_epsilons(setting, delta, every).upper
+    own = [bounds[key] for key in ("local", "levels", "approximate")]
+    best, worst = -math.inf, int(every[-1])
+    for level in np.lexsort((-every, -local)):
+        if local[level] <= best:
             break
-        (own,) = weigh([bounds["levels"]], lambda bound, e=epsilon0: bound.profile(setting, e).epsilon(delta).upper)
-        value = local if own.value is None else min(local, own.value)
+        value = float(weigh_levels(setting, delta, every[[level]], own).smallest[0])
         if value > best:
-            best, worst = value, level
+            best, worst = value, int(level)
     return worst
+
+
+def _certified_uppers() -> list[AmplificationBound]:
+    return [bound for bound in bounds.values() if bound.enters_bracket and bound.kind is Kind.CERTIFIED_UPPER]
+
+
+def worst_mu(setting: Setting, outside: float) -> float:
+    """Return a mu that dominates the profile of every victim, all but a share (docs/theorems/mu.md).
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    outside : float
+        The share, in [0, 1).
+
+    Raises
+    ------
+    InvalidInput
+        If ``outside`` is out of range.
+    OutOfRegime
+        If some victim's delta does not fall to ``outside``; or if there are more than 32 levels of added noise.
+    """
+    return _worst_mu(setting, check_outside(outside))
+
+
+@lru_cache(maxsize=64)
+def _worst_mu(setting: Setting, outside: float) -> float:
+    """`worst_mu`, remembered: a filter asks for the same round again and again."""
+    (levels, alike), pure = _levels_for_mu(setting), setting.budgets.is_pure
+    # where the top level stands for all, only what rises with the victim's budget may be asked
+    asked = [bound for bound in _certified_uppers() if not (alike and bound.key == "levels")]
+    tolerance = 2e-4 if setting.adds_noise is None else 2e-3  # noise is slow to evaluate
+    worst = 0.0
+    for level in levels:
+        epsilon0 = float(setting.budgets.epsilons[level])
+        local = bounds["local"].profile(setting, epsilon0)
+        if pure and 0.0 < worst >= dominating_mu(local, outside, at_least=worst):
+            break  # those that follow have smaller budgets
+        answers = weigh(asked, lambda bound, e=epsilon0: bound.profile(setting, e))
+        profile = SmallestProfile(tuple(answer.value for answer in answers if answer.value is not None))
+        worst = dominating_mu(profile, outside, at_least=worst, tolerance=tolerance)
+    return worst
+
+
+def _levels_for_mu(setting: Setting) -> tuple[list[int], bool]:
+    """Levels among which that of the largest mu is, the largest budgets first; and whether all hide together.
+
+    Of many, a level is left out if another one has a larger budget and no more users: each bound then says as much of
+    it. Only the released sum of added noise hides everybody alike, whoever has how much.
+    """
+    levels, budgets, law = list(levels_to_check(setting)), setting.budgets, setting.adds_noise
+    if len(levels) <= MANY_LEVELS:
+        return levels, len(levels) == 1
+    if budgets.is_pure and law is not None and setting.seen == "sum":
+        return levels[:1], True
+    if not budgets.is_pure or not (setting.law is None or (setting.discrete is not None and setting.discrete.mixture)):
+        raise OutOfRegime(f"mu of {setting.randomizer_name} is computed for up to {MANY_LEVELS} budget levels")
+    fewest = np.minimum.accumulate(budgets.counts[levels])
+    return [levels[0], *(level for level, new in zip(levels[1:], np.diff(fewest) < 0, strict=True) if new)], False
 
 
 def _check_consistent(budgets: Budgets, listed: NDArray[np.int64], lower: FloatArray, upper: FloatArray) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
 from shuffledp.accounting.certify import bounds, weigh, weigh_levels
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
@@ -55,7 +55,7 @@ class Target:
         if setting.budgets.levels > MANY_LEVELS or not falling:
             return self.certified(setting) - self.epsilon
         worst = -math.inf
-        for level in _levels_to_check(setting):
+        for level in levels_to_check(setting):
             worst = max(worst, min(self._log_ratios(setting, float(setting.budgets.epsilons[level])), default=math.inf))
             if worst > 0.0:
                 break
@@ -74,7 +74,7 @@ class Target:
     def certified(self, setting: Setting) -> float:
         """Certified epsilon of the worst level, as `certify` has it."""
         worst = 0.0
-        for level in _levels_to_check(setting):
+        for level in levels_to_check(setting):
             found = weigh_levels(setting, self.delta, np.array([level]), _uppers(setting))
             worst = max(worst, float(found.smallest[0]))
         return worst
@@ -116,18 +116,6 @@ def _uppers(setting: Setting) -> list[AmplificationBound]:
     found = [bound for bound in bounds.values() if bound.kind is Kind.CERTIFIED_UPPER and bound.enters_bracket]
     repeated = "levels" if setting.budgets.levels == 1 else ""
     return [bound for bound in found if bound.key != repeated]
-
-
-def _levels_to_check(setting: Setting) -> range:
-    """Levels among which the worst is: the top one where bounds rise with the victim's budget, else all.
-
-    They rise if one blanket serves all budgets, and are the same for everybody if budgets belong to steps
-    (docs/theorems/situations.md). The largest budgets come first: they fail first.
-    """
-    top = setting.budgets.levels - 1
-    common = setting.seen == "reports" and setting.discrete is not None and setting.discrete.mixture
-    shared = setting.budgets.is_pure and ((common and not setting.linked) or setting.seen == "users")
-    return range(top, top - 1 if shared else -1, -1)
 
 
 def last_within(

@@ -13,12 +13,14 @@ from shuffledp.accounting import certify
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
-from shuffledp.report.to_json import dumps, guarantee_to_json
+from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 1000
 """Levels listed in JSON and on the page (contract)."""
+OUTSIDE = 1e-3
+"""Of delta: what may be revealed beyond the mu that JSON states."""
 CURVE_POINTS = 61
 """Evenly spread points of a written privacy profile."""
 CURVE_DEPTH = 1e-6
@@ -59,8 +61,9 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
             guarantee = dataclasses.replace(whole, levels=tuple(some_levels(whole, MOST_LEVELS))) if every else whole
             for option, file in files.items():
                 file.writelines(_contents(option, guarantee, whole))
-    if outputs.json:
-        print(dumps(guarantee_to_json(guarantee) | {"notes": guarantee_notes(guarantee)}))
+            mu = mu_to_json(guarantee, OUTSIDE * delta) if outputs.json else None
+    if mu is not None:
+        print(dumps(guarantee_to_json(guarantee) | {"mu": mu, "notes": guarantee_notes(guarantee)}))
         return
     from shuffledp.report.terminal import print_guarantee
 

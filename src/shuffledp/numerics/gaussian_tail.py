@@ -109,3 +109,23 @@ def _mills_slope(t: FloatArray) -> tuple[FloatArray, FloatArray]:
     for odd in range(27, 0, -2):  # t^-2 - 3 t^-4 + 15 t^-6 - ... (DLMF 7.12.1), alternating
         series = odd * inverse * (1.0 - series)
     return np.where(far, series, 1.0 - direct), EPS * _ULPS * np.where(far, series, 1.0 + np.abs(direct))
+
+
+def normal_tail_mass(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
+    """Enclose Phi(-mu/2 - eps/mu), minus the slope of `normal_divergence` in e^eps: the chance of its best test.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        Nats, finite, at least 0.
+    mu : array_like
+        Positive and finite; broadcast with epsilon.
+    """
+    eps, shift = np.broadcast_arrays(np.asarray(epsilon, dtype=np.float64), np.asarray(mu, dtype=np.float64))
+    with np.errstate(over="ignore"):
+        v = np.minimum(eps / shift, 1e8) + 0.5 * np.minimum(shift, 1e8)  # the tail has vanished long before
+        value = np.exp(-0.5 * v * v) / math.sqrt(2.0 * math.pi) * mills_ratio(v)
+    # v is off by 2 EPS v, which enters the tail by at most v (v + 1); its square is rounded once more
+    relative = EPS * (_ULPS + 16.0 + 4.0 * v * (v + 1.0))
+    lower = np.maximum(value * (1.0 - relative) - _SMALLEST, 0.0)
+    return Enclosure(lower, np.minimum(value * (1.0 + relative) + _SMALLEST, 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
+from shuffledp.errors import Refused, attempt
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.report.evidence import Standing, source, standing, value
@@ -82,6 +83,22 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         "levels_total": guarantee.levels_total,
         "bounds": [_evidence(entry) for entry in guarantee.evidence],
     }
+
+
+def mu_to_json(guarantee: Guarantee, outside: float) -> dict[str, Any]:
+    """Build the object "mu": a Gaussian shift that is worse than the collection, all but ``outside`` of it.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        From `certify`.
+    outside : float
+        What may be revealed beyond mu, a probability in [0, 1).
+    """
+    found = attempt(lambda: guarantee.mu(outside))
+    if isinstance(found, Refused):
+        return {"value": None, "outside": outside, "refused": found.reason}
+    return {"value": found, "outside": outside}
 
 
 def audit_to_json(result: AuditResult) -> dict[str, Any]:
