@@ -35,7 +35,6 @@ ACCOUNTING = (
     ("profiles.curve", "profiles.finite_pair"),
     ("profiles.knots",),
     ("profiles.profile",),
-    ("profiles.stored",),
     ("profiles",),
     ("engines",),
     ("bound",),

@@ -13,15 +13,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.finite_pair import Points, dominating_pair
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Interval
 
-TOLERANCE = 5e-4
+_DEPTH = 1e-11
+_SAMPLES = 32
+TOLERANCE = 2e-3
 """What the knots may leave open of the logarithm of a moment."""
-TILTS = (0.02, 0.1, 0.3, 1.0, 3.0, 6.0)
+TILTS = (0.05, 0.3, 1.0, 4.0)
 """Knots are placed for these tilts, in units of one over the loss's standard deviation: a tail of z deviations of T
 rounds is decided at the tilt z / sqrt(T), so these serve one round and tens of thousands."""
 
@@ -66,14 +72,14 @@ class StoredProfile(PrivacyProfile):
         """
         if isinstance(profile, StoredProfile):
             return profile
+        if isinstance(profile, SmallestProfile) and any(part.coarseness > 1.0 for part in profile.parts):
+            fast = tuple(part for part in profile.parts if part.coarseness <= 1.0)
+            slow = [_sampled(part) for part in profile.parts if part.coarseness > 1.0]
+            return StoredProfile.smallest([*([StoredProfile.of(SmallestProfile(fast))] if fast else []), *slow])
         table = profile.table
         for z in TILTS:
             table.refine(z / table.capped("worst").deviation, capped=True, tolerance=TOLERANCE)
-        points = table.capped("worst").forward
-        logs = [min(log, 0.0) for log in points.log.tolist()]
-        for k in range(1, len(logs)):  # the pair's curve is summed up from the right, so this changes nothing
-            logs[k] = min(logs[k], logs[k - 1])
-        return StoredProfile(tuple(points.eps.tolist()), tuple(logs))
+        return _read(table.capped("worst").forward)
 
     @staticmethod
     def stated(epsilon: float, delta: float) -> StoredProfile:
@@ -118,6 +124,23 @@ class StoredProfile(PrivacyProfile):
             return profiles[0]
         knots = sorted({eps for profile in profiles for eps in profile.knots})
         return StoredProfile(tuple(knots), tuple(max(profile.log_at(eps) for profile in profiles) for eps in knots))
+
+    @staticmethod
+    def smallest(profiles: Sequence[StoredProfile]) -> StoredProfile:
+        """Return a curve above one that is below each of several: the hull of their smallest values.
+
+        Parameters
+        ----------
+        profiles : sequence of StoredProfile
+            Upper curves of one profile, at least one.
+        """
+        if len(profiles) == 1:
+            return profiles[0]
+        knots = sorted({eps for profile in profiles for eps in profile.knots})
+        logs = [min(profile.log_at(eps) for profile in profiles) for eps in knots]
+        end = next((k for k, log in enumerate(logs) if log == -math.inf), len(logs) - 1) + 1
+        points = Points(np.array(knots[:end]), np.array(logs[:end]), logs[end - 1])
+        return _read(dominating_pair(points, points).forward)
 
     def to_json(self) -> dict[str, list[float | None]]:
         """Return what `from_json` reads."""
@@ -182,6 +205,24 @@ class StoredProfile(PrivacyProfile):
     def table(self) -> ProfileTable:
         """The knots, to which nothing can be added."""
         return _Knots(self)
+
+
+def _read(points: Points) -> StoredProfile:
+    """The points of a finite pair's curve; it is summed up from the right, so nothing but rounding is evened out."""
+    logs = np.minimum.accumulate(np.minimum(points.log, 0.0))
+    return StoredProfile(tuple(points.eps.tolist()), tuple(logs.tolist()))
+
+
+def _sampled(profile: PrivacyProfile) -> StoredProfile:
+    """A profile that is slow to evaluate, at few knots and not beyond the depth that a limit could use."""
+    uncovered = profile.mass_at_infinity.upper
+    top = profile.epsilon(max(_DEPTH, 4.0 * uncovered)).upper if uncovered < 0.1 else math.inf
+    if not math.isfinite(top):
+        return StoredProfile((0.0,), (0.0,))
+    knots = np.linspace(0.0, top, _SAMPLES).tolist() if top > 0.0 else [0.0]
+    logs = [max(end.upper for end in profile.log_delta_pair(eps)) for eps in knots]
+    logs = np.minimum.accumulate(np.minimum(logs, 0.0))
+    return StoredProfile(tuple(knots), tuple(logs.tolist()))
 
 
 class _Knots(ProfileTable):
