@@ -1,6 +1,6 @@
 """A process that releases over and over, and is killed at any moment: run by test_crash, not by pytest itself.
 
-    python crash.py LEDGER SHOWN KILLS SEED
+python crash.py LEDGER SHOWN KILLS SEED
 """
 
 from __future__ import annotations

@@ -135,5 +135,10 @@ FixedInAdvance = Annotated[
 ]
 Title = Annotated[
     str | None,
-    typer.Option("--title", metavar="TEXT", help="Title of the page that --report writes, and of the entry.", rich_help_panel=RESULT),
+    typer.Option(
+        "--title",
+        metavar="TEXT",
+        help="Title of the page that --report writes, and of the entry.",
+        rich_help_panel=RESULT,
+    ),
 ]

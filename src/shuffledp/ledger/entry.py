@@ -15,8 +15,8 @@ from shuffledp.ledger.spending import LevelSpending, Spending
 EVERYBODY = "everybody"
 """The population that a release is about if none is named."""
 COLUMNS = (
-    "id, run, date, title, question, population, plan, task, setting, epsilon, delta, n, levels_total, profile, levels, "
-    "mu, outside"
+    "id, run, date, title, question, population, plan, task, setting, epsilon, delta, n, levels_total, profile, "
+    "levels, mu, outside"
 )
 _LONGEST_NAME = 200
 

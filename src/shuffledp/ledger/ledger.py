@@ -1,8 +1,8 @@
 """A ledger: what the same people have spent over many releases, and the number that holds for all of it together.
 
 Two statements are kept apart (docs/theorems/ledger.md). If all releases were fixed before the first answer was seen,
-their exact composition holds. If questions were chosen on the way, the sum seen so far proves nothing; what holds is the
-limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
+their exact composition holds. If questions were chosen on the way, the sum seen so far proves nothing; what holds is
+the limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
 """
 
 from __future__ import annotations

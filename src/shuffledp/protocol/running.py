@@ -1,4 +1,4 @@
-"""The flow of a run: count budgets, certify every guarantee, ask the ledger, and only then read and randomize records."""
+"""The flow of a run: count budgets, certify every guarantee, ask the ledger; only then read and randomize records."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ class Run:
     progress: Callable[[float], None] | None = None
     entering: Entering | None = None
 
-    def ask(self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Guarantee]], None] | None = None) -> list[Release]:
+    def ask(
+        self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Guarantee]], None] | None = None
+    ) -> list[Release]:
         """Ask questions of the same people in one pass over their records.
 
         Parameters

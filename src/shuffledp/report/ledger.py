@@ -75,16 +75,16 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
     limit, said = ledger.limit, list[str]()
     if limit is not None:
         said.append(
-            f"However the questions are chosen, all releases together keep epsilon at most {up(limit.epsilon)} at delta "
-            f"= {probability(limit.delta)}: a limit that was set before the first of them, and that no release passes."
+            f"However the questions are chosen, all releases together keep epsilon at most {up(limit.epsilon)} at "
+            f"delta = {probability(limit.delta)}: a limit that was set before the first of them, and that none passes."
         )
         said.append(f"Of the limit {(total.mu / limit.mu) ** 2:.1%} is used up.")
         if total.outside > 0.5 * limit.outside:
             said.append(f"Of what it allows beyond every epsilon, {total.outside / limit.outside:.1%} is used up.")
     if total.fixed:
         said.append(
-            f"The releases were fixed in advance, so their exact composition holds: epsilon at most {up(total.epsilon)} "
-            f"at delta = {probability(total.delta)}."
+            f"The releases were fixed in advance, so their exact composition holds: epsilon at most "
+            f"{up(total.epsilon)} at delta = {probability(total.delta)}."
         )
     else:
         said.append(
@@ -119,7 +119,9 @@ def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:
     if entries:
         table = Table(title=f"{counted(len(entries), 'release')} in {escape(ledger.path.name)}", title_justify="left")
         for heading in ("", "date", "what", "population", "people", "epsilon at most", "delta", "fixed in advance"):
-            table.add_column(heading, justify="right" if heading in ("", "people", "epsilon at most", "delta") else "left")
+            table.add_column(
+                heading, justify="right" if heading in ("", "people", "epsilon at most", "delta") else "left"
+            )
         for entry in entries[-MOST_ENTRIES:]:
             table.add_row(*(escape(cell) for cell in entry_cells(entry)))
         console.print(table)
@@ -128,7 +130,7 @@ def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:
     if total.levels:
         for level in total.levels:
             console.print(
-                f"  budget {level.epsilon0:g} in every release: epsilon at most {up(level.epsilon)}, if fixed in advance",
+                f"  budget {level.epsilon0:g} in every release: epsilon at most {up(level.epsilon)}, if fixed before",
                 highlight=False,
             )
     for sentence in sentences(ledger, total):

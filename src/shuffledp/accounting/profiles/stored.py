@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ class StoredProfile(PrivacyProfile):
 
     def __post_init__(self) -> None:
         eps, log = self.knots, self.log_delta
-        ascending = all(a < b for a, b in zip(eps, eps[1:], strict=False))
-        falling = all(a >= b for a, b in zip(log, log[1:], strict=False))  # NaN is neither
+        ascending = all(a < b for a, b in pairwise(eps))
+        falling = all(a >= b for a, b in pairwise(log))  # NaN is neither
         if not (eps and len(eps) == len(log) and eps[0] == 0.0 and math.isfinite(eps[-1]) and ascending and falling):
             raise InvalidInput("a stored profile needs epsilons ascending from 0 and deltas that do not increase")
         if not log[0] <= 0.0:
