@@ -15,7 +15,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.files import read_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.randomizer import parse_randomizer
-from shuffledp.errors import InvalidInput, OutOfRegime, path_shown
+from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown
 from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
@@ -134,7 +134,7 @@ def _read(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
         anew = certify(_setting(told["setting"], int(told["levels_total"])), delta)
         if abs(anew.epsilon.upper - upper) <= AGREES * upper:
             return what, Spending.of(anew), True
-    except (InvalidInput, OutOfRegime, KeyError):
+    except (ShuffleDPError, KeyError):
         pass  # the setting is not told in full; what is stated holds all the same
     return what, Spending.stated(levels, delta, int(told["setting"]["n"])), False
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile, bounds
-from shuffledp.errors import OutOfRegime
+from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile, bounds, weigh
 from shuffledp.guarantee import Guarantee, Kind
 from shuffledp.setting import Setting
 
@@ -115,10 +114,5 @@ def _among_many(guarantee: Guarantee) -> StoredProfile:
 
 def _answers(keys: Sequence[str], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
     """Profiles of the bounds that apply."""
-    found: list[PrivacyProfile] = []
-    for key in keys:
-        try:
-            found.append(bounds[key].profile(setting, epsilon0))
-        except OutOfRegime:
-            continue
-    return tuple(found)
+    asked = weigh(keys, lambda key: bounds[key].profile(setting, epsilon0))
+    return tuple(answer.value for answer in asked if answer.value is not None)

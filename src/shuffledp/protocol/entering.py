@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Draft, Ledger, Spending, Use
 from shuffledp.protocol.columns import Recode
@@ -136,7 +136,7 @@ class Entering:
             whom = replace(people, population=other)
             try:
                 drafts = [each.draft(each.again(whom, mechanism or each.mechanism)) for each in prepared]
-            except (InvalidInput, OutOfRegime):
+            except ShuffleDPError:
                 return False
             return self.ledger.refusal(drafts, self.use) is None
 

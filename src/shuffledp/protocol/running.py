@@ -60,7 +60,9 @@ class Ask:
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {shown(self.question)}")
+            raise InvalidInput(
+                f"question must be one of the questions, such as Mean(0, 100); got {shown(self.question)}"
+            )
         name = self.question.mechanisms[0] if self.mechanism is None else self.mechanism
         check_choice("mechanism", name, self.question.mechanisms)
         object.__setattr__(self, "mechanism", name)
