@@ -21,6 +21,7 @@ LAYERS = (
     ("setting",),
     ("guarantee",),
     ("accounting",),
+    ("ledger",),
     ("randomizers", "protocol", "tables"),
     ("planning", "learning", "audit", "flower"),
     ("collection",),

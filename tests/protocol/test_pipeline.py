@@ -159,7 +159,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         assert delta == 1e-6
         raise RefusedError
 
-    monkeypatch.setattr("shuffledp.protocol.asking.certify", refuse)
+    monkeypatch.setattr("shuffledp.protocol.preparing.certify", refuse)
     with pytest.raises(RefusedError):
         count(Untouchable(["a", "b"]))
     with pytest.raises(RefusedError):

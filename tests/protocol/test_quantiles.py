@@ -235,7 +235,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         assert (setting.budgets.n, delta) == (2, 1e-6)
         raise RefusedError
 
-    monkeypatch.setattr("shuffledp.protocol.asking.certify", refuse)
+    monkeypatch.setattr("shuffledp.protocol.preparing.certify", refuse)
     with pytest.raises(RefusedError):
         ask(Untouchable([1.0, 2.0]))
     with pytest.raises(RefusedError):

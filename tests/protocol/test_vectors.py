@@ -176,7 +176,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         assert (setting.budgets.n, delta) == (2, 1e-6)
         raise RefusedError
 
-    monkeypatch.setattr("shuffledp.protocol.asking.certify", refuse)
+    monkeypatch.setattr("shuffledp.protocol.preparing.certify", refuse)
     monkeypatch.setattr("shuffledp.protocol.questions.bounded_vectors", lambda *_: pytest.fail("a record was read"))
     with pytest.raises(RefusedError):
         ask([[1.0, 0.0], [0.0, 1.0]])

@@ -20,11 +20,13 @@ from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
 from shuffledp.accounting.filter import Allowance, PrivacyFilter
-from shuffledp.accounting.profiles.combined import compose, composed
+from shuffledp.accounting.profiles.combined import SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.composition import ComposedProfile
+from shuffledp.accounting.profiles.cover import gaussian_allowance, gaussian_cover
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.stored import StoredProfile
 from shuffledp.accounting.published.base import gspa_mu
 from shuffledp.accounting.published.closed import ErlingssonProfile
 from shuffledp.accounting.search import Target, apportioned, last_within
@@ -50,6 +52,8 @@ __all__ = [
     "OrderedProfile",
     "PrivacyFilter",
     "PrivacyProfile",
+    "SmallestProfile",
+    "StoredProfile",
     "Target",
     "apportioned",
     "bounds",
@@ -66,6 +70,8 @@ __all__ = [
     "composed",
     "floor_profile",
     "from_dp_accounting",
+    "gaussian_allowance",
+    "gaussian_cover",
     "gaussian_epsilon",
     "gspa_mu",
     "last_within",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app, service, task_page
+from shuffledp.cli import collection_app, ledger_app, service, task_page
 from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import QUESTIONS, command
 from shuffledp.cli.plan import plan_command
@@ -20,6 +20,8 @@ COMMANDS = (
     "calibrate",
     "plan",
     *QUESTIONS,
+    "ledger",
+    "total",
     "train",
     "audit",
     "reproduce",
@@ -155,6 +157,7 @@ service.register(app, collection_app.task)
 task_page.register(collection_app.task)
 for question in QUESTIONS:
     app.command(question)(command(question))
+ledger_app.register(app)
 app.command()(train)
 
 

@@ -82,6 +82,10 @@ def run(name: str, typed: Typed) -> None:
                 random=choose_random(typed["simulation_seed"]),
                 table_options=TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
                 progress=progress,
+                ledger=typed["ledger"],
+                population=typed["population"],
+                fixed_in_advance=typed["fixed_in_advance"],
+                title=typed["title"] or "",
             )
         found = shown.complete(found)
         if page is not None:

@@ -10,6 +10,7 @@ import typer
 from shuffledp.cli.options import RESULT, file_path, number
 
 PEOPLE = "Whose rows they are, and gaps"
+LEDGER = "Ledger (what the same people have spent)"
 
 Person = Annotated[
     str | None,
@@ -104,7 +105,40 @@ Csv = Annotated[
         "--csv", parser=file_path, metavar="FILE.csv", help="Write the estimate as a table.", rich_help_panel=RESULT
     ),
 ]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        parser=file_path,
+        metavar="FILE",
+        help="Enter the release before it is shown; the ledger's limit refuses what has no room.",
+        rich_help_panel=LEDGER,
+    ),
+]
+PopulationName = Annotated[
+    str,
+    typer.Option(
+        "--population",
+        metavar="NAME",
+        help="What the ledger calls these people. Names that differ overlap unless the ledger says otherwise.",
+        rich_help_panel=LEDGER,
+    ),
+]
+FixedInAdvance = Annotated[
+    str | None,
+    typer.Option(
+        "--fixed-in-advance",
+        metavar="ID",
+        help="Name of the plan that fixed this release, and all others of that name, before any of their answers.",
+        rich_help_panel=LEDGER,
+    ),
+]
 Title = Annotated[
     str | None,
-    typer.Option("--title", metavar="TEXT", help="Title of the page that --report writes.", rich_help_panel=RESULT),
+    typer.Option(
+        "--title",
+        metavar="TEXT",
+        help="Title of the page that --report writes, and of the entry.",
+        rich_help_panel=RESULT,
+    ),
 ]

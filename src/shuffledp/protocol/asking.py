@@ -6,23 +6,20 @@ The order is part of the promise. What leaves is a `Release`: an estimate togeth
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting import certify
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.guarantee import Guarantee
-from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.protocol.choices import check_choice
-from shuffledp.protocol.collecting import collect
-from shuffledp.protocol.columns import Recode
-from shuffledp.protocol.owners import RowsPerPerson, checked_rule
-from shuffledp.protocol.people import People, RowBudgets, count_people
+from shuffledp.ledger import EVERYBODY, Ledger
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.entering import Entering
+from shuffledp.protocol.owners import RowsPerPerson
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.preparing import row_budgets
 from shuffledp.protocol.questions import Question
-from shuffledp.protocol.released import Release, release_type
-from shuffledp.protocol.sources import open_source
-from shuffledp.protocol.tally import Task
-from shuffledp.protocol.weights import WEIGHTS, Weights
-from shuffledp.setting import SEEN_MEANING, Seen, Setting
+from shuffledp.protocol.released import Release
+from shuffledp.protocol.running import Ask, Run
+from shuffledp.protocol.weights import Weights
+from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
 
 
@@ -48,6 +45,10 @@ def release(
     rows: int = BATCH,
     table_options: TableOptions | None = None,
     progress: Callable[[float], None] | None = None,
+    ledger: Ledger | str | Path | None = None,
+    population: str = EVERYBODY,
+    fixed_in_advance: str | None = None,
+    title: str = "",
 ) -> Release:
     """Ask one question of people's records, and release a private estimate with its certified guarantee.
 
@@ -100,6 +101,15 @@ def release(
         Separator, encoding and decimal mark of a text file, where they are not to be found out.
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
+    ledger : Ledger, str or Path, optional
+        Where the release is entered before it is returned. Its limit is asked before a record is read.
+    population : str
+        The name that the ledger gives these people. Names that differ are taken to overlap, unless the ledger says
+        otherwise.
+    fixed_in_advance : str, optional
+        Name of the plan that fixed this release before the first answer of the plan was seen.
+    title : str
+        What the entry is called; default: the question.
 
     Returns
     -------
@@ -109,7 +119,7 @@ def release(
     Raises
     ------
     InvalidInput
-        On any bad argument, and for the first bad row, counting from 1.
+        On any bad argument, for the first bad row, counting from 1, and if the ledger's limit has no room.
 
     Examples
     --------
@@ -118,145 +128,19 @@ def release(
     >>> release(Frequency(["yes", "no"]), people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000
     """
-    if not isinstance(question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {shown(question)}")
-    check_choice("weights", weights, WEIGHTS)
-    name = question.mechanisms[0] if mechanism is None else mechanism
-    check_choice("mechanism", name, question.mechanisms)
-    recode = question.settled(Recode(missing_as, other, clip))
-    who = row_budgets(budgets, consent, missing_budget)
-    random = checked_random(random)
-    if person is None and checked_rule(rows_per_person) != "refuse":
-        raise InvalidInput(
-            f"`rows_per_person = {rows_per_person}` needs the column that tells whose row it is; name it with `person`"
-        )
-    source = open_source(data, rows, table_options)
-    people = count_people(source, who, person, rows_per_person, random)
-    guarantee, task = certified(question, people, name, seen, delta, weights, any_delta=any_delta)
-    tally = collect(question, source, columns_of(question, value), recode, people, task, random, progress)
-    return release_type(question)(
-        question=question,
-        analysis=tally.estimate(),
-        guarantee=guarantee,
-        n=people.n,
-        rows=people.population.n,
-        mechanism=guarantee.setting.randomizer_name,
-        private=random.private,
-        weights=weights if task.seen == "levels" else None,
-        unit="rows" if person is None else "people",
-        clipped=clip,
-        fingerprint=task.fingerprint().hex(),
+    asked = Ask(question, value, mechanism, missing_as, other, clip)
+    run = Run(
+        row_budgets(budgets, consent, missing_budget),
+        seen,
+        delta,
+        person,
+        rows_per_person,
+        any_delta,
+        weights,
+        random,
+        rows,
+        table_options,
+        progress,
+        Entering.into(ledger, population, fixed_in_advance, title),
     )
-
-
-def certified(
-    question: Question,
-    people: People,
-    mechanism: str,
-    seen: Seen | None,
-    delta: float,
-    weights: Weights,
-    *,
-    any_delta: bool,
-) -> tuple[Guarantee, Task]:
-    """Choose the randomizer for the population and certify its shuffled reports; no record has been read.
-
-    Parameters
-    ----------
-    question : Question
-        What is asked.
-    people : People
-        Who takes part.
-    mechanism, seen, delta, weights, any_delta
-        As for `release`.
-
-    Raises
-    ------
-    InvalidInput
-        If the question cannot be asked that way.
-    """
-    population = people.population
-    if population.epsilons[-1] == 0.0:
-        raise InvalidInput("every epsilon0 is 0, so no report carries information; give some users a budget above 0")
-    if not any_delta and delta * people.n >= 1.0:
-        raise InvalidInput(
-            f"`delta` must be below 1/n = {1.0 / people.n:.3g}; got {delta}: such a guarantee lets one person's "
-            "record be published; choose a delta well below 1/n, or say `any_delta`"
-        )
-    view = settled_seen(seen, population.levels, question.views, question.views_of(mechanism))
-    randomizer = question.randomizer(mechanism, population, view)
-    setting = Setting(population, randomizer, seen=view, neighboring="replace-one", group_size=people.group_size)
-    return certify(setting, delta), Task(randomizer, population, view, weights)
-
-
-def settled_seen(
-    seen: Seen | None, levels: int, known: tuple[Seen, ...], possible: tuple[Seen, ...] | None = None
-) -> Seen:
-    """Validate `seen`; None is accepted when there is a single budget level.
-
-    Parameters
-    ----------
-    seen : str or None
-        What the caller said.
-    levels : int
-        How many different budgets there are.
-    known : tuple of str
-        What the question takes.
-    possible : tuple of str, optional
-        Those of them that its mechanism takes, for the message.
-    """
-    if seen is None:
-        if levels > 1:
-            ways = [f"{name} ({SEEN_MEANING[name]})" for name in possible or known]
-            raise InvalidInput(
-                f"there are {levels} different budgets, so `seen` is needed; choose one of "
-                f"{', '.join(ways[:-1])} or {ways[-1]}"
-            )
-        return "reports"
-    check_choice("seen", seen, known)
-    return seen
-
-
-def row_budgets(
-    budgets: float | str | RowBudgets, consent: Mapping[str, float] | None = None, missing: float | None = None
-) -> RowBudgets:
-    """Return the long form of where budgets come from.
-
-    Raises
-    ------
-    InvalidInput
-        If the long form is given together with `consent` or `missing`, which belong inside it.
-    """
-    if not isinstance(budgets, RowBudgets):
-        return RowBudgets(budgets, consent, missing=missing)
-    if consent is not None or missing is not None:
-        raise InvalidInput("consent and missing_budget belong inside RowBudgets; give them there")
-    return budgets
-
-
-def checked_random(random: Randomness | None) -> Randomness:
-    """Return the source of noise, secure by default; anything but our own sources is refused.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no `Randomness`.
-    """
-    if random is None:
-        return secure_random()
-    if not isinstance(random, Randomness):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"random must come from secure_random() or simulation_random(seed); got {shown(random)}")
-    return random
-
-
-def columns_of(question: Question, value: str | Sequence[str]) -> tuple[str, ...]:
-    """Check the columns of the records: one, or one for each coordinate of a vector."""
-    names = (value,) if isinstance(value, str) else tuple(value)
-    if len(names) not in (1, question.columns):
-        raise InvalidInput(
-            f"value must name {question.columns} column{'s' * (question.columns > 1)} for a {question.name}; "
-            f"got {len(names)}: {', '.join(map(str, names[:5]))}"
-        )
-    if len(set(names)) < len(names):
-        raise InvalidInput(f"value names a column twice: {', '.join(names)}")
-    return names
+    return run.ask([asked], data)[0]

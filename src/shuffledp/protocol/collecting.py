@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.people import People
@@ -19,35 +20,48 @@ from shuffledp.protocol.tally import Tally, Task, tally_for
 _MOST_THREADS = 8
 
 
+@dataclass(frozen=True)
+class Part:
+    """One question of a run, ready to be asked.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    columns : tuple of str
+        Columns of the records.
+    recode : Recode
+        What missing records and those outside the domain count as.
+    task : Task
+        Randomizer, budgets, view and weights.
+    """
+
+    question: Question
+    columns: tuple[str, ...]
+    recode: Recode
+    task: Task
+
+
 def collect(
-    question: Question,
+    parts: Sequence[Part],
     source: Source,
-    columns: Sequence[str],
-    recode: Recode,
     people: People,
-    task: Task,
     random: Randomness,
     progress: Callable[[float], None] | None = None,
-) -> Tally:
-    """Read the records, randomize each under its own budget, and count the reports.
+) -> list[Tally]:
+    """Read the records once, randomize each for every question under its own budget, and count the reports.
 
     A tally is a function of the multiset of reports (with their levels, where levels are seen), so it does not matter
     which thread draws which report, and no permutation is needed.
 
     Parameters
     ----------
-    question : Question
-        What is asked.
+    parts : sequence of Part
+        The questions, at least one; all of the same people.
     source : Source
         The data.
-    columns : sequence of str
-        Columns of the records.
-    recode : Recode
-        What missing records and those outside the domain count as.
     people : People
         Who takes part, as counted in the first pass.
-    task : Task
-        Randomizer, budgets, view and weights.
     random : Randomness
         Source of the noise. If it is private, batches are drawn in threads, each with a source of its own.
     progress : callable, optional
@@ -55,38 +69,56 @@ def collect(
 
     Returns
     -------
-    Tally
-        Of all reports.
+    list of Tally
+        Of all reports, one a question.
 
     Raises
     ------
     InvalidInput
-        For the first bad row; if the data changed since the first pass.
+        For the first bad row; if the data changed since the first pass, or a column is asked for as words and as
+        numbers.
     """
-    who = people.who
-    kinds: dict[str, tuple[str, ...]] = {"numbers": (), "texts": (), question.reads: tuple(columns)}
-    numbers = tuple(dict.fromkeys((*kinds["numbers"], *who.numbers)))
-    texts = tuple(dict.fromkeys((*kinds["texts"], *who.texts)))
-    gaps = (*who.gaps, *(columns if recode.missing_as is not None else ()))
-    batches = _counted(source.batches(numbers=numbers, texts=texts, gaps=gaps), people.rows, source.name, progress)
+    batches = _counted(source.batches(**_wanted(parts, people)), people.rows, source.name, progress)
 
-    def take(batch: Batch, tally: Tally, own: Randomness) -> None:
-        records = question.records([batch.columns[name] for name in columns], recode, batch.before)
+    def take(batch: Batch, tallies: list[Tally], own: Randomness) -> None:
         levels = people.levels(batch)
-        if people.used is not None:
-            used = people.used[batch.before : batch.before + batch.rows]
-            records, levels = records[used], None if levels is None else levels[used]
-        epsilons, deltas = task.budgets.epsilons, task.budgets.deltas
-        which = 0 if levels is None else levels
-        tally.add(question.draw(task.randomizer, records, epsilons[which], deltas[which], own), levels)
+        used = None if people.used is None else people.used[batch.before : batch.before + batch.rows]
+        if used is not None and levels is not None:
+            levels = levels[used]
+        for part, tally in zip(parts, tallies, strict=True):
+            records = part.question.records([batch.columns[name] for name in part.columns], part.recode, batch.before)
+            records = records if used is None else records[used]
+            epsilons, deltas = part.task.budgets.epsilons, part.task.budgets.deltas
+            which = 0 if levels is None else levels
+            drawn = part.question.draw(part.task.randomizer, records, epsilons[which], deltas[which], own)
+            tally.add(drawn, levels)
 
     workers = min(_MOST_THREADS, os.cpu_count() or 1) if random.private else 1
     if workers == 1 or people.rows <= _ONE_BATCH:
-        whole = tally_for(task)
+        whole = [tally_for(part.task) for part in parts]
         for batch in batches:
             take(batch, whole, random)
         return whole
-    return _in_threads(batches, take, task, random, workers)
+    return _in_threads(batches, take, [part.task for part in parts], random, workers)
+
+
+def _wanted(parts: Sequence[Part], people: People) -> dict[str, tuple[str, ...]]:
+    """Columns to read, by kind; those whose missing entries are explained are gaps."""
+    who = people.who
+    kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
+    for part in parts:
+        kinds[part.question.reads] += part.columns
+    both = sorted(set(kinds["numbers"]) & set(kinds["texts"]))
+    if both:
+        raise InvalidInput(
+            f"the column {named(both[0])} is asked for as words and as numbers; ask one of the questions in another run"
+        )
+    explained = [name for part in parts if part.recode.missing_as is not None for name in part.columns]
+    return {
+        "numbers": tuple(dict.fromkeys((*kinds["numbers"], *who.numbers))),
+        "texts": tuple(dict.fromkeys((*kinds["texts"], *who.texts))),
+        "gaps": tuple(dict.fromkeys((*who.gaps, *explained))),
+    }
 
 
 _ONE_BATCH = 1 << 19
@@ -113,16 +145,16 @@ def _counted(
 
 def _in_threads(
     batches: Iterator[Batch],
-    take: Callable[[Batch, Tally, Randomness], None],
-    task: Task,
+    take: Callable[[Batch, list[Tally], Randomness], None],
+    tasks: Sequence[Task],
     random: Randomness,
     workers: int,
-) -> Tally:
+) -> list[Tally]:
     """Share the batches among threads; of several errors the one of the first batch is raised."""
     lock, failures = threading.Lock(), dict[int, Exception]()
     numbered = enumerate(batches)
 
-    def work(tally: Tally, own: Randomness) -> Tally:
+    def work(tally: list[Tally], own: Randomness) -> list[Tally]:
         while True:
             with lock:
                 if failures:
@@ -142,11 +174,12 @@ def _in_threads(
                 return tally
 
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(work, tally_for(task), random.another()) for _ in range(workers)]
+        futures = [pool.submit(work, [tally_for(task) for task in tasks], random.another()) for _ in range(workers)]
         parts = [future.result() for future in futures]
     if failures:
         raise failures[min(failures)]
-    whole: Any = parts[0]
+    whole: list[Any] = parts[0]
     for part in parts[1:]:
-        whole.merge(part)
+        for mine, other in zip(whole, part, strict=True):
+            mine.merge(other)
     return whole

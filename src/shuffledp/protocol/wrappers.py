@@ -6,12 +6,14 @@ Each is `shuffledp.protocol.asking.release` with its question filled in. They al
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
+from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.choices import check_choice
@@ -41,6 +43,10 @@ class Options(TypedDict, total=False):
     weights: Weights
     random: Randomness | None
     rows: int
+    ledger: Ledger | str | Path | None
+    population: str
+    fixed_in_advance: str | None
+    title: str
 
 
 def estimate_frequency(

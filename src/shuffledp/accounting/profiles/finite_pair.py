@@ -82,6 +82,11 @@ class FinitePair:
             math.exp(self.forward.log_infinite),
         )
 
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the loss under P, an estimate; 1 if it is constant."""
+        return math.sqrt(float(self.law.tilted_moments(np.zeros(1))[1][0])) or 1.0
+
     def log_moment(self, t: FloatArray) -> FloatArray:
         """Log of E_P exp(t log P/Q) - 1 for t > 0, shape of t: all terms positive, nothing cancels.
 

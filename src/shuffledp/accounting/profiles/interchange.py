@@ -64,17 +64,12 @@ def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: flo
     table = profile.table
     for pair in (table.capped("forward"), table.capped("reverse")):
         for z in _DEVIATIONS:
-            table.refine(z / _deviation(pair), capped=True)
+            table.refine(z / pair.deviation, capped=True)
     sides: list[PLDPmf] = []
     for view in ("forward", "reverse"):
         first, masses, infinite = _on_grid(table.capped(view), step)
         sides.append(DensePLDPmf(step, first, masses, infinite, True))
     return PrivacyLossDistribution(sides[0], sides[1]) if profile.directed else PrivacyLossDistribution(sides[0])
-
-
-def _deviation(pair: FinitePair) -> float:
-    """Standard deviation of the loss, an estimate; 1 if it is constant."""
-    return math.sqrt(float(pair.law.tilted_moments(np.zeros(1))[1][0])) or 1.0
 
 
 def _on_grid(pair: FinitePair, step: float) -> tuple[int, FloatArray, float]:

@@ -1,0 +1,240 @@
+"""A profile's certified upper curve as a few numbers that can be kept, written down and read again.
+
+Between two knots the curve is the chord in x = e^epsilon, beyond the last one it is constant. A privacy profile is
+convex in x and does not increase, so a chord between points on or above it is nowhere below it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.finite_pair import Points, dominating_pair
+from shuffledp.accounting.profiles.knots import ProfileTable
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.interval import Interval
+
+_DEPTH = 1e-11
+_SAMPLES = 32
+TOLERANCE = 2e-3
+"""What the knots may leave open of the logarithm of a moment."""
+TILTS = (0.05, 0.3, 1.0, 4.0)
+"""Knots are placed for these tilts, in units of one over the loss's standard deviation: a tail of z deviations of T
+rounds is decided at the tilt z / sqrt(T), so these serve one round and tens of thousands."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredProfile(PrivacyProfile):
+    """A certified upper curve at knots; nothing is known from below.
+
+    Parameters
+    ----------
+    knots : tuple of float
+        Epsilons (nats), ascending from 0, at least one.
+    log_delta : tuple of float, as many
+        Log of the upper end there, at most 0, not increasing; the last one (-inf for 0) holds from there on.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not as said.
+    """
+
+    knots: tuple[float, ...]
+    log_delta: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        eps, log = self.knots, self.log_delta
+        ascending = all(a < b for a, b in pairwise(eps))
+        falling = all(a >= b for a, b in pairwise(log))  # NaN is neither
+        if not (eps and len(eps) == len(log) and eps[0] == 0.0 and math.isfinite(eps[-1]) and ascending and falling):
+            raise InvalidInput("a stored profile needs epsilons ascending from 0 and deltas that do not increase")
+        if not log[0] <= 0.0:
+            raise InvalidInput(f"a stored profile needs deltas of at most 1; got the logarithm {log[0]}")
+
+    @staticmethod
+    def of(profile: PrivacyProfile) -> StoredProfile:
+        """Keep the upper curve of a profile; what lies deeper than 1e-270 becomes mass that no epsilon covers.
+
+        Parameters
+        ----------
+        profile : PrivacyProfile
+            Whose certified upper ends are kept.
+        """
+        if isinstance(profile, StoredProfile):
+            return profile
+        if isinstance(profile, SmallestProfile) and any(part.coarseness > 1.0 for part in profile.parts):
+            fast = tuple(part for part in profile.parts if part.coarseness <= 1.0)
+            slow = [_sampled(part) for part in profile.parts if part.coarseness > 1.0]
+            return StoredProfile.smallest([*([StoredProfile.of(SmallestProfile(fast))] if fast else []), *slow])
+        table = profile.table
+        for z in TILTS:
+            table.refine(z / table.capped("worst").deviation, capped=True, tolerance=TOLERANCE)
+        return _read(table.capped("worst").forward)
+
+    @staticmethod
+    def stated(epsilon: float, delta: float) -> StoredProfile:
+        """Return the largest profile of what is (epsilon, delta)-DP, for both directions.
+
+        It is delta + (1 - delta) (e^epsilon - x)_+ / (1 + e^epsilon): with chance delta the record is shown, else
+        randomized response of budget epsilon (Kairouz, Oh, Viswanath 2015).
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, finite.
+        delta : float
+            In [0, 1).
+
+        Examples
+        --------
+        >>> StoredProfile.stated(1.0, 1e-6).epsilon(2e-6).upper < 1.0
+        True
+        """
+        value = check_epsilon(epsilon)
+        if delta != 0.0:
+            check_delta(delta)
+        if math.isinf(value):
+            return StoredProfile((0.0,), (0.0,))
+        top = math.log(delta) + 4.0 * EPS * abs(math.log(delta)) if delta > 0.0 else -math.inf
+        start = min(math.log(delta + (1.0 - delta) * math.tanh(value / 2.0)) + 16.0 * EPS, 0.0) if value else top
+        if value == 0.0:
+            return StoredProfile((0.0,), (top,))
+        return StoredProfile((0.0, value), (start, min(top, start)))
+
+    @staticmethod
+    def largest(profiles: Sequence[StoredProfile]) -> StoredProfile:
+        """Return a curve that is nowhere below any of several.
+
+        Parameters
+        ----------
+        profiles : sequence of StoredProfile
+            At least one.
+        """
+        if len(profiles) == 1:
+            return profiles[0]
+        knots = sorted({eps for profile in profiles for eps in profile.knots})
+        return StoredProfile(tuple(knots), tuple(max(profile.log_at(eps) for profile in profiles) for eps in knots))
+
+    @staticmethod
+    def smallest(profiles: Sequence[StoredProfile]) -> StoredProfile:
+        """Return a curve above one that is below each of several: the hull of their smallest values.
+
+        Parameters
+        ----------
+        profiles : sequence of StoredProfile
+            Upper curves of one profile, at least one.
+        """
+        if len(profiles) == 1:
+            return profiles[0]
+        knots = sorted({eps for profile in profiles for eps in profile.knots})
+        logs = [min(profile.log_at(eps) for profile in profiles) for eps in knots]
+        end = next((k for k, log in enumerate(logs) if log == -math.inf), len(logs) - 1) + 1
+        points = Points(np.array(knots[:end]), np.array(logs[:end]), logs[end - 1])
+        return _read(dominating_pair(points, points).forward)
+
+    def to_json(self) -> dict[str, list[float | None]]:
+        """Return what `from_json` reads."""
+        return {"epsilon": list(self.knots), "log_delta": [None if math.isinf(log) else log for log in self.log_delta]}
+
+    @staticmethod
+    def from_json(known: Mapping[str, Any]) -> StoredProfile:
+        """Read what `to_json` has written.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no profile.
+        """
+        try:
+            eps = tuple(float(entry) for entry in known["epsilon"])
+            log = tuple(-math.inf if entry is None else float(entry) for entry in known["log_delta"])
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput("a stored profile needs the lists epsilon and log_delta, of numbers") from None
+        return StoredProfile(eps, log)
+
+    @property
+    def vanishes_at(self) -> float:
+        """The last knot, if the curve is 0 there."""
+        return self.knots[-1] if self.log_delta[-1] == -math.inf else math.inf
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """What no epsilon covers."""
+        return Interval(0.0, min(math.exp(self.log_delta[-1]) * (1.0 + 8.0 * EPS), 1.0))
+
+    def log_at(self, epsilon: float) -> float:
+        """Return the logarithm of the curve, rounded up.
+
+        Both weights of the chord are quotients of differences of exponentials, so each is right to a few units of
+        rounding, and their sum has no negative term.
+        """
+        if epsilon >= self.knots[-1]:
+            return self.log_delta[-1]
+        k = bisect.bisect_right(self.knots, epsilon) - 1
+        left, right = self.log_delta[k], self.log_delta[k + 1]
+        if epsilon == self.knots[k] or left == -math.inf:
+            return left
+        a, c = self.knots[k], self.knots[k + 1]
+        whole = math.expm1(a - c)
+        share = math.expm1(epsilon - c) / whole
+        other = math.exp(epsilon - c) * math.expm1(a - epsilon) / whole
+        log = left + math.log(share + other * math.exp(right - left))
+        return min(log + 64.0 * EPS * (1.0 + abs(log) + abs(left)), left)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """The chord; from below nothing is known."""
+        log = self.log_at(epsilon)
+        return Interval(0.0, min(math.exp(log) * (1.0 + 8.0 * EPS), 1.0) if log > -math.inf else 0.0)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """The same both ways round."""
+        both = Interval(-math.inf, self.log_at(epsilon))
+        return both, both
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """The knots, to which nothing can be added."""
+        return _Knots(self)
+
+
+def _read(points: Points) -> StoredProfile:
+    """The points of a finite pair's curve; it is summed up from the right, so nothing but rounding is evened out."""
+    logs = np.minimum.accumulate(np.minimum(points.log, 0.0))
+    return StoredProfile(tuple(points.eps.tolist()), tuple(logs.tolist()))
+
+
+def _sampled(profile: PrivacyProfile) -> StoredProfile:
+    """A profile that is slow to evaluate, at few knots and not beyond the depth that a limit could use."""
+    uncovered = profile.mass_at_infinity.upper
+    top = profile.epsilon(max(_DEPTH, 4.0 * uncovered)).upper if uncovered < 0.1 else math.inf
+    if not math.isfinite(top):
+        return StoredProfile((0.0,), (0.0,))
+    knots = np.linspace(0.0, top, _SAMPLES).tolist() if top > 0.0 else [0.0]
+    logs = [max(end.upper for end in profile.log_delta_pair(eps)) for eps in knots]
+    logs = np.minimum.accumulate(np.minimum(logs, 0.0))
+    return StoredProfile(tuple(knots), tuple(logs.tolist()))
+
+
+class _Knots(ProfileTable):
+    """A table of all that is known."""
+
+    def __init__(self, profile: StoredProfile) -> None:
+        self._own = list(profile.knots)
+        super().__init__(profile)
+
+    def _first_knots(self) -> list[float]:
+        return self._own
+
+    def refine(self, t: float, *, capped: bool = False, tolerance: float = 0.0) -> None:
+        """Do nothing: between knots the curve is a straight line in e^epsilon."""

@@ -1,0 +1,150 @@
+"""`ledger` and `total`: what several releases cost the same people."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp.accounting import certify, check_delta
+from shuffledp.budgets import Budgets
+from shuffledp.cli.files import read_bytes
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.randomizer import parse_randomizer
+from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown
+from shuffledp.ledger import Ledger, Spending, composed_epsilon
+from shuffledp.report.ledger import ledger_to_json, print_ledger
+from shuffledp.report.ledger_page import ledger_page
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import probability, up
+from shuffledp.setting import Setting
+
+AGREES = 1e-3
+"""Relative distance within which a guarantee that is computed again is the one that a file states."""
+
+
+def run_ledger(
+    path: Path, limit: str | None, disjoint: list[str], delta: float | None, report: Path | None, *, as_json: bool
+) -> None:
+    """Set what is to be set, and show the ledger."""
+    wanted = None if limit is None else parse_limit(limit)
+    with reserved(report, "--report") as page, Ledger(path, make=bool(wanted or disjoint)) as ledger:
+        if wanted is not None:
+            ledger.set_limit(*wanted)
+        for names in disjoint:
+            ledger.state_disjoint([name.strip() for name in names.split(",")])
+        with working("Composing"):
+            total = ledger.total(delta)
+        if page is not None:
+            page.write(ledger_page(ledger, total, command=COMMAND_LINE.get(), version=version("shuffledp")))
+        if as_json:
+            print(dumps(ledger_to_json(ledger, total)))
+        else:
+            print_ledger(console(), ledger, total)
+
+
+def parse_limit(text: str) -> tuple[float, float]:
+    """Read --limit EPSILON,DELTA."""
+    try:
+        epsilon, delta = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--limit must be EPSILON,DELTA, such as 1,1e-6; got {text!r}") from None
+    return epsilon, delta
+
+
+def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
+    """Compose the guarantees that JSON files state."""
+    check_delta(delta)
+    found: list[tuple[Path, str, Spending, bool]] = []
+    with working("Composing"):
+        for path in files:
+            found += [(path, *entry) for entry in read_guarantees(path)]
+        epsilon = composed_epsilon([spending.worst for _, _, spending, _ in found], delta)
+    note = (
+        "This holds for people who are in all of the releases, if all of them were fixed before the first answer was "
+        "seen. A file that says less than its setting counts with the epsilon and delta that it states."
+    )
+    if as_json:
+        listed = [
+            {"file": str(path), "question": what, "epsilon": known.epsilon, "delta": known.delta, "recomputed": anew}
+            for path, what, known, anew in found
+        ]
+        print(dumps({"files": listed, "epsilon": {"upper": epsilon}, "delta": delta, "notes": [note]}))
+        return
+    shown = console()
+    table = Table(title="Releases", title_justify="left")
+    for heading in ("file", "question", "epsilon at most", "delta"):
+        table.add_column(heading, justify="right" if heading in ("epsilon at most", "delta") else "left")
+    for path, what, known, _ in found:
+        table.add_row(escape(path.name), escape(what), up(known.epsilon), probability(known.delta))
+    shown.print(table)
+    shown.print(f"[bold]Together: epsilon at most {up(epsilon)} at delta = {probability(delta)}[/]")
+    if epsilon == float("inf"):
+        shown.print("The deltas of the files leave no room at this delta; name a larger --delta.", highlight=False)
+    shown.print(note, highlight=False)
+
+
+def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
+    """Read what a JSON file of `amplify`, of an estimate, of `release` or of `open` promises.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    list of (str, Spending, bool)
+        Question, cost, and whether it was computed again from the setting.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no such file.
+    """
+    bad = InvalidInput(
+        f"{path_shown(path)} holds no guarantee; name what amplify, an estimate, release or open printed with --json"
+    )
+    try:
+        known = json.loads(read_bytes(path, "the file"))
+        if not isinstance(known, dict):
+            raise bad
+        several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if not several or any(entry.get("private") is False for entry in several):
+            raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
+        return [_read(entry) for entry in several]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise bad from None
+
+
+def _read(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
+    told = entry.get("guarantee", entry)
+    delta, upper = check_delta(told["delta"]), float(told["epsilon"]["upper"])
+    levels = [(float(level["epsilon0"]), float(level["epsilon"]["upper"])) for level in told["levels"]]
+    if not levels or max(epsilon for _, epsilon in levels) != upper:
+        raise KeyError("levels")
+    what = str(entry.get("question", "amplify"))
+    try:
+        anew = certify(_setting(told["setting"], int(told["levels_total"])), delta)
+        if abs(anew.epsilon.upper - upper) <= AGREES * upper:
+            return what, Spending.of(anew), True
+    except (ShuffleDPError, KeyError):
+        pass  # the setting is not told in full; what is stated holds all the same
+    return what, Spending.stated(levels, delta, int(told["setting"]["n"])), False
+
+
+def _setting(told: dict[str, Any], levels_total: int) -> Setting:
+    """Return the setting that an object names, if it names all of it."""
+    levels = told["levels"]
+    if "dummies" in told or len(levels) != levels_total:
+        raise KeyError("levels")
+    columns = zip(*((level["epsilon0"], level["count"], level["delta0"]) for level in levels), strict=True)
+    names = ("seen", "neighboring", "rounds", "linked", "colluding", "missing", "group_size", "reports_per_user")
+    randomizer = parse_randomizer(told["randomizer"])
+    return Setting(Budgets(*(list(column) for column in columns)), randomizer, **{name: told[name] for name in names})

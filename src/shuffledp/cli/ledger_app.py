@@ -1,0 +1,70 @@
+"""The commands about several releases, and their options; each body hands over to its own module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli import options as o
+
+Limit = Annotated[
+    str | None,
+    typer.Option(
+        "--limit",
+        metavar="EPSILON,DELTA",
+        help="Set what all releases together may cost, however they are chosen: once, before the first.",
+    ),
+]
+Disjoint = Annotated[
+    list[str] | None,
+    typer.Option("--disjoint", metavar="A,B,...", help="State that these populations share nobody. May be repeated."),
+]
+AtDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta", parser=o.number, metavar="D", help="Delta of the sum; default: the limit's, or the largest entered."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(ledger)
+    app.command()(total)
+
+
+def ledger(
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=o.file_path, help="The ledger.")],
+    limit: Limit = None,
+    disjoint: Disjoint = None,
+    delta: AtDelta = None,
+    json: o.Json = False,
+    report: o.Report = None,
+) -> None:
+    """Tell what the same people have spent, and what may be claimed of all of it together.
+
+    Example:
+
+    shuffledp ledger people.ledger --limit 1,1e-6
+    """
+    from shuffledp.cli.ledger import run_ledger
+
+    run_ledger(file, limit, list(disjoint or ()), delta, report, as_json=json)
+
+
+def total(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.json...", parser=o.file_path, help="What --json wrote.")],
+    delta: o.Delta,
+    json: o.Json = False,
+) -> None:
+    """Compose past releases that were fixed in advance, from what they printed with --json.
+
+    Example:
+
+    shuffledp total january.json february.json --delta 1e-6
+    """
+    from shuffledp.cli.ledger import run_total
+
+    run_total(files, delta, as_json=json)

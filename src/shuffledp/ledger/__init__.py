@@ -1,0 +1,19 @@
+"""What the same people have spent: one file per circle of people, entries before answers, one number that holds."""
+
+from shuffledp.ledger.entry import EVERYBODY, Draft, Entry, Use
+from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon
+from shuffledp.ledger.spending import LevelSpending, Spending
+
+__all__ = [
+    "EVERYBODY",
+    "Draft",
+    "Entry",
+    "Ledger",
+    "LevelSpending",
+    "LevelTotal",
+    "Limit",
+    "Spending",
+    "Total",
+    "Use",
+    "composed_epsilon",
+]

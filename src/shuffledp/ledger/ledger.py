@@ -1,0 +1,356 @@
+"""A ledger: what the same people have spent over many releases, and the number that holds for all of it together.
+
+Two statements are kept apart (docs/theorems/ledger.md). If all releases were fixed before the first answer was seen,
+their exact composition holds. If questions were chosen on the way, the sum seen so far proves nothing; what holds is
+the limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from shuffledp.accounting import StoredProfile, check_delta, compose, gaussian_allowance
+from shuffledp.errors import InvalidInput, named, path_shown, shown
+from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
+from shuffledp.ledger.store import connect, writing
+from shuffledp.ledger.together import shared_by_one
+
+OUTSIDE_SHARE = 0.1
+"""Share of the limit's delta that may be spent as the chance to reveal a record."""
+METER_SHARE = 1e-3
+"""The same share of each release's own delta where there is no limit: the meter then proves nothing."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What all releases of a ledger together may cost anybody, set before the first of them.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee that holds, however the questions are chosen.
+    """
+
+    epsilon: float
+    delta: float
+
+    @property
+    def outside(self) -> float:
+        """Chances to reveal a record that all releases may add up to."""
+        return OUTSIDE_SHARE * self.delta
+
+    @property
+    def mu(self) -> float:
+        """Root of what the squares of the releases' mu may add up to."""
+        return gaussian_allowance(self.epsilon, self.delta, self.outside)
+
+    def share_of(self, number: int) -> float:
+        """Return the chance that the release of this number spends unless it must spend more.
+
+        Half of the sum over i of 1/(i (i+1)) = 1 goes that way, however many releases come.
+        """
+        return 0.5 * self.outside / (number * (number + 1.0))
+
+
+@dataclass(frozen=True)
+class LevelTotal:
+    """What people spent who had this budget in every release.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The local budget.
+    epsilon : float
+        Central epsilon of all releases together, certified from above.
+    """
+
+    epsilon0: float
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Total:
+    """What a ledger's releases cost the people who spent most.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Exact composition, certified from above: it holds if all releases were fixed in advance.
+    fixed : bool
+        Whether the ledger says that they were: one plan's name, or one run, for all that concern one person.
+    populations : tuple of str
+        The populations whose members spent most.
+    levels : tuple of LevelTotal
+        Budgets that occur in every one of those releases.
+    mu, outside : float
+        The meter: root of the sum of squares, and sum of chances.
+    """
+
+    epsilon: float
+    delta: float
+    fixed: bool
+    populations: tuple[str, ...]
+    levels: tuple[LevelTotal, ...]
+    mu: float
+    outside: float
+
+
+class Ledger:
+    """Releases that concern the same people, in one file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The SQLite file; it is made at the first use. Several processes may use it at once.
+    make : bool
+        Whether a missing file is made; else it is an error.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is no ledger, or cannot be read and written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import shuffledp as sdp
+    >>> people = {"vote": ["yes", "no"] * 500}
+    >>> with tempfile.TemporaryDirectory() as folder, sdp.Ledger(f"{folder}/people.ledger") as ledger:
+    ...     ledger.set_limit(1.0, 1e-5)
+    ...     ask = dict(value="vote", budgets=1.0, seen="reports", delta=1e-6, ledger=ledger)
+    ...     release = sdp.release(sdp.Frequency(["yes", "no"]), people, **ask)
+    ...     len(ledger.entries()), ledger.limit.epsilon
+    (1, 1.0)
+    """
+
+    def __init__(self, path: str | Path, *, make: bool = True) -> None:
+        if not isinstance(path, str | Path) or not str(path):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"`ledger` must be the name of a file; got {shown(path)}")
+        self.path = Path(path)
+        self._shown = path_shown(path)
+        self._db = connect(self.path, make=make)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Ledger:
+        """Return this ledger."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, in the order in which they were entered.
+
+        Raises
+        ------
+        InvalidInput
+            If the file cannot be read.
+        """
+        return [Entry.of(row) for row in self._read(f"SELECT {COLUMNS} FROM entry ORDER BY id")]
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit; None if none was set."""
+        rows = self._read("SELECT epsilon, delta FROM allowance")
+        return Limit(*rows[0]) if rows else None
+
+    def set_limit(self, epsilon: float, delta: float) -> None:
+        """Set the limit: once, and before the first entry.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            What all releases together may cost anybody, however they are chosen; epsilon above 0, delta in (0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If a value is bad, there is an entry, or a limit was set.
+        """
+        check_delta(delta)
+        if not (isinstance(epsilon, int | float) and 0.0 < epsilon < math.inf):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a `limit` needs an epsilon above 0; got {shown(epsilon)}")
+        with writing(self._db, self._shown) as db:
+            if db.execute("SELECT count(*) FROM allowance").fetchone()[0]:
+                raise InvalidInput(f"the ledger {self._shown} has its limit, which is set once; start another ledger")
+            if db.execute("SELECT count(*) FROM entry").fetchone()[0]:
+                raise InvalidInput(
+                    f"the ledger {self._shown} has entries, and a limit proves something only if it was set before the "
+                    "first; start another ledger for what comes"
+                )
+            db.execute("INSERT INTO allowance VALUES (1, ?, ?)", (float(epsilon), float(delta)))
+
+    def state_disjoint(self, names: Sequence[str]) -> None:
+        """State that no person belongs to two of these populations.
+
+        Parameters
+        ----------
+        names : sequence of str
+            At least two names.
+
+        Raises
+        ------
+        InvalidInput
+            If there are fewer, or one is given twice.
+        """
+        known = [check_name("population", name) for name in names]
+        if len(set(known)) < max(len(known), 2):
+            raise InvalidInput(f"name two or more different populations that share nobody; got {', '.join(known)}")
+        with writing(self._db, self._shown) as db:
+            db.executemany("INSERT OR IGNORE INTO apart VALUES (?, ?)", combinations(sorted(known), 2))
+
+    @property
+    def disjoint(self) -> list[tuple[str, str]]:
+        """Pairs of populations that share nobody."""
+        return [(first, second) for first, second in self._read("SELECT first, second FROM apart")]
+
+    def refusal(self, drafts: Sequence[Draft], use: Use) -> str | None:
+        """Say why the limit has no room for these releases together; None if it has, or there is no limit.
+
+        Parameters
+        ----------
+        drafts : sequence of Draft
+            Releases of one run.
+        use : Use
+            Whom they concern.
+        """
+        return None if self.limit is None else self._admitted(drafts, use)[1]
+
+    def enter(self, drafts: Sequence[Draft], use: Use) -> None:
+        """Enter releases, all or none, in one transaction that is on the disk when this returns.
+
+        Parameters
+        ----------
+        drafts : sequence of Draft
+            Releases of one run.
+        use : Use
+            Whom they concern.
+
+        Raises
+        ------
+        InvalidInput
+            If the limit has no room for them, or the file cannot be written: then nothing may be shown.
+        """
+        columns = COLUMNS.partition(", ")[2]
+        places = ", ".join("?" * len(columns.split(", ")))
+        with writing(self._db, self._shown) as db:
+            covers, refused = self._admitted(drafts, use)  # again: another process may have entered in between
+            if refused is not None:
+                raise InvalidInput(refused)
+            run = secrets.token_hex(8)
+            rows = [draft.row(use, run, cover) for draft, cover in zip(drafts, covers, strict=True)]
+            db.executemany(f"INSERT INTO entry ({columns}) VALUES ({places})", rows)
+
+    def total(self, delta: float | None = None) -> Total:
+        """Return what the releases cost those who spent most.
+
+        Parameters
+        ----------
+        delta : float, optional
+            In (0, 1); default: the limit's, else the largest of the entries'.
+
+        Raises
+        ------
+        InvalidInput
+            If delta is not in (0, 1).
+        """
+        entries, limit = self.entries(), self.limit
+        known = [entry.spending.delta for entry in entries]
+        at = check_delta(delta) if delta is not None else limit.delta if limit else max(known, default=1e-6)
+        if not entries:
+            return Total(0.0, at, fixed=True, populations=(), levels=(), mu=0.0, outside=0.0)
+        groups = shared_by_one({entry.population for entry in entries}, self.disjoint)
+        parts = [[entry for entry in entries if entry.population in group] for group in groups]
+        cost = [composed_epsilon([entry.spending.worst for entry in part], at) for part in parts]
+        most = parts[max(range(len(parts)), key=lambda k: cost[k])]
+        meters = [(math.fsum(e.mu**2 for e in part), math.fsum(e.outside for e in part)) for part in parts]
+        return Total(
+            max(cost),
+            at,
+            fixed=all(fixed_together(part) for part in parts),
+            populations=tuple(sorted({entry.population for entry in most})),
+            levels=tuple(_levels(most, at)),
+            mu=math.sqrt(max(square for square, _ in meters)),
+            outside=max(outside for _, outside in meters),
+        )
+
+    def _admitted(self, drafts: Sequence[Draft], use: Use) -> tuple[list[tuple[float, float]], str | None]:
+        """Return the covers of some releases, and why the limit has no room for them, if it has none."""
+        limit = self.limit
+        spent = self._read("SELECT population, mu, outside FROM entry")
+        if limit is None:
+            return [draft.cover(METER_SHARE * draft.spending.delta) for draft in drafts], None
+        covers = [draft.cover(limit.share_of(len(spent) + 1 + i)) for i, draft in enumerate(drafts)]
+        groups = shared_by_one({population for population, _, _ in spent} | {use.population}, self.disjoint)
+        for group in groups:
+            if use.population not in group:
+                continue
+            before = [(mu, outside) for population, mu, outside in spent if population in group]
+            squares = math.fsum(mu * mu for mu, _ in [*before, *covers]) * (1.0 + 1e-15)
+            chances = math.fsum(outside for _, outside in [*before, *covers]) * (1.0 + 1e-15)
+            if not (squares <= limit.mu**2 * (1.0 - 1e-15) and chances <= limit.outside):
+                return covers, self._refused(limit, before, covers, chances > limit.outside)
+        return covers, None
+
+    def _refused(
+        self, limit: Limit, before: Sequence[tuple[float, float]], covers: Sequence[tuple[float, float]], chance: bool
+    ) -> str:
+        """Say what is left and what is asked for."""
+        whose = f"the ledger {named(self.path.name)} is limited to epsilon {limit.epsilon:g} at delta {limit.delta:g}"
+        if chance:
+            left = limit.outside - math.fsum(outside for _, outside in before)
+            wanted = math.fsum(outside for _, outside in covers)
+            return (
+                f"{whose}; this release may reveal a record with chance {wanted:.3g}, of which {max(left, 0.0):.3g} is "
+                "left; nothing was released"
+            )
+        used = math.fsum(mu * mu for mu, _ in before) / limit.mu**2
+        wanted = math.fsum(mu * mu for mu, _ in covers) / limit.mu**2
+        return f"{whose}, of which {1.0 - used:.3g} is left, and this release needs {wanted:.3g}; nothing was released"
+
+    def _read(self, statement: str) -> list[Any]:
+        try:
+            return self._db.execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise InvalidInput(f"the ledger {self._shown} cannot be read ({error}); name another file") from None
+
+
+def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
+    """Return a certified upper end of the epsilon of releases that were fixed in advance.
+
+    Parameters
+    ----------
+    profiles : iterable of StoredProfile
+        One per release; equal ones are counted together.
+    delta : float
+        In (0, 1).
+    """
+    alike: dict[tuple[Any, Any], tuple[StoredProfile, int]] = {}
+    for profile in profiles:
+        key = profile.knots, profile.log_delta
+        alike[key] = alike.get(key, (profile, 0))[0], alike.get(key, (profile, 0))[1] + 1
+    return float(compose(list(alike.values())).epsilon(delta).upper)
+
+
+def fixed_together(entries: Sequence[Entry]) -> bool:
+    """Whether releases were fixed before the first of their answers: by one plan, or in one run."""
+    plans, runs = {entry.plan for entry in entries}, {entry.run for entry in entries}
+    return len(runs) == 1 or (len(plans) == 1 and None not in plans)
+
+
+def _levels(entries: Sequence[Entry], delta: float) -> Iterable[LevelTotal]:
+    """Totals of the budgets that occur in every release."""
+    kept = [{level.epsilon0: level.profile for level in entry.spending.levels} for entry in entries]
+    for epsilon0 in sorted(set.intersection(*(set(levels) for levels in kept))):
+        yield LevelTotal(epsilon0, composed_epsilon([levels[epsilon0] for levels in kept], delta))

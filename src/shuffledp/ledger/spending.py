@@ -1,0 +1,118 @@
+"""What one release costs the people in it: certified upper profiles, and nothing of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile, bounds, weigh
+from shuffledp.guarantee import Guarantee, Kind
+from shuffledp.setting import Setting
+
+MOST_LEVELS = 8
+"""Levels whose own profile is kept; of more levels only the worst is."""
+_RISING = ("clones", "blanket", "ordered", "sum", "approximate", "local", "floor")
+"""Upper bounds that do not fall when the victim's budget rises and all else is equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSpending:
+    """What a release costs the people of one budget level.
+
+    Parameters
+    ----------
+    epsilon0, delta0 : float
+        The local budget.
+    profile : StoredProfile
+        Certified upper curve.
+    """
+
+    epsilon0: float
+    delta0: float
+    profile: StoredProfile
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """What a release costs.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Its certified central guarantee, worst over levels.
+    n : int
+        Number of people or reports.
+    levels_total : int
+        How many budget levels there are.
+    worst : StoredProfile
+        A certified upper curve for everybody in it.
+    levels : tuple of LevelSpending
+        The curve of each level; empty where there are more than `MOST_LEVELS`, or they are not told apart.
+    """
+
+    epsilon: float
+    delta: float
+    n: int
+    levels_total: int
+    worst: StoredProfile
+    levels: tuple[LevelSpending, ...] = ()
+
+    @staticmethod
+    def of(guarantee: Guarantee) -> Spending:
+        """Return what a release with this guarantee costs.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            Of `certify`: its setting is accounted anew, and what it states at its delta is counted too.
+        """
+        setting = guarantee.setting
+        budgets = setting.budgets
+        told = (guarantee.epsilon.upper, guarantee.delta, budgets.n, budgets.levels)
+        if budgets.levels > MOST_LEVELS:
+            return Spending(*told, _among_many(guarantee))
+        levels = tuple(
+            LevelSpending(float(e), float(d), StoredProfile.of(_upper(setting, float(e))))
+            for e, d in zip(budgets.epsilons, budgets.deltas, strict=True)
+        )
+        return Spending(*told, StoredProfile.largest([level.profile for level in levels]), levels)
+
+    @staticmethod
+    def stated(levels: Sequence[tuple[float, float]], delta: float, n: int) -> Spending:
+        """Return what is known to cost (epsilon, delta), level by level, and of which no more is known.
+
+        Parameters
+        ----------
+        levels : sequence of (float, float)
+            epsilon0 and certified central epsilon of each level, at least one.
+        delta : float
+            Central delta of all of them.
+        n : int
+            Number of people.
+        """
+        known = tuple(LevelSpending(e0, 0.0, StoredProfile.stated(epsilon, delta)) for e0, epsilon in levels)
+        worst = max(epsilon for _, epsilon in levels)
+        kept = known if len(known) <= MOST_LEVELS else ()
+        return Spending(worst, delta, n, len(known), StoredProfile.stated(worst, delta), kept)
+
+
+def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
+    """The certified upper end alone: witnesses would cost time, and do not enter."""
+    keys = [key for key, bound in bounds.items() if bound.enters_bracket and bound.kind is Kind.CERTIFIED_UPPER]
+    return SmallestProfile(_answers(keys, setting, epsilon0))
+
+
+def _among_many(guarantee: Guarantee) -> StoredProfile:
+    """One curve for all of many levels: of the largest budget where that is the worst, and what `certify` found."""
+    setting = guarantee.setting
+    stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
+    if not setting.budgets.is_pure:
+        return stated
+    rising = _answers(_RISING, setting, float(setting.budgets.epsilons[-1]))
+    return StoredProfile.of(SmallestProfile((stated, *rising)))
+
+
+def _answers(keys: Sequence[str], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
+    """Profiles of the bounds that apply."""
+    asked = weigh(keys, lambda key: bounds[key].profile(setting, epsilon0))
+    return tuple(answer.value for answer in asked if answer.value is not None)

@@ -1,0 +1,177 @@
+"""Into the ledger: what a run costs, whether the limit has room for it, and if not, what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, ShuffleDPError
+from shuffledp.guarantee import Guarantee
+from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.protocol.columns import Recode
+from shuffledp.protocol.people import People
+from shuffledp.protocol.questions import Question
+from shuffledp.protocol.tally import Task
+
+_STEPS = 5
+"""Halvings of the interval in which the largest factor on all budgets lies."""
+_LEAST = 0.01
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question that is certified and not yet asked.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    columns : tuple of str
+        The columns with the records.
+    recode : Recode
+        What missing records, and those outside the domain, count as.
+    task : Task
+        All that is public beforehand.
+    guarantee : Guarantee
+        What the release will cost.
+    mechanism : str
+        The randomizer's name among the question's.
+    again : callable
+        Certifies the same question of other people, or with another mechanism.
+    """
+
+    question: Question
+    columns: tuple[str, ...]
+    recode: Recode
+    task: Task
+    guarantee: Guarantee
+    mechanism: str
+    again: Callable[[People, str], Guarantee]
+
+    def draft(self, guarantee: Guarantee | None = None) -> Draft:
+        """Return what the ledger enters.
+
+        Parameters
+        ----------
+        guarantee : Guarantee, optional
+            Another one, to see whether it would fit.
+        """
+        known = self.guarantee if guarantee is None else guarantee
+        names = ", ".join(self.columns[:5]) + (", ..." if len(self.columns) > 5 else "")
+        setting = known.setting
+        words = f"{setting.randomizer_name}, n = {setting.budgets.n}, {setting.budgets.levels} levels, {setting.seen}"
+        title = f"{self.question.name} of {names}"
+        return Draft(title, self.task.fingerprint().hex(), words, Spending.of(known))
+
+
+@dataclass(frozen=True)
+class Entering:
+    """A ledger, and what releases are entered under.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where to.
+    use : Use
+        Population, plan and title.
+    """
+
+    ledger: Ledger
+    use: Use
+
+    @staticmethod
+    def into(
+        ledger: Ledger | str | Path | None, population: str, fixed_in_advance: str | None, title: str
+    ) -> Entering | None:
+        """Open the ledger that a release names; None if it names none.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no ledger, or a name is bad; if there is a plan's name and no ledger.
+        """
+        use = Use(population, fixed_in_advance, title)
+        if ledger is None:
+            if fixed_in_advance is not None:
+                raise InvalidInput("`fixed_in_advance` is noted in a ledger; name one with `ledger`")
+            return None
+        return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
+
+    def check(self, prepared: Sequence[Prepared], people: People) -> list[Draft]:
+        """Return what will be entered, if the limit has room for it; no record has been read.
+
+        Parameters
+        ----------
+        prepared : sequence of Prepared
+            The questions of the run.
+        people : People
+            Whom they are asked.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no room; the message says what would fit.
+        """
+        drafts = [each.draft() for each in prepared]
+        refusal = self.ledger.refusal(drafts, self.use)
+        if refusal is None:
+            return drafts
+        ways = list(self._ways(prepared, people))
+        told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
+        raise InvalidInput(f"{refusal}; {told}")
+
+    def enter(self, drafts: Sequence[Draft]) -> None:
+        """Enter what `check` returned; see `Ledger.enter`."""
+        self.ledger.enter(drafts, self.use)
+
+    def _ways(self, prepared: Sequence[Prepared], people: People) -> Iterator[str]:
+        """Say, each tried out, which changes make the run fit."""
+        budgets = people.population
+
+        def fits(other: Budgets, mechanism: str | None = None) -> bool:
+            whom = replace(people, population=other)
+            try:
+                drafts = [each.draft(each.again(whom, mechanism or each.mechanism)) for each in prepared]
+            except ShuffleDPError:
+                return False
+            return self.ledger.refusal(drafts, self.use) is None
+
+        factor = _largest(lambda factor: fits(Budgets(budgets.epsilons * factor, budgets.counts, budgets.deltas)))
+        if factor is not None:
+            yield f"all budgets times {factor:.2g}"
+        for level in range(budgets.levels - 2, -1, -1) if budgets.levels <= 8 else ():
+            top = float(budgets.epsilons[level])
+            if fits(Budgets(np.minimum(budgets.epsilons, top), budgets.counts, budgets.deltas)):
+                yield f"fewer levels, with budgets above {top:g} lowered to {top:g}"
+                break
+        if len(prepared) == 1:
+            others = (name for name in prepared[0].question.mechanisms if name != prepared[0].mechanism)
+            found = [name for name in others if fits(budgets, name)]
+            if found:
+                yield f"`mechanism = {found[0]}`"
+            return
+        for count in range(len(prepared) - 1, 0, -1):
+            if self.ledger.refusal([each.draft() for each in prepared[:count]], self.use) is None:
+                yield f"the first {count} of the {len(prepared)} questions"
+                break
+
+
+def _largest(fits: Callable[[float], bool]) -> float | None:
+    """Return a factor that fits, down to a hundredth, rounded down to two digits; None if there is none."""
+    low, high = _LEAST, 1.0
+    if not fits(low):
+        return None
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        rounded = float(f"{middle * 0.995:.2g}")
+        if rounded <= low:
+            break
+        if fits(rounded):
+            low = rounded
+        else:
+            high = middle
+    return low

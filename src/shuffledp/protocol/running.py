@@ -1,0 +1,177 @@
+"""The flow of a run: count budgets, certify every guarantee, ask the ledger; only then read and randomize records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.choices import check_choice
+from shuffledp.protocol.collecting import Part, collect
+from shuffledp.protocol.columns import Recode
+from shuffledp.protocol.entering import Entering, Prepared
+from shuffledp.protocol.owners import RowsPerPerson, checked_rule
+from shuffledp.protocol.people import People, RowBudgets, count_people
+from shuffledp.protocol.preparing import certified, checked_random, columns_of
+from shuffledp.protocol.questions import Question
+from shuffledp.protocol.released import Release, release_type
+from shuffledp.protocol.sources import open_source
+from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.setting import Seen
+from shuffledp.tables import BATCH, TableOptions
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question, and the columns it is asked of.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    value : str or sequence of str
+        The column with the records; one column for each coordinate of a vector.
+    mechanism : str, optional
+        One of ``question.mechanisms``; default: the first of them.
+    missing_as, other, clip
+        As for `release`.
+
+    Raises
+    ------
+    InvalidInput
+        If they do not fit each other.
+
+    Examples
+    --------
+    >>> from shuffledp.protocol.number_questions import Mean
+    >>> Ask(Mean(0, 100), "hours").mechanism
+    'one-bit'
+    """
+
+    question: Question
+    value: str | Sequence[str]
+    mechanism: str | None = None
+    missing_as: Hashable | None = None
+    other: Hashable | None = None
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"question must be one of the questions, such as Mean(0, 100); got {shown(self.question)}"
+            )
+        name = self.question.mechanisms[0] if self.mechanism is None else self.mechanism
+        check_choice("mechanism", name, self.question.mechanisms)
+        object.__setattr__(self, "mechanism", name)
+        self.recode  # noqa: B018 - checked here, before anything is read
+
+    @property
+    def recode(self) -> Recode:
+        """What missing records, and those outside the domain, count as."""
+        return self.question.settled(Recode(self.missing_as, self.other, self.clip))
+
+
+@dataclass(frozen=True)
+class Run:
+    """How questions are asked of one population: the same people, budgets and view for all of them.
+
+    Parameters
+    ----------
+    who : RowBudgets
+        Where budgets come from.
+    seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress
+        As for `release`.
+    entering : Entering, optional
+        The ledger, and what the releases are entered under.
+    """
+
+    who: RowBudgets
+    seen: Seen | None
+    delta: float
+    person: str | None = None
+    rows_per_person: RowsPerPerson = "refuse"
+    any_delta: bool = False
+    weights: Weights = "population"
+    random: Randomness | None = None
+    rows: int = BATCH
+    table_options: TableOptions | None = None
+    progress: Callable[[float], None] | None = None
+    entering: Entering | None = None
+
+    def ask(
+        self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Guarantee]], None] | None = None
+    ) -> list[Release]:
+        """Ask questions of the same people in one pass over their records.
+
+        Parameters
+        ----------
+        asked : sequence of Ask
+            The questions, at least one.
+        data
+            As for `release`.
+        first : callable, optional
+            Called with the guarantees before a record is read; what it raises ends the run.
+
+        Raises
+        ------
+        InvalidInput
+            As `release`.
+        """
+        check_choice("weights", self.weights, WEIGHTS)
+        random = checked_random(self.random)
+        if self.person is None and checked_rule(self.rows_per_person) != "refuse":
+            raise InvalidInput(
+                f"`rows_per_person = {self.rows_per_person}` needs the column that tells whose row it is; "
+                "name it with `person`"
+            )
+        if self.entering is not None and not random.private:
+            raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
+        source = open_source(data, self.rows, self.table_options)
+        people = count_people(source, self.who, self.person, self.rows_per_person, random)
+        prepared = [self._prepared(ask, people) for ask in asked]
+        if first is not None:
+            first([each.guarantee for each in prepared])
+        drafts = None if self.entering is None else self.entering.check(prepared, people)
+        parts = [Part(each.question, each.columns, each.recode, each.task) for each in prepared]
+        tallies = collect(parts, source, people, random, self.progress)
+        found = [
+            self._released(ask, each, tally, people, private=random.private)
+            for ask, each, tally in zip(asked, prepared, tallies, strict=True)
+        ]
+        if self.entering is not None and drafts is not None:
+            self.entering.enter(drafts)  # nobody has seen an answer yet
+        return found
+
+    def _prepared(self, ask: Ask, people: People) -> Prepared:
+        """Certify one question."""
+        assert ask.mechanism is not None
+        guarantee, task = certified(
+            ask.question, people, ask.mechanism, self.seen, self.delta, self.weights, any_delta=self.any_delta
+        )
+
+        def again(others: People, mechanism: str) -> Guarantee:
+            return certified(
+                ask.question, others, mechanism, self.seen, self.delta, self.weights, any_delta=self.any_delta
+            )[0]
+
+        columns = columns_of(ask.question, ask.value)
+        return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again)
+
+    def _released(self, ask: Ask, prepared: Prepared, tally: Any, people: People, *, private: bool) -> Release:
+        task, guarantee = prepared.task, prepared.guarantee
+        return release_type(ask.question)(
+            question=ask.question,
+            analysis=tally.estimate(),
+            guarantee=guarantee,
+            n=people.n,
+            rows=people.population.n,
+            mechanism=guarantee.setting.randomizer_name,
+            private=private,
+            weights=self.weights if task.seen == "levels" else None,
+            unit="rows" if self.person is None else "people",
+            clipped=ask.clip,
+            fingerprint=task.fingerprint().hex(),
+        )

@@ -1,0 +1,151 @@
+"""A ledger as a JSON object, as sentences, and as a table on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp.ledger import Entry, Ledger, Total
+from shuffledp.report.wording import count, counted, probability, up
+
+MOST_ENTRIES = 60
+"""Entries that a terminal lists: the latest ones."""
+
+
+def ledger_to_json(ledger: Ledger, total: Total) -> dict[str, Any]:
+    """Build the object that `shuffledp ledger --json` prints.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    """
+    limit = ledger.limit
+    allowed = None if limit is None else {"epsilon": limit.epsilon, "delta": limit.delta}
+    return {
+        "entries": [_entry(entry) for entry in ledger.entries()],
+        "total_if_fixed": {
+            "epsilon": {"upper": total.epsilon},
+            "delta": total.delta,
+            "fixed": total.fixed,
+            "populations": list(total.populations),
+            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in total.levels],
+        },
+        "limit": None if limit is None else {**(allowed or {}), "mu": limit.mu, "outside": limit.outside},
+        "total": allowed,
+        "meter": {"mu": total.mu, "outside": total.outside},
+        "disjoint": [list(pair) for pair in ledger.disjoint],
+        "notes": sentences(ledger, total),
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "title": entry.title,
+        "question": entry.question,
+        "date": entry.date,
+        "population": entry.population,
+        "n": entry.spending.n,
+        "epsilon": entry.spending.epsilon,
+        "delta": entry.spending.delta,
+        "fixed_in_advance": entry.plan,
+        "run": entry.run,
+        "task": entry.task,
+        "setting": entry.setting,
+        "meter": {"mu": entry.mu, "outside": entry.outside},
+    }
+
+
+def sentences(ledger: Ledger, total: Total) -> list[str]:
+    """Say what may be claimed of all releases together, and what may not.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    """
+    limit, said = ledger.limit, list[str]()
+    if limit is not None:
+        said.append(
+            f"However the questions are chosen, all releases together keep epsilon at most {up(limit.epsilon)} at "
+            f"delta = {probability(limit.delta)}: a limit that was set before the first of them, and that none passes."
+        )
+        said.append(f"Of the limit {(total.mu / limit.mu) ** 2:.1%} is used up.")
+        if total.outside > 0.5 * limit.outside:
+            said.append(f"Of what it allows beyond every epsilon, {total.outside / limit.outside:.1%} is used up.")
+    if total.fixed:
+        said.append(
+            f"The releases were fixed in advance, so their exact composition holds: epsilon at most "
+            f"{up(total.epsilon)} at delta = {probability(total.delta)}."
+        )
+    else:
+        said.append(
+            f"Had all of them been fixed before the first answer was seen, they would cost epsilon at most "
+            f"{up(total.epsilon)} at delta = {probability(total.delta)}."
+        )
+        if limit is None:
+            said.append(
+                "No limit was set before the first release, and questions may have been chosen after earlier answers: "
+                "no number may be claimed for all of them together. The sum is a meter, not a guarantee."
+            )
+    if total.levels:
+        said.append(
+            "The number of a budget is for people who had that budget in every release; the others hold for everybody."
+        )
+    return said if ledger.entries() else ["Nothing has been released.", *(said[:1] if limit is not None else [])]
+
+
+def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:
+    """Print entries, totals, and what may be claimed.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    """
+    entries = ledger.entries()
+    if entries:
+        table = Table(title=f"{counted(len(entries), 'release')} in {escape(ledger.path.name)}", title_justify="left")
+        for heading in ("", "date", "what", "population", "people", "epsilon at most", "delta", "fixed in advance"):
+            table.add_column(
+                heading, justify="right" if heading in ("", "people", "epsilon at most", "delta") else "left"
+            )
+        for entry in entries[-MOST_ENTRIES:]:
+            table.add_row(*(escape(cell) for cell in entry_cells(entry)))
+        console.print(table)
+        if len(entries) > MOST_ENTRIES:
+            console.print(f"The latest {MOST_ENTRIES} of {count(len(entries))}; --json lists all.", style="dim")
+    if total.levels:
+        for level in total.levels:
+            console.print(
+                f"  budget {level.epsilon0:g} in every release: epsilon at most {up(level.epsilon)}, if fixed before",
+                highlight=False,
+            )
+    for sentence in sentences(ledger, total):
+        console.print(sentence, highlight=False)
+
+
+def entry_cells(entry: Entry) -> tuple[str, ...]:
+    """Return what a table shows of an entry."""
+    return (
+        str(entry.number),
+        entry.date[:10],
+        entry.title,
+        entry.population,
+        count(entry.spending.n),
+        up(entry.spending.epsilon),
+        probability(entry.spending.delta),
+        entry.plan or "–",
+    )

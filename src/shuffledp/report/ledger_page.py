@@ -1,0 +1,48 @@
+"""A ledger as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from shuffledp.errors import printable
+from shuffledp.ledger import Ledger, Total
+from shuffledp.report import wording
+from shuffledp.report.ledger import entry_cells, sentences
+
+
+def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    command, version : str
+        What made the page.
+
+    Returns
+    -------
+    str
+        An HTML document that loads nothing from elsewhere.
+    """
+    environment = Environment(
+        loader=PackageLoader("shuffledp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(up=wording.up, probability=wording.probability)
+    page = environment.get_template("ledger.html").render(
+        heading="What the same people have spent",
+        rows=[entry_cells(entry) for entry in ledger.entries()],
+        total=total,
+        limit=ledger.limit,
+        sentences=sentences(ledger, total),
+        apart=[" and ".join(pair) for pair in ledger.disjoint],
+        command=command,
+        version=version,
+    )
+    return printable(page, "\n")

@@ -1,0 +1,144 @@
+"""`--ledger` of the estimates, `ledger` and `total`, through the real command line."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import shuffledp as sdp
+from shuffledp.ledger import Ledger
+
+MEAN = ("mean", "people.csv", "--value", "hours", "--low", 0, "--high", 80, "--epsilon0", 1, "--delta", 1e-6)
+QUESTIONS = {
+    "mean": MEAN,
+    "frequency": ("frequency", "people.csv", "--value", "vote", "--categories", "yes,no", *MEAN[8:]),
+    "histogram": ("histogram", *MEAN[1:], "--bins", 8),
+    "quantiles": ("quantiles", *MEAN[1:], "--bins", 8),
+    "variance": ("variance", *MEAN[1:]),
+    "vector-mean": ("vector-mean", "people.csv", "--values", "hours", "--norm", 80, "--epsilon0", 1, "--delta", 1e-6),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path):
+    rows = 2000
+    columns = {"hours": [20.0, 40.0] * (rows // 2), "vote": ["yes", "no"] * (rows // 2)}
+    pl.DataFrame(columns).write_csv(tmp_path / "people.csv")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_estimate_is_entered(run, name):
+    options = ("--ledger", "p.ledger", "--population", "panel", "--fixed-in-advance", "plan", "--title", "Wave 1")
+    found = run(*QUESTIONS[name], *options, "--json").json
+    with Ledger("p.ledger", make=False) as ledger:
+        (entry,) = ledger.entries()
+    assert (entry.title, entry.population, entry.plan) == ("Wave 1", "panel", "plan")
+    assert entry.spending.epsilon == found["guarantee"]["epsilon"]["upper"]
+    assert entry.task == found["fingerprint"]
+
+
+def test_the_object_of_the_contract(run):
+    run("ledger", "p.ledger", "--limit", "1,1e-6")
+    run(*MEAN, "--ledger", "p.ledger")
+    found = run("ledger", "p.ledger", "--json").json
+    (entry,) = found["entries"]
+    assert {"title", "date", "population", "epsilon", "delta"} <= set(entry)
+    assert found["total"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert found["limit"].items() >= found["total"].items()
+    assert 0.0 < found["meter"]["mu"] < found["limit"]["mu"]
+    assert 0.0 < found["meter"]["outside"] < found["limit"]["outside"]
+    assert found["total_if_fixed"]["epsilon"]["upper"] == pytest.approx(entry["epsilon"], rel=2e-3)
+    assert found["total_if_fixed"]["delta"] == 1e-6
+
+
+def test_without_a_limit_nothing_is_claimed_for_questions_chosen_on_the_way(run):
+    for _ in range(2):
+        run(*MEAN, "--ledger", "p.ledger")
+    found = run("ledger", "p.ledger", "--json").json
+    assert found["limit"] is None
+    assert found["total"] is None
+    assert found["total_if_fixed"]["fixed"] is False
+    assert any("no number may be claimed" in note for note in found["notes"])
+    assert "no number may be claimed" in " ".join(run("ledger", "p.ledger").out.split())
+
+
+def test_a_plan_may_be_added_up(run):
+    for _ in range(2):
+        run(*MEAN, "--ledger", "p.ledger", "--fixed-in-advance", "waves")
+    found = run("ledger", "p.ledger", "--json", "--delta", "1e-5", "--report", "l.html").json
+    assert found["total_if_fixed"]["fixed"] is True
+    assert found["total_if_fixed"]["delta"] == 1e-5
+    with open("l.html", encoding="utf-8") as page:
+        text = page.read()
+    assert "fixed in advance" in text
+    assert text.count("<tr><td>") == 3  # two releases, and the level that is in both
+    assert "http" not in text
+
+
+def test_the_limit_refuses_in_one_line_that_says_what_fits(run):
+    run("ledger", "p.ledger", "--limit", "0.05,1e-6")
+    error = run(*MEAN, "--ledger", "p.ledger").error
+    assert "nothing was released; what would fit: all budgets times 0." in error
+    assert run("ledger", "p.ledger", "--json").json["entries"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("ledger", "none.ledger"), "there is no ledger none.ledger"),
+        (("ledger", "people.csv"), "name another file"),
+        (("ledger", "p.ledger", "--limit", "1"), "--limit must be EPSILON,DELTA"),
+        (("ledger", "p.ledger", "--limit", "0,1e-6"), "epsilon above 0"),
+        (("ledger", "p.ledger", "--disjoint", "a"), "two or more"),
+        ((*MEAN, "--fixed-in-advance", "x"), "--ledger"),
+        ((*MEAN, "--ledger", "p.ledger", "--simulation-seed", 1), "not private"),
+        ((*MEAN, "--ledger", "people.csv"), "name another file"),
+        (("total", "people.csv", "--delta", "1e-6"), "holds no guarantee"),
+        (("total", "none.json", "--delta", "1e-6"), "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_line(run, arguments, told):
+    assert told in run(*arguments).error
+
+
+def test_disjoint_populations(run):
+    for name in ("north", "south"):
+        run(*MEAN, "--ledger", "p.ledger", "--population", name)
+    both = run("ledger", "p.ledger", "--json").json["total_if_fixed"]["epsilon"]["upper"]
+    found = run("ledger", "p.ledger", "--disjoint", "north,south", "--json").json
+    assert found["disjoint"] == [["north", "south"]]
+    assert found["total_if_fixed"]["epsilon"]["upper"] < 0.8 * both
+
+
+def test_total_composes_what_json_says(run, tmp_path):
+    (tmp_path / "a.json").write_text(run(*MEAN, "--json").out, encoding="utf-8")
+    amplify = ("amplify", "--epsilon0", 2, "--n", 2000, "--delta", 1e-6, "--json")
+    (tmp_path / "b.json").write_text(run(*amplify).out, encoding="utf-8")
+    found = run("total", "a.json", "b.json", "--delta", 1e-6, "--json").json
+    assert [entry["recomputed"] for entry in found["files"]] == [True, True]
+    parts = []
+    for epsilon0, randomizer in ((1.0, sdp.OneBit(0, 80)), (2.0, "any")):
+        setting = sdp.Setting(sdp.Budgets([epsilon0], [2000]), randomizer, seen="reports", neighboring="replace-one")
+        parts.append((sdp.privacy_profile(setting, epsilon0=epsilon0), 1))
+    exact = sdp.compose(parts).epsilon(1e-6)
+    assert exact.lower <= found["epsilon"]["upper"] <= exact.upper * 1.005
+
+
+def test_total_takes_the_stated_number_where_the_setting_is_not_told(run, tmp_path):
+    """A changed number is not computed away: what the file states counts."""
+    known = json.loads(run(*MEAN, "--json").out)
+    upper = known["guarantee"]["epsilon"]["upper"] * 2.0
+    known["guarantee"]["epsilon"]["upper"] = known["guarantee"]["levels"][0]["epsilon"]["upper"] = upper
+    (tmp_path / "a.json").write_text(json.dumps(known), encoding="utf-8")
+    found = run("total", "a.json", "--delta", 1e-5, "--json").json
+    assert found["files"][0]["recomputed"] is False
+    assert upper * 0.98 < found["epsilon"]["upper"] <= upper
+    assert run("total", "a.json", "a.json", "--delta", 1e-6, "--json").json["epsilon"]["upper"] == "inf"
+    assert "name a larger --delta" in run("total", "a.json", "a.json", "--delta", 1e-6).out
+
+
+def test_total_refuses_a_simulation(run, tmp_path):
+    (tmp_path / "a.json").write_text(run(*MEAN, "--simulation-seed", 1, "--json").out, encoding="utf-8")
+    assert "protects nobody" in run("total", "a.json", "--delta", 1e-6).error
