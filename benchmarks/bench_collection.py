@@ -24,6 +24,7 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import dump_json, to_base64
 from shuffledp.collection.holding import Offer, Row, hold
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.report import seal_inner, seal_outer
 from shuffledp.collection.running import ServiceProcess, running
 from shuffledp.collection.sealing import Opener, Sealer, identity_of, new_identity, new_private
@@ -34,9 +35,9 @@ CONNECTIONS = 64
 LEVELS = (("careful", 0.5), ("middle", 1.0), ("open", 4.0))
 
 
-def make_task(store: Store) -> tuple[PostedTask, bytes]:
-    """Post a task of one question with five choices under open admission; return it and its private key."""
-    family, private = Family("krr:5", 5), new_private()
+def make_task(store: Store) -> tuple[PostedTask, bytes, AnalyzerKey]:
+    """Post a task of one question with five choices under open admission; return it, its key, and the analyzer's."""
+    family, private, secret, signs = Family("krr:5", 5), new_private(), new_private(), new_identity()
     question = {
         "text": {"en": "Which of five?"},
         "kind": "choice",
@@ -73,13 +74,13 @@ def make_task(store: Store) -> tuple[PostedTask, bytes]:
         "closes": "2090-01-01T00:00:00Z",
         "expires": "2090-01-02T00:00:00Z",
         "stop_at": 10_000_000,
-        "analyzer_key": to_base64(Opener(new_private()).public),
-        "analyzer_identity": to_base64(identity_of(new_identity())),
+        "analyzer_key": to_base64(Opener(secret).public),
+        "analyzer_identity": to_base64(identity_of(signs)),
         "retention_days": 30,
     }
     task = PostedTask.post(Draft.parse(dump_json(document)), Opener(private).public, store.identity())
     store.post(task, private, [1.0] * len(LEVELS), int(time.time()))
-    return task, private
+    return task, private, AnalyzerKey(secret, signs, hashlib.sha256(task.draft.data).digest())
 
 
 def sealed(task: PostedTask, n: int) -> Iterator[bytes]:
@@ -186,7 +187,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = Store(folder / "store.db")
-        task, private = make_task(store)
+        task, private, _ = make_task(store)
         opened = bare_open(task, private, 5_000)
         print(f"bare HPKE open: {opened:,.0f} reports a CPU second")
         with running(store.path) as service:
@@ -209,7 +210,7 @@ def main() -> None:
             f"closing {options.reports + options.requests:,} reports: {time.perf_counter() - start:.2f} s, "
             f"{time.process_time() - cpu:.2f} CPU s; {path.stat().st_size / 2**20:.1f} MB"
         )
-        other, _ = make_task(store)
+        other, *_ = make_task(store)
         bare, whole = bare_store(folder, 50_000), whole_store(store, other, 50_000)
         print(f"store alone: {whole:,.0f} rows a CPU second, bare SQLite {bare:,.0f}, ratio {whole / bare:.2f}")
         store.close()

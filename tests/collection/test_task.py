@@ -238,3 +238,30 @@ def test_base64_has_one_spelling(data):
 def test_a_document_that_is_too_long_is_refused():
     with pytest.raises(InvalidInput, match="at most 10"):
         read_json(b" " * 11, "the thing", 10)
+
+
+SAME = [
+    "The\u00a0kitchen",
+    "the KITCHEN.",
+    "The kit\u200dchen",
+    "The kitchen\u200b",
+    "The kit\u00adchen",
+    "\uff34he kitchen",
+]
+SAME += ["The kitchen\ufe0f", "The kitchen\u3164"]
+
+
+@pytest.mark.parametrize("name", SAME, ids=ascii)
+def test_a_name_that_reads_the_same_is_the_same_hand(name):
+    """Else one hand could promise the central number by a letter that nobody sees."""
+    by = {"analyzer": "The kitchen", "shuffler": name, "page": "The library"}
+    assert draft(operated_by=by).operated_by.one_hand
+    assert not draft(operated_by=by | {"shuffler": "The kitchens"}).operated_by.one_hand
+
+
+@pytest.mark.parametrize("name", ["careful\u200b", " Careful ", "careful\ufe0f", "care\u00adful"], ids=ascii)
+def test_levels_whose_names_read_the_same_are_refused(name):
+    levels = document()["levels"]
+    levels[1]["name"] = {"en": name}
+    with pytest.raises(InvalidInput, match="same name"):
+        parse(document() | {"levels": levels})

@@ -209,10 +209,19 @@ def _print_opened(opened: Opened) -> None:
             highlight=False,
         )
     table = Table(title=f"{count(manifest.n)} people, delta = {probability(draft.delta)}", title_justify="left")
-    for heading in ("level", "people", "epsilon, always", "promised", "if 95 % are honest"):
+    central = ("whoever takes part", "promised", "if 95 % are honest")
+    for heading in ("level", "people", "shuffler and analyzer one", *(() if draft.operated_by.one_hand else central)):
         table.add_column(heading, justify="left" if heading == "level" else "right")
-    for level, people, floor, crowd in zip(draft.levels, manifest.counts, opened.floor, opened.crowd, strict=True):
-        name = escape(next(iter(level.name.values())))
-        table.add_row(name, count(people), up(floor), up(level.promise), "–" if crowd is None else up(crowd))
+    for place, (level, people, floor, crowd) in enumerate(
+        zip(draft.levels, manifest.counts, opened.floor, opened.crowd, strict=True)
+    ):
+        row = [escape(next(iter(level.name.values()))), count(people), up(what_is_promised(draft, place).local)]
+        if not draft.operated_by.one_hand:
+            row += [up(floor), up(level.promise), "–" if crowd is None else up(crowd)]
+        table.add_row(*row)
     shown.print(table)
-    shown.print("Every promise is kept." if opened.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")
+    if draft.operated_by.one_hand:
+        name = escape(draft.operated_by.analyzer)
+        shown.print(f"{name} both shuffled and analyzed, so nothing smaller is a promise.", highlight=False)
+    else:
+        shown.print("Every promise is kept." if opened.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")

@@ -189,7 +189,7 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
 def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
     shown = console()
     table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
-    for heading in ("level", "planned", "shuffler and analyzer one", "always: promise", "certified", "honest crowd"):
+    for heading in ("level", "planned", "shuffler and analyzer one", "promise", "certified", "honest crowd"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
         told = what_is_promised(draft, place)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
-from shuffledp.collection.fields import Fields, Text
+from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.errors import InvalidInput
 
 MOST_CHOICES = 1000
@@ -117,7 +118,21 @@ class OperatedBy:
     @property
     def one_hand(self) -> bool:
         """Whether analyzer and shuffler are run by the same."""
-        return " ".join(self.analyzer.split()).casefold() == " ".join(self.shuffler.split()).casefold()
+        return same_hand(self.analyzer, self.shuffler)
+
+
+def same_hand(one: str, *others: str) -> bool:
+    """Tell whether a name reads like one of the others: only letters and digits count, in their plainest form.
+
+    Capitals, spaces, dots and what nobody sees (a zero-width space, a variation selector) do not make another hand. The
+    survey page folds names alike (page/promise.js).
+    """
+    return _read(one) in {_read(other) for other in others}
+
+
+def _read(name: str) -> str:
+    plain = unicodedata.normalize("NFKC", name).upper().lower()
+    return "".join(letter for letter in plain if unicodedata.category(letter)[0] in "LN" and letter not in FILLERS)
 
 
 def read_question(fields: Fields, languages: frozenset[str]) -> Question:
@@ -128,7 +143,7 @@ def read_question(fields: Fields, languages: frozenset[str]) -> Question:
     if fields.word("kind", "choice", "number") == "choice":
         kind, choices = "choice", fields.texts("choices", 2, MOST_CHOICES, languages)
         for language in languages:
-            if len({choice[language] for choice in choices}) < len(choices):
+            if len({visible(choice[language]) for choice in choices}) < len(choices):
                 raise InvalidInput(f"{fields.what}: two choices read the same in language {language!r}")
         records = len(choices)
     else:

@@ -26,6 +26,8 @@ _DIGITS = re.compile(r"0|[1-9]\d{0,19}")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _FORBIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Letters by Unicode that show nothing."""
 """Letters that turn the direction of writing: a text could then show something else than it says."""
 
 
@@ -247,6 +249,16 @@ def write_time(seconds: int) -> str:
 
 def _plain(text: str) -> bool:
     return not any(unicodedata.category(letter) in _FORBIDDEN or letter in _TURNING for letter in text)
+
+
+def visible(text: str) -> str:
+    """Return what a reader can tell apart: no capitals, one space for several, nothing that shows nothing."""
+    plain = unicodedata.normalize("NFKC", text).upper().lower()
+    return " ".join("".join(letter for letter in plain if not _shows_nothing(letter)).split())
+
+
+def _shows_nothing(letter: str) -> bool:
+    return unicodedata.category(letter) == "Cf" or letter in FILLERS or 0xFE00 <= ord(letter) <= 0xFE0F
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

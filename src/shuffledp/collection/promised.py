@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from shuffledp.collection.asked import same_hand
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 
@@ -81,7 +82,7 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         "several": len(draft.questions) > 1,
         "codes": draft.admission == "codes",
         "browser": browser,
-        "page_same_hand": _same(draft.operated_by.page, draft.operated_by.shuffler, draft.operated_by.analyzer),
+        "page_same_hand": same_hand(draft.operated_by.page, draft.operated_by.shuffler, draft.operated_by.analyzer),
     }
     words = {
         "level": in_language(chosen.name, language),
@@ -128,7 +129,3 @@ def shown(value: float, language: str = "en") -> str:
 
 def _grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def _same(one: str, *others: str) -> bool:
-    return " ".join(one.split()).casefold() in {" ".join(other.split()).casefold() for other in others}

@@ -16,7 +16,7 @@ from typing import Literal
 
 from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_PEOPLE, Level, OperatedBy, Question, read_level, read_question
-from shuffledp.collection.fields import Text, from_base64, read_json, to_base64
+from shuffledp.collection.fields import Text, from_base64, read_json, to_base64, visible
 from shuffledp.errors import InvalidInput
 
 MAGIC, VERSION = b"SHFT", 1
@@ -152,7 +152,7 @@ class Draft:
         if any(one >= two for one, two in pairwise(budgets)):
             raise InvalidInput(f"levels must ascend in epsilon0; got {', '.join(f'{e:g}' for e in budgets)}")
         for language in self.languages:
-            names = [level.name[language].casefold() for level in self.levels]
+            names = [visible(level.name[language]) for level in self.levels]
             if len(set(names)) < len(names):
                 raise InvalidInput(f"two levels have the same name in language {language!r}; give each its own")
 

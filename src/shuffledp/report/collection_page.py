@@ -14,7 +14,7 @@ from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
 
-_CENTRAL = ("shuffler and analyzer one", "always", "promised", "if 95 % are honest")
+_CENTRAL = ("shuffler and analyzer one", "whoever takes part", "promised", "if 95 % are honest")
 
 
 def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:

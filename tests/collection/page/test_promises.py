@@ -21,6 +21,11 @@ HANDS = {
         "shuffler": "GROSS & CO",
         "page": "A newspaper",
     },
+    "one hand by letters that nobody sees": {
+        "analyzer": "The institute",
+        "shuffler": "The\u00a0insti\u200btute\ufe0f\u3164.",
+        "page": "\uff34he Institute",
+    },
     "one hand for all": {"analyzer": "The institute", "shuffler": "The institute", "page": "The institute"},
 }
 

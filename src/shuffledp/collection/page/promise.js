@@ -7,7 +7,8 @@ const MEANING = ["meaning_floor", "meaning_local", "several"];
 const LEVEL_FIRST = "level_first";
 const NARROW_SPACE = "\u202f";
 
-const folded = (name) => name.trim().split(/\s+/).join(" ").toUpperCase().toLowerCase();
+// Only letters and digits make a hand another one, as in collection/asked.py; the four fillers are letters that show nothing.
+const folded = (name) => name.normalize("NFKC").toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]|[\u115f\u1160\u3164\uffa0]/gu, "");
 const isSame = (one, ...others) => others.some((other) => folded(one) === folded(other));
 
 // Three significant digits, rounded up: an upper end is never shown too small.
