@@ -228,6 +228,19 @@ def test_the_price_is_what_estimates_show():
     assert prices(draft(choice(5, 10), levels=((0.001, 0, 0.9),)))[0].for_five_points is None
 
 
+def test_one_hand_is_promised_the_local_budget_alone(run, tmp_path):
+    hands = {"analyzer": "The kitchen", "shuffler": "the kitchen", "page": "A newspaper"}
+    task = posted(choice(3, 300), levels=((0.5, 60, 0.3),), operated_by=hands)
+    columns, counts = reports_of_people(task, people(np.random.default_rng(1), (60,), 3), simulation_random(1))
+    (tmp_path / "lunch.batch").write_bytes(batch_of(task, columns, counts))
+    (tmp_path / "lunch.key").write_bytes(analyzer_key(task).document())
+    shown = ok(run, "open", "lunch.batch", "--key", "lunch.key")
+    assert "both shuffled and analyzed" in shown
+    assert re.search(r"careful +│ +60 │ +0\.5 │", shown)
+    assert "promised" not in shown
+    assert "promise is kept" not in shown
+
+
 def test_the_page_of_a_release_shows_both_kinds_of_questions():
     task = posted(choice(3, 300), number(dummies=300), levels=((0.5, 60, 0.9),))
     columns, counts = reports_of_people(task, people(np.random.default_rng(1), (60,), 3, 101), simulation_random(1))
