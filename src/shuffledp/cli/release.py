@@ -42,12 +42,13 @@ from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.tables import TableOptions
 
-BUILD: Mapping[str, tuple[int, int, Callable[..., Question]]] = {
-    "frequency": (1, 1, lambda names: Frequency(parse_categories(names))),
-    "mean": (2, 2, lambda low, high: Mean(float(low), float(high))),
-    "variance": (2, 2, lambda low, high: Variance(float(low), float(high))),
-    "histogram": (3, 3, lambda low, high, bins: Histogram(float(low), float(high), int(bins))),
-    "quantiles": (2, 3, lambda low, high, at="0.25,0.5,0.75": Quantiles(float(low), float(high), parse_at(at))),
+Words = Sequence[str]
+BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
+    "frequency": (1, 1, lambda w: Frequency(parse_categories(w[0]))),
+    "mean": (2, 2, lambda w: Mean(float(w[0]), float(w[1]))),
+    "variance": (2, 2, lambda w: Variance(float(w[0]), float(w[1]))),
+    "histogram": (3, 3, lambda w: Histogram(float(w[0]), float(w[1]), int(w[2]))),
+    "quantiles": (2, 3, lambda w: Quantiles(float(w[0]), float(w[1]), parse_at((*w, "0.25,0.5,0.75")[2]))),
 }
 """Of each question: fewest and most words after its column, and how it is made from them."""
 
@@ -116,7 +117,7 @@ def parse_ask(text: str) -> Ask:
         fewest, most, build = BUILD[kind]
         if not fewest <= len(rest) <= most:
             raise bad
-        return Ask(build(*rest), column)
+        return Ask(build(rest), column)
     except (KeyError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
