@@ -57,11 +57,13 @@ if TYPE_CHECKING:
     from shuffledp.planning import bucket_budgets as bucket_budgets
     from shuffledp.planning import dummies_price as dummies_price
     from shuffledp.planning import plan as plan
+    from shuffledp.protocol import Ask as Ask
     from shuffledp.protocol import Frequency as Frequency
     from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
     from shuffledp.protocol import FrequencyTally as FrequencyTally
     from shuffledp.protocol import Histogram as Histogram
     from shuffledp.protocol import HistogramEstimator as HistogramEstimator
+    from shuffledp.protocol import JointRelease as JointRelease
     from shuffledp.protocol import Mean as Mean
     from shuffledp.protocol import MeanEstimator as MeanEstimator
     from shuffledp.protocol import MeanTally as MeanTally
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from shuffledp.protocol import project_to_simplex as project_to_simplex
     from shuffledp.protocol import quantiles_of_table as quantiles_of_table
     from shuffledp.protocol import release as release
+    from shuffledp.protocol import release_together as release_together
     from shuffledp.protocol import tally_for as tally_for
     from shuffledp.protocol import tally_from_state as tally_from_state
     from shuffledp.protocol import variance_of_table as variance_of_table

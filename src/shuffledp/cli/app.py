@@ -10,7 +10,7 @@ import typer
 from shuffledp.cli import audit_options as a
 from shuffledp.cli import collection_app, ledger_app, service, task_page
 from shuffledp.cli import options as o
-from shuffledp.cli.estimates_app import QUESTIONS, command
+from shuffledp.cli.estimates_app import QUESTIONS, command, together
 from shuffledp.cli.plan import plan_command
 from shuffledp.cli.train_app import train
 from shuffledp.errors import InvalidInput
@@ -20,6 +20,7 @@ COMMANDS = (
     "calibrate",
     "plan",
     *QUESTIONS,
+    "release",
     "ledger",
     "total",
     "train",
@@ -157,6 +158,7 @@ service.register(app, collection_app.task)
 task_page.register(collection_app.task)
 for question in QUESTIONS:
     app.command(question)(command(question))
+app.command("release")(together())
 ledger_app.register(app)
 app.command()(train)
 

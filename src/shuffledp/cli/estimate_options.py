@@ -105,6 +105,24 @@ Csv = Annotated[
         "--csv", parser=file_path, metavar="FILE.csv", help="Write the estimate as a table.", rich_help_panel=RESULT
     ),
 ]
+QuestionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--questions",
+        parser=file_path,
+        metavar="FILE.toml",
+        help="The [[questions]] of a survey, each with its column.",
+    ),
+]
+AskText = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="QUESTION",
+        help='Such as "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", "histogram hours 0 100 10", '
+        '"quantiles hours 0 100 0.25,0.5". May be repeated.',
+    ),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(

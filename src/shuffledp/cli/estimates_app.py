@@ -119,6 +119,31 @@ QUESTIONS: Mapping[str, Command] = {
 }
 
 
+TOGETHER: Mapping[str, tuple[Any, Any]] = {
+    "table": (o.Table, NEEDED),
+    "questions": (e.QuestionsFile, None),
+    "ask": (e.AskText, None),
+    **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv")},
+}
+"""Options of `release`, which asks several questions."""
+
+
+def together() -> Callable[..., None]:
+    """Return the function that typer makes `release` from."""
+
+    def release(**typed: Any) -> None:
+        from shuffledp.cli.release import run_together
+
+        run_together(typed)
+
+    release.__doc__ = (
+        "Ask several questions of the same people in one pass: the guarantee of all of them together, and one page."
+        '\n\nExample (on the table that comes with the package):\n\nshuffledp release "$(shuffledp demo --where)" '
+        '--ask "mean hours_per_week 1 99" --ask "frequency income <=50K,>50K" --epsilon0 0.5 --delta 1e-6'
+    )
+    return _signed(release, TOGETHER)
+
+
 def command(name: str) -> Callable[..., None]:
     """Return the function that typer makes the command from.
 
@@ -129,22 +154,27 @@ def command(name: str) -> Callable[..., None]:
     """
     spec = QUESTIONS[name]
     options = {"table": (o.Table, NEEDED), **spec.first, **SHARED, **spec.options}
-    ordered = sorted(options, key=lambda option: options[option][1] is not NEEDED)
 
     def ask(**typed: Any) -> None:
         from shuffledp.cli.estimate import run
 
         run(name, typed)
 
-    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(option, keyword, default=options[option][1], annotation=options[option][0])
-         for option in ordered]
-    )  # fmt: skip
-    ask.__annotations__ = {option: options[option][0] for option in ordered}
     ask.__name__ = name
     ask.__doc__ = (
         f"{spec.summary}\n\nExample (on the table that comes with the package):\n\n"
         f'shuffledp {name} "$(shuffledp demo --where)" {spec.example} --delta 1e-6'
     )
-    return ask
+    return _signed(ask, options)
+
+
+def _signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:
+    """Give a function the options as its signature, those that are needed first."""
+    ordered = sorted(options, key=lambda option: options[option][1] is not NEEDED)
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(option, keyword, default=options[option][1], annotation=options[option][0])
+         for option in ordered]
+    )  # fmt: skip
+    function.__annotations__ = {option: options[option][0] for option in ordered}
+    return function

@@ -18,6 +18,8 @@ from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Vari
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
 from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.running import Ask
+from shuffledp.protocol.several import JointRelease, release_together
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
 from shuffledp.protocol.table_wrappers import (
@@ -40,12 +42,14 @@ from shuffledp.protocol.wrappers import (
 )
 
 __all__ = [
+    "Ask",
     "Estimate",
     "Frequency",
     "FrequencyEstimator",
     "FrequencyTally",
     "Histogram",
     "HistogramEstimator",
+    "JointRelease",
     "Mean",
     "MeanEstimator",
     "MeanTally",
@@ -79,6 +83,7 @@ __all__ = [
     "project_to_simplex",
     "quantiles_of_table",
     "release",
+    "release_together",
     "shuffle_reports",
     "tally_for",
     "tally_from_state",

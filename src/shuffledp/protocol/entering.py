@@ -101,13 +101,15 @@ class Entering:
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
-    def check(self, prepared: Sequence[Prepared], people: People) -> list[Draft]:
-        """Return what will be entered, if the limit has room for it; no record has been read.
+    def check(self, prepared: Sequence[Prepared], drafts: Sequence[Draft], people: People) -> None:
+        """Raise InvalidInput unless the limit has room for a run; no record has been read.
 
         Parameters
         ----------
         prepared : sequence of Prepared
             The questions of the run.
+        drafts : sequence of Draft
+            What will be entered.
         people : People
             Whom they are asked.
 
@@ -116,16 +118,15 @@ class Entering:
         InvalidInput
             If there is no room; the message says what would fit.
         """
-        drafts = [each.draft() for each in prepared]
         refusal = self.ledger.refusal(drafts, self.use)
         if refusal is None:
-            return drafts
+            return
         ways = list(self._ways(prepared, people))
         told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
         raise InvalidInput(f"{refusal}; {told}")
 
     def enter(self, drafts: Sequence[Draft]) -> None:
-        """Enter what `check` returned; see `Ledger.enter`."""
+        """Enter what `check` has admitted; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 
     def _ways(self, prepared: Sequence[Prepared], people: People) -> Iterator[str]:

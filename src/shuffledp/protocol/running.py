@@ -8,6 +8,7 @@ from typing import Any
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
+from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.collecting import Part, collect
@@ -102,7 +103,7 @@ class Run:
     entering: Entering | None = None
 
     def ask(
-        self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Guarantee]], None] | None = None
+        self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Spending]], None] | None = None
     ) -> list[Release]:
         """Ask questions of the same people in one pass over their records.
 
@@ -113,7 +114,7 @@ class Run:
         data
             As for `release`.
         first : callable, optional
-            Called with the guarantees before a record is read; what it raises ends the run.
+            Called with what each question costs, before a record is read; what it raises ends the run.
 
         Raises
         ------
@@ -132,16 +133,19 @@ class Run:
         source = open_source(data, self.rows, self.table_options)
         people = count_people(source, self.who, self.person, self.rows_per_person, random)
         prepared = [self._prepared(ask, people) for ask in asked]
+        wanted = first is not None or self.entering is not None
+        drafts = [each.draft() for each in prepared] if wanted else []
         if first is not None:
-            first([each.guarantee for each in prepared])
-        drafts = None if self.entering is None else self.entering.check(prepared, people)
+            first([draft.spending for draft in drafts])
+        if self.entering is not None:
+            self.entering.check(prepared, drafts, people)
         parts = [Part(each.question, each.columns, each.recode, each.task) for each in prepared]
         tallies = collect(parts, source, people, random, self.progress)
         found = [
             self._released(ask, each, tally, people, private=random.private)
             for ask, each, tally in zip(asked, prepared, tallies, strict=True)
         ]
-        if self.entering is not None and drafts is not None:
+        if self.entering is not None:
             self.entering.enter(drafts)  # nobody has seen an answer yet
         return found
 

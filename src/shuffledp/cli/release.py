@@ -1,0 +1,236 @@
+"""`release`: several questions, read from words or from a file, asked in one pass, shown on one page."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from shuffledp.cli.estimate import (
+    Typed,
+    check_weights,
+    choose_random,
+    parse_at,
+    parse_budgets,
+    parse_categories,
+    title_of,
+)
+from shuffledp.cli.files import read_bytes
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.population import parse_bounds
+from shuffledp.errors import InvalidInput, path_shown, shown
+from shuffledp.protocol import (
+    Ask,
+    Frequency,
+    Histogram,
+    JointRelease,
+    Mean,
+    Quantiles,
+    Question,
+    Variance,
+    release_together,
+)
+from shuffledp.report.page import Answer, render
+from shuffledp.report.release_json import release_to_json
+from shuffledp.report.release_terminal import Shown, print_release
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import probability, up
+from shuffledp.tables import TableOptions
+
+Words = Sequence[str]
+BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
+    "frequency": (1, 1, lambda w: Frequency(parse_categories(w[0]))),
+    "mean": (2, 2, lambda w: Mean(float(w[0]), float(w[1]))),
+    "variance": (2, 2, lambda w: Variance(float(w[0]), float(w[1]))),
+    "histogram": (3, 3, lambda w: Histogram(float(w[0]), float(w[1]), int(w[2]))),
+    "quantiles": (2, 3, lambda w: Quantiles(float(w[0]), float(w[1]), parse_at((*w, "0.25,0.5,0.75")[2]))),
+}
+"""Of each question: fewest and most words after its column, and how it is made from them."""
+
+KEYS = {"column", "text", "kind", "choices", "low", "high", "step", "bins", "at", "family", "mechanism",
+        "missing_as", "other", "clip"}  # fmt: skip
+"""What a question in a file may say; text, step and the kinds choice and number are a survey's."""
+
+
+def run_together(typed: Typed) -> None:
+    """Ask the questions and show the answers.
+
+    Parameters
+    ----------
+    typed : mapping
+        The options.
+    """
+    check_weights(typed)
+    asked = [] if typed["questions"] is None else read_questions(typed["questions"])
+    asked += [parse_ask(text) for text in typed["ask"] or ()]
+    if not asked:
+        raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
+    with reserved(typed["report"], "--report") as page:
+        with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
+            found = release_together(
+                asked,
+                typed["table"],
+                budgets=parse_budgets(typed),
+                seen=typed["seen"],
+                delta=typed["delta"],
+                person=typed["person"],
+                rows_per_person=typed["rows_per_person"],
+                any_delta=typed["any_delta"],
+                weights=typed["weights"],
+                random=choose_random(typed["simulation_seed"]),
+                table_options=TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
+                progress=progress,
+                ledger=typed["ledger"],
+                population=typed["population"],
+                fixed_in_advance=typed["fixed_in_advance"],
+                title=typed["title"] or "",
+            )
+        if page is not None:
+            page.write(_page(typed, asked, found))
+    _show(typed, asked, found)
+
+
+def parse_ask(text: str) -> Ask:
+    """Read --ask: the question, its column, and what belongs to it.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"mean hours 0 99"``; quotes keep words together.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no question.
+    """
+    bad = InvalidInput(
+        f'--ask must be like "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", '
+        f'"histogram hours 0 100 10" or "quantiles hours 0 100 0.25,0.5"; got {shown(text)}'
+    )
+    try:
+        kind, column, *rest = shlex.split(text)
+        fewest, most, build = BUILD[kind]
+        if not fewest <= len(rest) <= most:
+            raise bad
+        return Ask(build(rest), column)
+    except (KeyError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise bad from None
+
+
+def read_questions(path: Path) -> list[Ask]:
+    """Read the ``[[questions]]`` of a TOML file; whatever else a survey says is not looked at.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no TOML, or a question is not as it must be.
+    """
+    name = path_shown(path)
+    try:
+        known = tomllib.loads(read_bytes(path, "the file of questions").decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{name} is not TOML as expected: {error}") from None
+    entries = known.get("questions")
+    if not isinstance(entries, list) or not entries:
+        raise InvalidInput(f"{name} has no [[questions]]; write one for each question, with its column")
+    return [_question(entry, f"{name}, question {place}") for place, entry in enumerate(entries, start=1)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _question(entry: Any, where: str) -> Ask:
+    if not isinstance(entry, dict) or not isinstance(entry.get("column"), str):  # pyright: ignore[reportUnknownMemberType]
+        raise InvalidInput(f"{where} needs its column, such as column = 'vote'")
+    said: dict[str, Any] = entry
+    unknown = sorted(set(said) - KEYS)
+    if unknown:
+        raise InvalidInput(f"{where} says {shown(unknown[0])}, which is unknown; known are {', '.join(sorted(KEYS))}")
+    kind = str(said.get("kind", "frequency" if "choices" in said else "mean"))
+    kind = {"choice": "frequency", "number": "mean"}.get(kind, kind)
+    try:
+        if kind == "frequency":
+            question: Question = Frequency([_first(choice) for choice in said["choices"]])
+        elif kind == "histogram":
+            question = Histogram(said["low"], said["high"], said["bins"])
+        elif kind == "quantiles":
+            question = Quantiles(said["low"], said["high"], **{key: said[key] for key in ("at", "bins") if key in said})
+        elif kind in ("mean", "variance"):
+            question = (Mean if kind == "mean" else Variance)(said["low"], said["high"])
+        else:
+            raise InvalidInput(f"kind must be one of {', '.join(BUILD)}; got {shown(kind)}")
+        family = said.get("mechanism", said.get("family"))
+        mechanism = None if family is None else str(family).partition(":")[0]
+        return Ask(
+            question, said["column"], mechanism, said.get("missing_as"), said.get("other"), bool(said.get("clip"))
+        )
+    except KeyError as missing:
+        raise InvalidInput(f"{where} needs {missing.args[0]}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
+
+
+def _first(text: Any) -> Any:
+    """A text, or the first of its languages."""
+    return next(iter(text.values())) if isinstance(text, dict) and text else text  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _together(found: JointRelease) -> str:
+    several = len(found.releases)
+    return (
+        f"All {several} answers together: central epsilon at most {up(found.epsilon)} at delta = "
+        f"{probability(found.delta)}, certified before a record was read."
+    )
+
+
+def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> None:
+    if typed["json"]:
+        together = {
+            "epsilon": {"upper": found.epsilon},
+            "delta": found.delta,
+            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in found.levels],
+        }
+        listed = [
+            {"column": ask.value, **release_to_json(release)}
+            for ask, release in zip(asked, found.releases, strict=True)
+        ]
+        print(dumps({"question": "release", "private": found.releases[0].private, "together": together,
+                     "releases": listed}))  # fmt: skip
+        return
+    shown_besides = Shown(
+        bounds=typed["verbose"] or typed["bounds"] is not None,
+        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+    )
+    out = console()
+    out.print(f"[bold]{_together(found)}[/]", highlight=False)
+    for level in found.levels if len(found.levels) > 1 else ():
+        out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
+    for ask, release in zip(asked, found.releases, strict=True):
+        out.print()
+        out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
+        print_release(out, shown_besides.complete(release), shown_besides)
+    if typed["report"] is not None:
+        out.print(f"Written: {typed['report'].resolve()}", soft_wrap=True, highlight=False)
+
+
+def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
+    answers = [
+        Answer(title_of(release, str(ask.value)), release.guarantee, release)
+        for ask, release in zip(asked, found.releases, strict=True)
+    ]
+    return render(
+        typed["title"] or "Private estimates",
+        answers,
+        command=COMMAND_LINE.get(),
+        version=version("shuffledp"),
+        remark=_together(found),
+    )
