@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,19 @@ class Clients:
     def sizes(self) -> NDArray[np.int64]:
         """Examples of each client."""
         return np.diff(self.starts)
+
+    def fingerprint(self, *, sizes: bool) -> str:
+        """Same for the same clients in the same order.
+
+        Parameters
+        ----------
+        sizes : bool
+            Whether the number of each client's examples counts too; only where it is public.
+        """
+        whole = hashlib.sha256(repr(self.names.tolist()).encode())
+        if sizes:
+            whole.update(self.sizes.tobytes())
+        return whole.hexdigest()
 
     def examples(self, client: int) -> NDArray[np.int64]:
         """Numbers of one client's examples."""

@@ -299,6 +299,11 @@ class Server:
             self.total += self.weights
             self.averaged += 1
 
+    def forget_average(self) -> None:
+        """Start the average of models anew."""
+        self.total = np.zeros_like(self.weights)
+        self.averaged = 0
+
     @property
     def result(self) -> FloatArray:
         """The average of the models, or the last one if none entered it."""
