@@ -178,7 +178,7 @@ def test_other_clients_are_refused(tmp_path):
     path = tmp_path / "run.npz"
     interrupted(path, 1)
     for groups in (GROUPS + 1, np.where(np.arange(240) == 0, 7, GROUPS)):  # other names; other sizes
-        with pytest.raises(InvalidInput, match="another model: its (names of clients|tiers) is"):
+        with pytest.raises(InvalidInput, match=r"another model: its (names of clients|tiers) is"):
             classifier(checkpoint=path).fit(FEATURES, LABELS, groups=groups, resume=True)
 
 

@@ -102,7 +102,7 @@ def assign_clients(examples: int, clients: int, random: Randomness | None = None
     return (random or secure_random()).permutation(examples) % clients
 
 
-def checked_features(X: ArrayLike, *, inputs: int | None = None) -> NDArray[np.generic]:
+def checked_features(X: ArrayLike, *, inputs: int | None = None, private: bool = False) -> NDArray[np.generic]:
     """Return the features as an array of numbers, unconverted, after checking that all are finite.
 
     Parameters
@@ -111,13 +111,16 @@ def checked_features(X: ArrayLike, *, inputs: int | None = None) -> NDArray[np.g
         Numbers; n >= 1.
     inputs : int, optional
         Number of columns the model takes.
+    private : bool
+        Whether these are records that are protected. Then a row that is not finite passes, and contributes zero to
+        training: an error would tell that there is one.
     """
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0 or rows.dtype.kind not in "buif":
         raise InvalidInput(f"X must be a table of numbers, one row per example; got {rows.dtype} of shape {rows.shape}")
     if inputs is not None and rows.shape[1] != inputs:
         raise InvalidInput(f"this model takes {inputs} features; X has {rows.shape[1]}")
-    if rows.dtype.kind == "f":
+    if rows.dtype.kind == "f" and not private:
         for start in range(0, rows.shape[0], _CHUNK):
             fine = np.isfinite(rows[start : start + _CHUNK]).all(axis=1)
             if not fine.all():

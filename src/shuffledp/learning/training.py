@@ -152,7 +152,7 @@ class Run:
             if released:
                 self.accountant.spend(counts)
                 self._keep()  # the count is on the disk before the first message of the round leaves
-                with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused by `finite`
+                with np.errstate(all="ignore"):  # a warning would tell of a record
                     self._round(present)
                     finite(self.server.weights)
             self.done += 1
