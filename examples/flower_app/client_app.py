@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
-from task import CLIENTS, TERMS, digits, local_training
+from task import CLIENTS, ROUNDS, TERMS, digits, local_training
 
 from shuffledp.flower import LocalRandomizer
 
@@ -14,7 +14,7 @@ def level(context: Context) -> str:
     return str(context.node_config["level"])
 
 
-app = ClientApp(mods=[LocalRandomizer(TERMS, level=level)])
+app = ClientApp(mods=[LocalRandomizer(TERMS, level=level, max_messages=ROUNDS)])
 
 
 @app.train()
