@@ -94,7 +94,7 @@ def test_the_count_outlasts_a_state_that_is_stored_and_read_again():
     app, context = app_of(agreed, max_messages=2), context_of()
     for server_round in (1, 2):
         app(asked(agreed, server_round), context)
-        context.state = RecordDict({name: record for name, record in context.state.items()})
+        context.state = RecordDict(dict(context.state.items()))
     with pytest.raises(InvalidInput, match="at most 2 messages"):
         app(asked(agreed, 3), context)
 

@@ -1,9 +1,10 @@
 """Shuffled private stochastic gradient descent: honest accounting of what is really protected."""
 
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
 from shuffledp.learning.classifier import ShuffledSGDClassifier
 from shuffledp.learning.features import OrientedGradients
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
 from shuffledp.learning.inputs import assign_clients
 from shuffledp.learning.pca import Projection, cosine_projection, public_projection

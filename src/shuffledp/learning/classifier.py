@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import checked_features, checked_labels
 from shuffledp.learning.network import Network
 from shuffledp.learning.pca import Features, Projection

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.learning.accounting import Tier
 from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.guarantee import Tier
 from shuffledp.learning.inputs import Clients
 from shuffledp.learning.network import LARGEST, Network
 from shuffledp.learning.noise import Mechanism

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.learning.accounting import Tier
 from shuffledp.learning.clipping import shrink
+from shuffledp.learning.guarantee import Tier
 from shuffledp.learning.rounds import Clientele, SendPlan
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.checkpoint import Checkpoint, load, save
 from shuffledp.learning.clipping import Unit
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
     checked_features,
@@ -115,7 +116,13 @@ class Run:
         side = (network, s.clipping, plan, clients, ready, labels, random)
         sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
-        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        accountant = TrainingAccountant(
+            cast(Unit, s.unit),
+            cast(Seen, s.seen),
+            s.mechanism == "gaussian",
+            plan.tiers,
+            bits=s.mechanism == "sketch",
+        )
         shown = None
         if validation is not None:
             there = checked_features(validation[0], inputs=rows.shape[1])

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from shuffledp.errors import printable
 from shuffledp.guarantee import LevelGuarantee
-from shuffledp.learning.accounting import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.clipping import UNIT_MEANING
+from shuffledp.learning.guarantee import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.progress import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.svg import Axis

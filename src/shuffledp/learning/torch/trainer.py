@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.clipping import Unit
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.progress import Progress, RoundReport
