@@ -101,7 +101,7 @@ def test_no_records_beat_the_bound(odds):
     sides = list(itertools.product((0, 1), repeat=2))
     for power in (Fraction(1), Fraction(3, 2), Fraction(2)):
         most = max(
-            divergence([report(odds[0], x)] + others, [report(odds[0], y)] + others, power)
+            divergence([report(odds[0], x), *others], [report(odds[0], y), *others], power)
             for x, y in itertools.product(sides, repeat=2)
             for others in ([report(odds[1], a), report(odds[2], b)] for a in sides for b in sides)
         )
