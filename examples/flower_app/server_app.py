@@ -5,11 +5,10 @@ from __future__ import annotations
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
-from task import TERMS, accuracy, first_model
+from task import ROUNDS, TERMS, accuracy, first_model
 
 from shuffledp.flower import ShuffledStrategy
 
-ROUNDS = 10
 app = ServerApp()
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from shuffledp.guarantee import LevelGuarantee as LevelGuarantee
     from shuffledp.learning import ShuffledSGDClassifier as ShuffledSGDClassifier
     from shuffledp.learning import TrainingGuarantee as TrainingGuarantee
+    from shuffledp.learning import load_model as load_model
     from shuffledp.ledger import Ledger as Ledger
     from shuffledp.numerics.interval import Interval as Interval
     from shuffledp.numerics.randomness import secure_random as secure_random

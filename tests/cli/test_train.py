@@ -24,6 +24,7 @@ BY_ROW = (*PEOPLE, "--unit", "client", "--seen", "reports", "--epsilon0", "4")
 KEYS = {
     "question", "source", "rows", "clients", "test_rows", "tested_on", "accuracy", "classes", "features", "widths",
     "settings", "stopped", "notes", "private", "guarantee", "written",
+    "majority_share", "cpu_seconds", "warnings",
 }  # fmt: skip
 
 
@@ -103,7 +104,8 @@ def test_the_guarantee_is_that_of_what_was_run(run):
     mu = brentq(lambda mu: gaussian_delta(8.0, mu) - 1e-5, 0.1, 10.0, xtol=1e-12)
     epsilon = brentq(lambda epsilon: gaussian_delta(epsilon, math.sqrt(5.0) * mu) - 1e-5, 1.0, 100.0, xtol=1e-12)
     assert epsilon <= guarantee["epsilon"]["upper"] <= epsilon * 1.002
-    assert {entry["key"] for entry in guarantee["bounds"]} == {"local", "levels", "approximate", "ordered", "sum"}
+    keys = {"local", "levels", "blanket", "approximate", "ordered", "sum"}
+    assert {entry["key"] for entry in guarantee["bounds"]} == keys
 
 
 def test_table_every_row_a_client(run, people, tmp_path):

@@ -46,6 +46,7 @@ def terms(**more) -> Terms:
 def app_of(agreed: Terms, update=1.0, **more) -> ClientApp:
     """Clients whose training adds a constant, or what a function of the node makes of the model."""
     more.setdefault("level", lambda context: context.node_config["level"])
+    more.setdefault("max_messages", 1000)
     app = ClientApp(mods=[LocalRandomizer(agreed, **more)])
 
     @app.train()
@@ -130,7 +131,9 @@ def test_an_update_that_cannot_be_used_never_leaves(broken):
 def test_only_training_passes(kind):
     agreed = terms()
     with pytest.raises(InvalidInput, match="no budget pays for it"):
-        LocalRandomizer(agreed, "high")(request(agreed, kind=kind), None, lambda message, context: message)
+        LocalRandomizer(agreed, "high", max_messages=1)(
+            request(agreed, kind=kind), None, lambda message, context: message
+        )
 
 
 def test_a_server_with_other_terms_gets_nothing():

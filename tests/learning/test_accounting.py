@@ -11,7 +11,8 @@ import pytest
 import shuffledp as sdp
 from shuffledp.accounting import GaussianPointsProfile, compose, one_budget_profile
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import Tier, TrainingAccountant
+from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.guarantee import Tier
 
 TEXTBOOK = math.sqrt(2.0 * math.log(1.25e5))
 
@@ -134,7 +135,7 @@ def test_at_example_level_no_amplification_is_claimed(seen, noise):
     tier = gaussian(0.3) if noise == "gaussian" else pure(0.3)
     found = accountant("example", seen, [tier], [[1000]], noise=noise).guarantee(1e-6)
     assert found.method == "local"
-    assert {e.key for e in found.evidence if e.refused} == {"levels", "approximate", "ordered", "sum"}
+    assert {e.key for e in found.evidence if e.refused} == {"levels", "blanket", "approximate", "ordered", "sum"}
 
 
 @pytest.mark.parametrize("rounds", [[[2000, 500]], [[2000, 500], [2000, 1], [0, 300]]], ids=["one", "several"])

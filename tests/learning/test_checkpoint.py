@@ -68,7 +68,10 @@ def test_noise_from_a_seed_is_not_forgotten(tmp_path):
         ({"clip": 2.0}, "its clip is 1.0, not 2.0"),
         ({"epsilon0": 1.0}, "its tiers is"),
         ({"seen": "reports"}, 'its seen is "users"'),
-        ({"rounds": 7}, "its rounds is"),
+        ({"delta": 1e-6, "delta0": 1e-5}, "its delta is 1e-05, not 1e-06"),
+        ({"weighting": "none"}, "its weighting is"),
+        ({"min_messages": 2}, "its min_messages is"),
+        ({"features": lambda rows: rows * 2.0}, "its features is"),
         ({"epsilon0": [8.0] * 7 + [0.0]}, "its budgets of clients is"),
     ],
 )
@@ -116,3 +119,87 @@ def test_the_file_holds_no_records(tmp_path):
     with np.load(path) as stored:
         assert set(stored.files) == {"header", "weights", "velocity", "total"}
         assert {stored[name].size for name in ("weights", "velocity", "total")} == {12}
+
+
+def cut_short(path, at, **changes):
+    """Pull the plug after so many messages of this run; return the messages that left, by client."""
+    from shuffledp.learning.rounds import Sender
+
+    sent = np.zeros(8, dtype=int)
+    send = Sender.with_noise
+
+    def spy(self, gradient, law, noise):
+        message = send(self, gradient, law, noise)
+        sent[law] += 1
+        if sent.sum() == at:
+            raise Stop
+        return message
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sender, "with_noise", spy)
+        if at is None:
+            return sent, classifier(checkpoint=path, **changes).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
+        with pytest.raises(Stop):
+            classifier(checkpoint=path, **changes).fit(FEATURES, LABELS, groups=GROUPS, resume=path.exists())
+    return sent, None
+
+
+def test_messages_of_a_round_that_was_cut_short_are_counted(tmp_path):
+    """Five crashes, each after 7 of 8 messages of a round: 6 rounds asked for, up to 11 messages of a client sent."""
+    path = tmp_path / "run.npz"
+    crashes = [cut_short(path, at, rounds=6)[0] for at in (15, 7, 7, 7, 7)]
+    last, fitted = cut_short(path, None, rounds=6)
+    sent = sum(crashes) + last
+    assert sent.max() == 11
+    assert fitted.guarantee_.rounds == 11
+    whole = classifier(rounds=11).fit(FEATURES, LABELS, groups=GROUPS)
+    assert fitted.guarantee_.epsilon == whole.guarantee_.epsilon
+
+
+def test_the_count_is_on_the_disk_before_the_first_message(tmp_path):
+    path = tmp_path / "run.npz"
+    cut_short(path, 1)
+    stored = module.load(path, module_model(path))
+    assert (stored.done, stored.spent) == (0, [([8], 1)])
+
+
+def test_crashed_rounds_count_toward_the_largest_epsilon(tmp_path):
+    path = tmp_path / "run.npz"
+    most = classifier(rounds=3).fit(FEATURES, LABELS, groups=GROUPS).guarantee_.epsilon.upper
+    for at in (7, 7):
+        cut_short(path, at, max_epsilon=most)
+    fitted = classifier(max_epsilon=most, checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
+    assert fitted.guarantee_.rounds == 3
+    assert len(fitted.history_) == 1
+    assert "would exceed" in fitted.stopped_
+
+
+def test_other_clients_are_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    interrupted(path, 1)
+    for groups in (GROUPS + 1, np.where(np.arange(240) == 0, 7, GROUPS)):  # other names; other sizes
+        with pytest.raises(InvalidInput, match=r"another model: its (names of clients|tiers) is"):
+            classifier(checkpoint=path).fit(FEATURES, LABELS, groups=groups, resume=True)
+
+
+@pytest.mark.parametrize("averaging", [0.0, 0.5])
+def test_a_finished_run_can_be_made_longer(tmp_path, averaging):
+    path = tmp_path / "run.npz"
+    classifier(checkpoint=path, rounds=2, averaging=averaging).fit(FEATURES, LABELS, groups=GROUPS)
+    longer = classifier(checkpoint=path, rounds=6, averaging=averaging)
+    longer.fit(FEATURES, LABELS, groups=GROUPS, resume=True)
+    assert longer.guarantee_.rounds == 6
+    assert [report.round for report in longer.history_] == [3, 4, 5, 6]
+    stored = module.load(path, module_model(path))
+    assert stored.averaged == 8 * 6 * averaging  # a model after every message
+    with pytest.raises(InvalidInput, match="has 6 rounds behind it; ask for so many `rounds` or more, got 5"):
+        classifier(checkpoint=path, rounds=5, averaging=averaging).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
+
+
+def test_a_checkpoint_of_another_format_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "FORMAT", 1)
+        interrupted(path, 1)
+    with pytest.raises(InvalidInput, match="was written in format 1; this version reads format 2"):
+        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS, resume=True)

@@ -12,7 +12,7 @@ from shuffledp.cli import collection_app, ledger_app, service, task_page
 from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
 from shuffledp.cli.plan import plan_command
-from shuffledp.cli.train_app import train
+from shuffledp.cli.train_app import predict, train
 from shuffledp.errors import InvalidInput
 
 COMMANDS = (
@@ -24,6 +24,7 @@ COMMANDS = (
     "ledger",
     "total",
     "train",
+    "predict",
     "audit",
     "reproduce",
     "demo",
@@ -161,6 +162,7 @@ for question in QUESTIONS:
 app.command("release")(together())
 ledger_app.register(app)
 app.command()(train)
+app.command()(predict)
 
 
 @app.command()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import IO, BinaryIO, TextIO, cast
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.train_data import Asked, Records, load
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
+from shuffledp.learning.models import MODEL_FORMAT, write_model
 from shuffledp.report.to_json import dumps
 from shuffledp.report.train import Training, print_training, training_page, training_to_json
 
@@ -64,6 +66,8 @@ class Files:
     report: Path | None
     json: bool
     simulation_seed: int | None
+    checkpoint: Path | None = None
+    resume: bool = False
 
 
 def run_train(asked: Asked, way: Way, files: Files) -> None:
@@ -85,7 +89,14 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
     """
     if files.model_out is not None and files.model_out.suffix != ".npz":
         raise InvalidInput(f"--model-out must end in .npz; got {files.model_out}")
+    if files.resume and files.checkpoint is None:
+        raise InvalidInput("--resume needs --checkpoint FILE, the file that the run before wrote")
     random = choose_random(files.simulation_seed)
+    if files.resume and (asked.spreads or asked.holds_out):
+        raise InvalidInput(
+            "--resume needs the same clients and the same test part as the run before, and both are drawn at random: "
+            "name clients with --groups COL, and hold nothing out with --holdout 0"
+        )
     with reserved(files.model_out, "--model-out") as model_file, reserved(files.report, "--report") as page:
         records = load(asked, random)
         edges = records.about["kind"] == "edges"
@@ -97,13 +108,15 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
             step=(EDGES_STEP if edges else PLAIN_STEP) if way.step is None else way.step, momentum=way.momentum,
             averaging=way.averaging, min_messages=way.min_messages, classes=len(records.classes),
             features=records.features, max_epsilon=way.max_epsilon, progress=print_progress if bar else None,
-            random=random,
+            checkpoint=files.checkpoint, random=random,
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
-            model.fit(records.rows, records.labels, groups=records.groups, validation=records.test)
-        if bar and model.history_[-1].round < way.rounds:
+            began = time.process_time()
+            model.fit(records.rows, records.labels, groups=records.groups, validation=records.test, resume=files.resume)
+            seconds = time.process_time() - began
+        if bar and model.history_ and model.history_[-1].round < way.rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
-        training = _told(asked.source, records, model)
+        training = _told(asked.source, records, model, seconds)
         if model_file is not None:
             _write_model(model_file, records, model, training)
         if page is not None:
@@ -111,16 +124,22 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
     _show(training, files)
 
 
-def _told(source: str, records: Records, model: ShuffledSGDClassifier) -> Training:
+def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:
     """Collect what may be told of the run."""
-    last = model.history_[-1]
+    accuracy, majority = None, None
+    if records.test is not None:
+        accuracy = model.score(*records.test)
+        majority = float(np.bincount(records.test[1]).max() / records.test[1].size)
     return Training(
         source=source,
         rows=records.labels.size,
         clients=records.clients,
         test_rows=0 if records.test is None else records.test[1].size,
         tested_on=records.tested_on,
-        accuracy=None if records.test is None else last.accuracy,
+        accuracy=accuracy,
+        majority=majority,
+        seconds=seconds,
+        warnings=records.warnings,
         classes=records.classes,
         features=records.features.origin,
         widths=model.network_.widths,
@@ -140,12 +159,10 @@ def _told(source: str, records: Records, model: ShuffledSGDClassifier) -> Traini
 
 
 def _write_model(file: IO[str], records: Records, model: ShuffledSGDClassifier, training: Training) -> None:
-    """Write layers, labels, features and guarantee; `numpy.load` reads it without pickle."""
-    about = training_to_json(training) | {"features_of_a_row": records.about, "format": 1}
-    arrays: dict[str, Any] = {"classes": np.array(records.classes), "about": np.array(dumps(about))}
-    for i, (matrix, bias) in enumerate(model.network_.layers(model.weights_)):
-        arrays |= {f"matrix_{i}": matrix, f"bias_{i}": bias}
-    np.savez(cast(Any, cast(TextIO, file).buffer), **arrays)
+    """Write layers, labels, features and guarantee; `load_model` reads it."""
+    about = training_to_json(training) | {"features_of_a_row": records.about, "format": MODEL_FORMAT}
+    stream = cast(BinaryIO, cast(TextIO, file).buffer)
+    write_model(stream, model.network_, model.weights_, records.classes, dumps(about))
 
 
 def _show(training: Training, files: Files) -> None:

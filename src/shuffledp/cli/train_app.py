@@ -208,6 +208,24 @@ def train(
             rich_help_panel=o.RESULT,
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            parser=o.file_path,
+            metavar="FILE",
+            help="Keep model and count of rounds in this file, so that a run that was cut short can go on.",
+            rich_help_panel=o.RESULT,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the --checkpoint file; a larger --rounds makes a finished run longer.",
+            rich_help_panel=o.RESULT,
+        ),
+    ] = False,
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
@@ -226,4 +244,39 @@ def train(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon,
     )  # fmt: skip
-    run_train(asked, way, Files(model_out, report, json, simulation_seed))
+    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume))
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.npz", parser=o.file_path, help="What train wrote.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, TSV or Parquet file with the columns that the model was trained on; or a folder with MNIST's "
+            "idx files, whose test part is predicted; or mnist-sample.",
+        ),
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="COL", help="Table: the column with the true labels, to measure accuracy."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", parser=o.file_path, metavar="FILE.csv", help="Write each row's number and predicted label."
+        ),
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Predict labels of new rows with a model that train wrote.
+
+    The rows are not protected: what is printed is a function of them.
+
+    Example:
+
+    shuffledp predict model.npz mnist-sample
+    """
+    from shuffledp.cli.predict import run_predict
+
+    run_predict(model, source, label, out, json=json)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.learning import OrientedGradients, assign_clients, cosine_projection, read_digits, sample_folder
+from shuffledp.learning import assign_clients, read_digits, sample_folder
+from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.tables import Table, read_columns
 
 SAMPLE = "mnist-sample"
 """The bundled digits, where no file or folder has this name."""
-PICTURES = ("edges", "coarse-edges", "cosine", "pixels")
-COSINES = 60
 HOLDOUT = 0.2
 
 
@@ -39,25 +37,23 @@ class Asked:
     unit: str
 
     @property
+    def spreads(self) -> bool:
+        """Whether rows are spread over clients at random."""
+        return self.clients is not None
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether a part of a table is held out at random; pictures have a test part of their own."""
+        source = Path(self.source)
+        return not (source.is_dir() or (self.source == SAMPLE and not source.exists())) and self.holdout != 0.0
+
+    @property
     def budget(self) -> float | str:
         """One number, or the name of a column."""
         try:
             return float(self.epsilon0)
         except ValueError:
             return self.epsilon0
-
-
-class Map(Protocol):
-    """A fixed map from rows to features that tells what it was made from."""
-
-    @property
-    def origin(self) -> str:
-        """For the guarantee."""
-        ...
-
-    def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
-        """Features of rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +80,8 @@ class Records:
         What a program must know to compute the features, for the model file.
     notes : tuple of str
         What the guarantee rests on, besides what training itself says.
+    warnings : tuple of str
+        What will hurt accuracy, a sentence each; told by the options alone, never by the records.
     """
 
     rows: NDArray[np.generic]
@@ -96,48 +94,12 @@ class Records:
     features: Map
     about: dict[str, Any]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def clients(self) -> int:
         """Their number."""
         return self.labels.size if self.groups is None else int(np.unique(self.groups).size)
-
-
-@dataclass(frozen=True, eq=False)
-class Scaled:
-    """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is."""
-
-    names: tuple[str, ...]
-    low: FloatArray
-    high: FloatArray
-
-    @property
-    def origin(self) -> str:
-        """What it was made from."""
-        ranged = int(np.isfinite(self.low).sum())
-        return f"columns {', '.join(self.names)}" + (
-            f", {ranged} of them scaled by ranges given beforehand" * (ranged > 0)
-        )
-
-    def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
-        """Scale rows, shape (n, columns)."""
-        known = np.isfinite(self.low)
-        low, width = np.where(known, self.low, 0.0), np.where(known, self.high - self.low, 1.0)
-        return (np.clip(rows.astype(np.float64), self.low, self.high) - low) / width
-
-
-@dataclass(frozen=True)
-class Pixels:
-    """Points of a picture, brought to [0, 1]."""
-
-    @property
-    def origin(self) -> str:
-        """What it was made from."""
-        return "points of the picture over 255"
-
-    def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
-        """Scale rows, shape (n, points)."""
-        return rows.astype(np.float64) / 255.0
 
 
 def load(asked: Asked, random: Randomness) -> Records:
@@ -192,12 +154,6 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         raise InvalidInput(f"--features must be one of {', '.join(PICTURES)} for pictures; got {shown(kind)}")
     if kind != "pixels" and side * side != train.images.shape[1]:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
-    makers: dict[str, Callable[[], Map]] = {
-        "edges": lambda: OrientedGradients(side),
-        "coarse-edges": lambda: OrientedGradients(side, cell=max(side // 4, 1), length=1.0),
-        "cosine": lambda: cosine_projection(side, min(COSINES, side * side), scale=1.0 / 255.0),
-        "pixels": Pixels,
-    }
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Records(
         train.images,
@@ -207,7 +163,7 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         (test.images, test.labels.astype(np.int64)),
         f"the folder's own test part, {test.labels.size:,} pictures, which take no part in training",
         tuple(str(label) for label in range(classes)),
-        makers[kind](),
+        picture_features(kind, side),
         {"kind": kind, "side": side},
         ("the labels that exist are public", "the test part is public: its accuracy is shown"),
     )
@@ -255,6 +211,7 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
         scaled,
         {"kind": "columns", "columns": list(scaled.names), "low": scaled.low.tolist(), "high": scaled.high.tolist()},
         tuple(notes),
+        _unscaled(scaled),
     )
 
 
@@ -278,6 +235,18 @@ def _columns(text: str) -> Scaled:
         raise InvalidInput(f"--features {text} names a column twice; take one out")
     low, high = np.array(ends).T
     return Scaled(tuple(names), low, high)
+
+
+def _unscaled(scaled: Scaled) -> tuple[str, ...]:
+    """Warn of columns without a range: one of large numbers uses up the clipping, and the others are not learned."""
+    bare = [name for name, low in zip(scaled.names, scaled.low.tolist(), strict=True) if not math.isfinite(low)]
+    if not bare:
+        return ()
+    return (
+        f"{', '.join(bare)}: no range was given, so the numbers enter as they are; unless they are about 0 to 1 "
+        "already, clipping leaves little of the other columns: give a range that does not depend on the records, as "
+        f"{bare[0]}:LOW:HIGH",
+    )
 
 
 def _classes(given: str | None, words: list[str]) -> tuple[tuple[str, ...], list[str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.guarantee import TrainingGuarantee
 
 
 @dataclass(frozen=True)

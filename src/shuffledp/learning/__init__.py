@@ -1,11 +1,13 @@
 """Shuffled private stochastic gradient descent: honest accounting of what is really protected."""
 
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
 from shuffledp.learning.classifier import ShuffledSGDClassifier
 from shuffledp.learning.features import OrientedGradients
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
 from shuffledp.learning.inputs import assign_clients
+from shuffledp.learning.models import TrainedModel, load_model
 from shuffledp.learning.pca import Projection, cosine_projection, public_projection
 from shuffledp.learning.progress import RoundReport, print_progress
 
@@ -15,6 +17,7 @@ __all__ = [
     "Projection",
     "RoundReport",
     "ShuffledSGDClassifier",
+    "TrainedModel",
     "TrainingAccountant",
     "TrainingGuarantee",
     "assign_clients",
@@ -22,6 +25,7 @@ __all__ = [
     "audit_client_swap",
     "audit_example_swap",
     "cosine_projection",
+    "load_model",
     "print_progress",
     "public_projection",
     "read_digits",

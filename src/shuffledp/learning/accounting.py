@@ -7,6 +7,7 @@ be claimed depends on the unit and on what the server sees (docs/learning.md):
   noise; plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
 - shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
   charge for Gaussian noise (`approximate`), fresh shuffle every round;
+- shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
 - ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
   budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
 - only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, since their sum is a function
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from shuffledp.accounting import (
     LocalProfile,
     OrderedProfile,
     PrivacyProfile,
+    bounds,
     check_delta,
     compose,
     composed,
@@ -38,122 +40,18 @@ from shuffledp.accounting import (
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
-from shuffledp.learning.clipping import UNIT_MEANING, Unit
+from shuffledp.learning.clipping import Unit
+from shuffledp.learning.guarantee import REFERENCES, Tier, TrainingGuarantee
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import Interval
-from shuffledp.setting import Seen
+from shuffledp.randomizers.categorical import RandomizedResponse
+from shuffledp.setting import Seen, Setting
 
 MOST_TIERS = 1000
 MOST_HIDDEN_TIERS = 32
 """Tiers of several messages that are asked for amplification one by one; beyond, plain composition serves."""
 MOST_ORDERED_TIERS = 250
 """Different budgets of steps for which the ordered theorem is evaluated; likewise."""
-
-SERVER_SEES: dict[str, str] = {
-    "reports": "the server sees the shuffled messages of a round, all computed at one model",
-    "users": "the server sees every message, clients in a fresh random order, and moves the model after each",
-    "levels": "the server sees the shuffled messages of a round with their budgets, all computed at one model",
-    "sum": "the server sees only the sum of a round's messages",
-}
-
-REFERENCES: dict[str, str] = {
-    "local": "plain composition of the message's own noise: no shuffling is counted on",
-    "levels": "clone theorem within the budget level (own proof), fresh shuffle every round, composed",
-    "approximate": "clone theorem within the budget level, Gaussian noise charged (own proof), fresh shuffle, composed",
-    "ordered": "clone theorem for ordered, adaptive steps (own proof), fresh permutation every round, composed",
-    "sum": "the noises of all messages of a round add; rounds composed",
-}
-
-
-@dataclass(frozen=True)
-class Tier:
-    """Clients with the same budget and the same message law.
-
-    Parameters
-    ----------
-    epsilon0, delta0 : float
-        Local budget of one message; epsilon0 in (0, 700], delta0 in [0, 1).
-    sensitivity : float
-        How far one unit moves the message, at most, in grid steps and in the mechanism's norm.
-    scale : float
-        Noise that may be counted on, in grid steps: standard deviation, or Laplace scale.
-    """
-
-    epsilon0: float
-    delta0: float
-    sensitivity: float
-    scale: float
-
-    @property
-    def ratio(self) -> float:
-        """sensitivity/scale, rounded up: mu of Gaussian noise, epsilon of Laplace noise."""
-        return round_up(self.sensitivity / self.scale, 2)
-
-
-@dataclass(frozen=True)
-class TrainingGuarantee:
-    """Certified central guarantee of a training run.
-
-    Parameters
-    ----------
-    unit : {"client", "example"}
-        What neighbours replace.
-    seen : {"reports", "users", "levels", "sum"}
-        What the server sees.
-    delta : float
-        Central delta.
-    rounds : int
-        Rounds that were released.
-    levels : tuple of LevelGuarantee
-        Per budget level; upper ends are certified, lower ends are 0: no attack is claimed.
-    levels_total : int
-        How many levels there are; at most 1000 are listed, the worst among them.
-    evidence : tuple of Evidence
-        Every bound consulted for the worst level, with its value or its refusal.
-    method : str
-        Key of the bound that gave the worst level's number.
-    notes : tuple of str
-        What the number rests on besides, one sentence each.
-    private : bool
-        False if the noise came from a seeded generator: then nothing is guaranteed.
-    """
-
-    unit: Unit
-    seen: Seen
-    delta: float
-    rounds: int
-    levels: tuple[LevelGuarantee, ...]
-    levels_total: int
-    evidence: tuple[Evidence, ...]
-    method: str
-    notes: tuple[str, ...] = ()
-    private: bool = True
-
-    @property
-    def epsilon(self) -> Interval:
-        """Worst central epsilon over levels: the end to publish is ``.upper``."""
-        return Interval(0.0, max((level.epsilon.upper for level in self.levels), default=0.0))
-
-    @property
-    def worst(self) -> LevelGuarantee:
-        """The level with the largest certified epsilon."""
-        return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon0))
-
-    def describe(self) -> str:
-        """The guarantee in sentences, one per line."""
-        head = (
-            f"({self.epsilon.upper:.4g}, {self.delta:g})-differential privacy after {self.rounds} rounds"
-            if self.private
-            else "no privacy: the noise came from a seeded generator; with secure randomness it would be "
-            f"({self.epsilon.upper:.4g}, {self.delta:g})"
-        )
-        return "\n".join(
-            (
-                f"{head}, by {self.method}: {REFERENCES[self.method]}.",
-                f"Neighbours: {UNIT_MEANING[self.unit]}. {SERVER_SEES[self.seen].capitalize()}.",
-                *(f"{note[0].upper()}{note[1:]}." for note in self.notes),
-            )
-        )
 
 
 @dataclass
@@ -170,6 +68,9 @@ class TrainingAccountant:
         Gaussian noise; otherwise Laplace.
     tiers : tuple of Tier
         Fixed before the first round.
+    bits : bool
+        Whether a message is one bit by randomized response, given a public seed that no record influences
+        (`shuffledp.learning.sketches`).
     spent : dict
         Messages per tier (a tuple as long as ``tiers``) of a round -> number of such rounds.
     """
@@ -179,6 +80,7 @@ class TrainingAccountant:
     gaussian: bool
     tiers: tuple[Tier, ...]
     spent: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    bits: bool = False
     _profiles: dict[object, PrivacyProfile] = field(default_factory=dict[object, PrivacyProfile], repr=False)
 
     @property
@@ -201,7 +103,7 @@ class TrainingAccountant:
 
     def epsilon_after(self, messages: Sequence[int], delta: float) -> float:
         """Worst epsilon if one more round with these messages were released; nothing is recorded."""
-        ahead = TrainingAccountant(self.unit, self.seen, self.gaussian, self.tiers, dict(self.spent), self._profiles)
+        ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
         ahead.spend(messages)
         return ahead.epsilon(delta)
 
@@ -274,16 +176,17 @@ class TrainingAccountant:
         tuple
             Key of the smallest valid bound, its certified epsilon (inf if none is finite), and all evidence.
         """
-        bounds: dict[str, Callable[[int], PrivacyProfile]] = {
+        chosen: dict[str, Callable[[int], PrivacyProfile]] = {
             "local": self._local,
             "levels": self._levels,
+            "blanket": self._blanket,
             "approximate": self._approximate,
             "ordered": self._ordered,
             "sum": self._sum,
         }
         evidence: list[Evidence] = []
         best, smallest = "local", math.inf
-        for answer in weigh(bounds, lambda key: bounds[key](index).epsilon(delta)):
+        for answer in weigh(chosen, lambda key: chosen[key](index).epsilon(delta)):
             key, found = answer.bound, answer.value
             evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
             if found is not None and found.upper < smallest:
@@ -314,6 +217,34 @@ class TrainingAccountant:
             index,
             lambda n: one_budget_profile(tier.ratio, n, coarse=False) if n > 1 else LocalProfile(tier.ratio, 0.0),
         )
+
+    def _blanket(self, index: int) -> PrivacyProfile:
+        """Bits of all budgets hide each other: any seed with a fair bit is the same for all (docs/learning.md)."""
+        if not self.bits:
+            raise OutOfRegime("blanket with several budgets needs messages of one bit (mechanism = 'sketch')")
+        self._require_shuffled_clients("blanket", levels_apart=False)
+        if self.seen != "reports":
+            raise OutOfRegime(f"blanket needs shuffled bits without their budgets; got seen = '{self.seen}'")
+        if len(self.tiers) == 1:
+            raise OutOfRegime("all messages have one budget: blanket and levels are the same number")
+        victim = self._anchor(self.tiers[index].epsilon0)
+
+        def one(messages: tuple[int, ...]) -> PrivacyProfile:
+            some = [i for i, m in enumerate(messages) if m]
+            budgets = Budgets([self.tiers[i].epsilon0 for i in some], [messages[i] for i in some])
+            setting = Setting(budgets, RandomizedResponse(2), seen="reports", neighboring="replace-one")
+            return bounds["blanket"].any_victim(setting)(victim)
+
+        taken = tuple((m, times) for m, times in self.spent.items() if m[index])
+        parts = [(self._once(("blanket", m, victim), lambda m=m: one(m)), times) for m, times in taken]
+        return self._once(("blanket", taken, victim), lambda: compose(parts))
+
+    def _anchor(self, epsilon0: float) -> float:
+        """One of a few budgets that stand for all: the next above. A larger budget of the victim's only costs more."""
+        known = np.unique([tier.epsilon0 for tier in self.tiers])
+        if known.size > MOST_HIDDEN_TIERS:
+            known = known[np.unique(np.linspace(0, known.size - 1, MOST_HIDDEN_TIERS).astype(np.int64))]
+        return float(known[np.searchsorted(known, epsilon0)])
 
     def _approximate(self, index: int) -> PrivacyProfile:
         self._require_shuffled_clients("approximate")
@@ -365,7 +296,7 @@ class TrainingAccountant:
                 squares += times * moved**2 / variance
         return GaussianSumProfile(round_up(math.sqrt(squares), 4 + len(self.spent)))
 
-    def _require_shuffled_clients(self, key: str) -> None:
+    def _require_shuffled_clients(self, key: str, *, levels_apart: bool = True) -> None:
         if self.unit == "example":
             raise OutOfRegime(
                 f"{key} needs messages that are alike for any two records of the shuffled unit; at example level one "
@@ -376,7 +307,7 @@ class TrainingAccountant:
                 f"{key} is for messages computed at one model and shuffled; here each step sees the newest"
             )
         several = sum(any(m[i] > 1 for m in self.spent) for i in range(len(self.tiers)))
-        if several > MOST_HIDDEN_TIERS:
+        if levels_apart and several > MOST_HIDDEN_TIERS:
             raise OutOfRegime(f"{key} is evaluated for up to {MOST_HIDDEN_TIERS} budget levels; bucket the budgets")
 
     def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:

@@ -1,7 +1,9 @@
 """Training that stops may go on: the model, the server's memory, and what the accountant has counted, in one file.
 
-The file is written beside its place and renamed, so that it is either the old one or the new one. It holds nothing that
-the server has not seen: no record, no fingerprint of records.
+The file is written beside its place and renamed, so that it is either the old one or the new one. It is written before
+the first message of a round, with that round counted, and again after the round. A run that was cut short in the middle
+of a round therefore resumes with that round counted, and counts it again when it repeats it: both times messages may
+have left. The file holds nothing that the server has not seen: no record, no fingerprint of records.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning.rounds import Server
 from shuffledp.numerics.interval import FloatArray
 
-FORMAT = 1
+FORMAT = 2
 _ARRAYS = ("weights", "velocity", "total")
 
 
@@ -31,6 +33,8 @@ class Checkpoint:
     ----------
     model : dict
         Everything that must agree for the run to go on, as JSON values: widths, budgets, clipping, noise, steps.
+    rounds : int
+        Rounds that the run was asked for; a run that resumes may ask for more.
     done : int
         Rounds behind it, released or not.
     spent : list of (list of int, int)
@@ -44,6 +48,7 @@ class Checkpoint:
     """
 
     model: dict[str, object]
+    rounds: int
     done: int
     spent: list[tuple[list[int], int]]
     private: bool
@@ -70,6 +75,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
     header = {
         "format": FORMAT,
         "model": checkpoint.model,
+        "rounds": checkpoint.rounds,
         "done": checkpoint.done,
         "spent": checkpoint.spent,
         "private": checkpoint.private,
@@ -84,8 +90,9 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(name, where)
+            _sync_directory(where.parent)
         except BaseException:
-            os.unlink(name)
+            Path(name).unlink(missing_ok=True)
             raise
     except OSError as problem:
         raise InvalidInput(f"the checkpoint {where} cannot be written: {problem.strerror or problem}") from None
@@ -110,25 +117,30 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
     try:
         with where.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             header = json.loads(stored["header"].tobytes())
+            if header["format"] != FORMAT:
+                raise InvalidInput(
+                    f"{where} was written in format {header['format']}; this version reads format {FORMAT}: "
+                    "start again without resume"
+                )
             arrays = {key: stored[key] for key in _ARRAYS}
         spent = [([int(m) for m in messages], int(times)) for messages, times in header["spent"]]
         found = Checkpoint(
             header["model"],
+            int(header["rounds"]),
             int(header["done"]),
             spent,
             header["private"] is True,
             **arrays,
             averaged=header["averaged"],
         )
-        known = header["format"] == FORMAT
+    except InvalidInput:
+        raise
     except FileNotFoundError:
         raise InvalidInput(f"there is no checkpoint {where}; train without resume first") from None
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         raise InvalidInput(
             f"{where} is no checkpoint of this library, or is damaged; start again without resume"
         ) from None
-    if not known:
-        raise InvalidInput(f"{where} was written in format {header['format']}; this version reads format {FORMAT}")
     wanted = json.loads(json.dumps(model))
     for key in (*wanted, *(key for key in found.model if key not in wanted)):
         if wanted.get(key) != found.model.get(key):
@@ -139,6 +151,17 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
     if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
         raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
     return found
+
+
+def _sync_directory(folder: Path) -> None:
+    """Make a rename in the folder survive a power cut, where the system lets a folder be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _short(value: object) -> str:

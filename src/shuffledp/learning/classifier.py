@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import checked_features, checked_labels
 from shuffledp.learning.network import Network
 from shuffledp.learning.pca import Features, Projection
@@ -177,7 +178,8 @@ class ShuffledSGDClassifier(Parameters):
         Parameters
         ----------
         X : array_like, shape (examples, inputs)
-            Finite numbers of any type; bytes stay bytes.
+            Numbers of any type; bytes stay bytes. A row that is missing, infinite or so large that its gradient
+            overflows contributes zero: an error, or a missing message, would tell that there is such a row.
         y : array_like of int, shape (examples,)
             Labels in 0..K-1.
         groups : array_like, shape (examples,), optional
@@ -198,7 +200,7 @@ class ShuffledSGDClassifier(Parameters):
         NotConverged
             If training diverges.
         """
-        run = Run.of(Settings(**self.get_params()), checked_features(X), y, groups, validation, presence)
+        run = Run.of(Settings(**self.get_params()), checked_features(X, private=True), y, groups, validation, presence)
         run.train(resume=resume)
         self.network_: Network = run.sender.network
         self.weights_: FloatArray = run.server.result.copy()

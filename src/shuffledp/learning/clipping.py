@@ -104,7 +104,10 @@ class Clipping:
     def message(
         self, network: Network, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]
     ) -> FloatArray:
-        """The clipped average gradient of one client's examples, shape (network.size,).
+        """The clipped average gradient of one client's examples, shape (network.size,); always finite.
+
+        An example whose gradient is not finite contributes zero, and so does a message that is clipped as a whole and
+        is not finite: nothing that can be seen outside tells of it.
 
         Parameters
         ----------
@@ -130,15 +133,33 @@ class Clipping:
         if total is None:
             raise InvalidInput("a client without examples has no message; leave it out")
         total /= m
-        if self.clipped == "message":
-            total *= shrink(np.array([float(np.linalg.norm(total, ord=self.order))]), self.bound)
-        return total
+        return shortened(total, self.bound, self.order) if self.clipped == "message" else total
 
 
 def shrink(norms: FloatArray, bound: float) -> FloatArray:
     """Factors min(1, bound/norm) that bring vectors of these norms to the bound; 0 where a norm is not finite."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(np.isfinite(norms), np.minimum(1.0, bound / norms), 0.0)
+
+
+def shortened(vector: FloatArray, bound: float, order: int) -> FloatArray:
+    """Clip one vector in place; one whose norm is not finite becomes zero.
+
+    Parameters
+    ----------
+    vector : ndarray, shape (numbers,)
+        Any numbers.
+    bound : float
+        Largest norm, positive.
+    order : {1, 2}
+        1 sums absolute values, 2 is Euclidean.
+    """
+    factor = float(shrink(np.array([float(np.linalg.norm(vector, ord=order))]), bound)[0])
+    if factor > 0.0:
+        vector *= factor
+    else:
+        vector[:] = 0.0
+    return vector
 
 
 def refuse_clipped_average(bound: float) -> NoReturn:

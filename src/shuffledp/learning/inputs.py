@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,19 @@ class Clients:
         """Examples of each client."""
         return np.diff(self.starts)
 
+    def fingerprint(self, *, sizes: bool) -> str:
+        """Same for the same clients in the same order.
+
+        Parameters
+        ----------
+        sizes : bool
+            Whether the number of each client's examples counts too; only where it is public.
+        """
+        whole = hashlib.sha256(repr(self.names.tolist()).encode())
+        if sizes:
+            whole.update(self.sizes.tobytes())
+        return whole.hexdigest()
+
     def examples(self, client: int) -> NDArray[np.int64]:
         """Numbers of one client's examples."""
         return self.rows[self.starts[client] : self.starts[client + 1]]
@@ -88,7 +102,7 @@ def assign_clients(examples: int, clients: int, random: Randomness | None = None
     return (random or secure_random()).permutation(examples) % clients
 
 
-def checked_features(X: ArrayLike, *, inputs: int | None = None) -> NDArray[np.generic]:
+def checked_features(X: ArrayLike, *, inputs: int | None = None, private: bool = False) -> NDArray[np.generic]:
     """Return the features as an array of numbers, unconverted, after checking that all are finite.
 
     Parameters
@@ -97,13 +111,16 @@ def checked_features(X: ArrayLike, *, inputs: int | None = None) -> NDArray[np.g
         Numbers; n >= 1.
     inputs : int, optional
         Number of columns the model takes.
+    private : bool
+        Whether these are records that are protected. Then a row that is not finite passes, and contributes zero to
+        training: an error would tell that there is one.
     """
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0 or rows.dtype.kind not in "buif":
         raise InvalidInput(f"X must be a table of numbers, one row per example; got {rows.dtype} of shape {rows.shape}")
     if inputs is not None and rows.shape[1] != inputs:
         raise InvalidInput(f"this model takes {inputs} features; X has {rows.shape[1]}")
-    if rows.dtype.kind == "f":
+    if rows.dtype.kind == "f" and not private:
         for start in range(0, rows.shape[0], _CHUNK):
             fine = np.isfinite(rows[start : start + _CHUNK]).all(axis=1)
             if not fine.all():

@@ -9,7 +9,6 @@ come from two vectors each, and the sum of clipped gradients is one matrix produ
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +18,13 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+
+LARGEST = 1e60
+"""An example whose pass holds a larger number, or one that is not finite, has no gradient that can be clipped.
+
+Up to here squares neither overflow nor lose precision where it matters: a slope whose square underflows is below
+1e-153, and its product with such an input below 1e-93.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,17 @@ class BackwardPass:
     inputs: tuple[FloatArray, ...]
     slopes: tuple[FloatArray, ...]
     losses: FloatArray
+
+    def without(self, some: NDArray[np.bool_]) -> BackwardPass:
+        """Give the same pass with the gradient of some examples, shape (n,), set to zero, whatever it was."""
+        if not some.any():
+            return self
+        gone = some[:, None]
+        return BackwardPass(
+            tuple(np.where(gone, 0.0, x) for x in self.inputs),
+            tuple(np.where(gone, 0.0, d) for d in self.slopes),
+            np.where(some, 0.0, self.losses),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,7 @@ class Network:
         weights : ndarray, shape (size,)
             Current weights.
         features : ndarray, shape (n, features)
-            Finite.
+            An example's numbers that are not finite make its own part of the pass not finite, and nobody else's.
         labels : ndarray of int64, shape (n,)
             In 0..classes-1.
         """
@@ -133,7 +150,7 @@ class Network:
         return BackwardPass(tuple(inputs), tuple(slopes[::-1]), losses)
 
     def gradient_norms(self, passed: BackwardPass, order: int) -> FloatArray:
-        """Norm of each example's whole gradient, shape (n,).
+        """Norm of each example's whole gradient, shape (n,); inf where its pass holds a number beyond `LARGEST`.
 
         Parameters
         ----------
@@ -142,13 +159,16 @@ class Network:
         order : {1, 2}
             1 sums absolute values, 2 is Euclidean.
         """
-        pairs = zip(passed.inputs, passed.slopes, strict=True)
-        if order == 1:  # the bias is one more input, constant 1
-            return _added([(np.abs(x).sum(axis=1) + 1.0) * np.abs(d).sum(axis=1) for x, d in pairs])
-        return np.sqrt(_added([(_squares(x) + 1.0) * _squares(d) for x, d in pairs]))
+        powers, largest = (_absolutes, LARGEST) if order == 1 else (_squares, LARGEST**2)
+        found, fine = np.zeros(passed.losses.size), np.ones(passed.losses.size, dtype=np.bool_)
+        for x, d in zip(passed.inputs, passed.slopes, strict=True):
+            given, slope = powers(x), powers(d)
+            fine &= (given <= largest) & (slope <= largest)  # False where one is not a number
+            found += (given + 1.0) * slope  # the bias is one more input, constant 1
+        return np.where(fine, found if order == 1 else np.sqrt(found), np.inf)
 
     def weighted_sum(self, passed: BackwardPass, weights: FloatArray | None = None) -> FloatArray:
-        """Sum over examples of weight times gradient, shape (size,).
+        """Sum over examples of weight times gradient, shape (size,); nothing of an example of weight 0 enters it.
 
         Parameters
         ----------
@@ -157,6 +177,7 @@ class Network:
         weights : ndarray, shape (n,), optional
             One per example; default 1.
         """
+        passed = passed if weights is None else passed.without(weights == 0.0)
         total = np.empty(self.size)
         of_each = np.ones(passed.losses.size) if weights is None else weights
         for (matrix, bias), x, d in zip(self.layers(total), passed.inputs, passed.slopes, strict=True):
@@ -169,6 +190,8 @@ class Network:
     def each_gradient(self, passed: BackwardPass, weights: FloatArray) -> FloatArray:
         """Weight times gradient of each example, shape (n, size): only for examples that are messages of their own.
 
+        The gradient of an example of weight 0 is zero, also where it is not finite.
+
         Parameters
         ----------
         passed : BackwardPass
@@ -177,6 +200,7 @@ class Network:
             One per example.
         """
         parts: list[FloatArray] = []
+        passed = passed.without(weights == 0.0)
         for x, slope in zip(passed.inputs, passed.slopes, strict=True):
             d = slope * weights[:, None]
             parts += [np.einsum("ni,nj->nij", x, d).reshape(x.shape[0], -1), d]
@@ -223,8 +247,5 @@ def _squares(rows: FloatArray) -> FloatArray:
     return np.einsum("ij,ij->i", rows, rows)
 
 
-def _added(parts: Sequence[FloatArray]) -> FloatArray:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
+def _absolutes(rows: FloatArray) -> FloatArray:
+    return np.abs(rows).sum(axis=1)

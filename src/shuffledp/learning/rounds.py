@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.learning.accounting import Tier
 from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.guarantee import Tier
 from shuffledp.learning.inputs import Clients
-from shuffledp.learning.network import Network
+from shuffledp.learning.network import LARGEST, Network
 from shuffledp.learning.noise import Mechanism
 from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.interval import FloatArray
@@ -155,7 +155,7 @@ class Clientele:
         """One client's clipped average gradient, shape (size,)."""
         rows = self.clients.examples(client)
         features = self.features[rows].astype(np.float64, copy=False)
-        return finite(self.clipping.message(self.network, weights, features, self.labels[rows]))
+        return self.clipping.message(self.network, weights, features, self.labels[rows])
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
         """Sum of server weight times message over all these clients, in grid steps, shape (size,)."""
@@ -226,7 +226,7 @@ class Sender(Clientele):
         rows = self.clients.rows[self.clients.starts[clients]]
         passed = self.network.backward(weights, self.features[rows].astype(np.float64, copy=False), self.labels[rows])
         factors *= shrink(self.network.gradient_norms(passed, self.clipping.order), self.clipping.bound)
-        return np.rint(finite(self.network.each_gradient(passed, factors))).astype(np.int64)
+        return np.rint(self.network.each_gradient(passed, factors)).astype(np.int64)
 
     def noise_of_sum(self, clients: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Draw the sum of all these clients' noise at once, where it has the same law; None where it has not.
@@ -299,6 +299,11 @@ class Server:
             self.total += self.weights
             self.averaged += 1
 
+    def forget_average(self) -> None:
+        """Start the average of models anew."""
+        self.total = np.zeros_like(self.weights)
+        self.averaged = 0
+
     @property
     def result(self) -> FloatArray:
         """The average of the models, or the last one if none entered it."""
@@ -347,8 +352,8 @@ def all_at_once(
     server.move(total * (clientele.plan.grid / whole), factor, average=average)
 
 
-def finite(numbers: FloatArray) -> FloatArray:
-    """Return the numbers, or raise NotConverged before anything that is not finite is rounded and sent."""
-    if not np.isfinite(numbers).all():
-        raise NotConverged("training diverged: a gradient is not finite; take a smaller step, or a smaller clip")
-    return numbers
+def finite(weights: FloatArray) -> FloatArray:
+    """Return the model's weights, or raise NotConverged: a function of released messages alone, which are finite."""
+    if not (np.abs(weights) <= LARGEST).all():
+        raise NotConverged("training diverged: the model's weights left every range; take a smaller step or clip")
+    return weights

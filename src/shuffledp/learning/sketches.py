@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.learning.accounting import Tier
 from shuffledp.learning.clipping import shrink
-from shuffledp.learning.rounds import Clientele, SendPlan, finite
+from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.rounds import Clientele, SendPlan
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -103,8 +103,8 @@ class Sketcher(Clientele):
         """The bits that these clients send for these signs, shape (clients,)."""
         inner, norms = self._projected(clients, weights, z)
         side = inner >= 0.0
-        # a norm of C keeps the side, none at all makes it a fair bit
-        turned = np.clip(0.5 - 0.5 * norms / self.clipping.bound, 0.0, 0.5)
+        # a norm of C keeps the side, none at all makes it a fair bit; so does a side that cannot be told
+        turned = np.where(np.isfinite(inner), np.clip(0.5 - 0.5 * norms / self.clipping.bound, 0.0, 0.5), 0.5)
         truth = side ^ self.random.bernoulli((turned * 2.0**64).astype(np.uint64), clients.size)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
         return _RESPONSE.randomize(truth.astype(np.int64), budgets, self.random)
@@ -118,5 +118,6 @@ class Sketcher(Clientele):
             return np.einsum("ij,ij->i", z, sent), np.linalg.norm(sent, axis=1)
         rows = self.clients.rows[self.clients.starts[clients]]
         passed = self.network.backward(weights, self.features[rows].astype(np.float64, copy=False), self.labels[rows])
-        norms = finite(self.network.gradient_norms(passed, 2))
+        norms = self.network.gradient_norms(passed, 2)
+        passed, norms = passed.without(np.isinf(norms)), np.where(np.isinf(norms), 0.0, norms)
         return self.network.along(passed, z), norms * shrink(norms, self.clipping.bound)

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.checkpoint import Checkpoint, load, save
 from shuffledp.learning.clipping import Unit
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
     checked_features,
@@ -35,7 +36,7 @@ from shuffledp.learning.rounds import (
     plan_messages,
     step_by_step,
 )
-from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, public_components
+from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
 from shuffledp.learning.sketches import Sketcher, plan_sketches
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
@@ -68,6 +69,8 @@ class Run:
         Prepared features and labels.
     presence : callable or None
         Who is there in a round.
+    features : str
+        Fingerprint of what stands between rows and network, for the checkpoint; made without a record.
     """
 
     settings: Settings
@@ -81,6 +84,7 @@ class Run:
     notes: list[str]
     validation: tuple[NDArray[np.generic], NDArray[np.int64]] | None
     presence: Callable[[int], ArrayLike] | None
+    features: str = ""
     history: list[RoundReport] = field(default_factory=list[RoundReport])
     stopped: str = ""
     private: bool = True
@@ -112,7 +116,13 @@ class Run:
         side = (network, s.clipping, plan, clients, ready, labels, random)
         sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
-        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        accountant = TrainingAccountant(
+            cast(Unit, s.unit),
+            cast(Seen, s.seen),
+            s.mechanism == "gaussian",
+            plan.tiers,
+            bits=s.mechanism == "sketch",
+        )
         shown = None
         if validation is not None:
             there = checked_features(validation[0], inputs=rows.shape[1])
@@ -130,6 +140,7 @@ class Run:
             notes,
             shown,
             presence,
+            probed(rows, s.features, projection),
             private=random.private,
         )
 
@@ -146,8 +157,9 @@ class Run:
                 self.stopped = f"one more round would exceed epsilon = {self.settings.max_epsilon:g}"
                 break
             if released:
-                self.accountant.spend(counts)  # before anything is sent
-                with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is refused by `finite`
+                self.accountant.spend(counts)
+                self._keep()  # the count is on the disk before the first message of the round leaves
+                with np.errstate(all="ignore"):  # a warning would tell of a record
                     self._round(present)
                     finite(self.server.weights)
             self.done += 1
@@ -196,24 +208,31 @@ class Run:
             self.settings.progress(report)
 
     def _model(self) -> dict[str, object]:
-        """What a checkpoint must agree on."""
+        """What a checkpoint must agree on; all of it is public."""
         s, plan = self.settings, self.sender.plan
         return {
             "widths": list(self.sender.network.widths),
+            "inputs": self.inputs,
+            "features": self.features,
             "unit": s.unit,
             "seen": s.seen,
+            "delta": float(s.delta),
             "mechanism": s.mechanism,
             "clip": float(s.clip),
             "clipped": self.sender.clipping.clipped,
-            "rounds": int(s.rounds),
             "step": float(s.step),
             "momentum": float(s.momentum),
             "decay": s.decay,
             "averaging": float(s.averaging),
+            "weighting": s.weighting,
+            "min_messages": int(s.min_messages),
             "clients": self.sender.clients.count,
+            "names of clients": self.sender.clients.fingerprint(sizes=s.unit == "example"),
             "grid": plan.grid,
             "tiers": [[t.epsilon0, t.delta0, t.sensitivity, t.scale] for t in plan.tiers],
-            "budgets of clients": hashlib.sha256(plan.tier_of.tobytes() + plan.scales.tobytes()).hexdigest(),
+            "budgets of clients": hashlib.sha256(
+                plan.tier_of.tobytes() + plan.scales.tobytes() + plan.weights.tobytes() + plan.gains.tobytes()
+            ).hexdigest(),
         }
 
     def _keep(self) -> None:
@@ -224,14 +243,29 @@ class Run:
         vectors = server.weights, server.velocity, server.total
         save(
             self.settings.checkpoint,
-            Checkpoint(self._model(), self.done, spent, self.private, *vectors, averaged=server.averaged),
+            Checkpoint(
+                self._model(),
+                int(self.settings.rounds),
+                self.done,
+                spent,
+                self.private,
+                *vectors,
+                averaged=server.averaged,
+            ),
         )
 
     def _resume(self) -> None:
-        if self.settings.checkpoint is None:
+        s = self.settings
+        if s.checkpoint is None:
             raise InvalidInput("resume needs the checkpoint file's name; give checkpoint=...")
-        found = load(self.settings.checkpoint, self._model())
+        found = load(s.checkpoint, self._model())
+        if s.rounds < found.done:
+            raise InvalidInput(
+                f"{s.checkpoint} has {found.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
+            )
         found.restore(self.server)
+        if s.rounds != found.rounds and found.done < s.rounds * (1.0 - s.averaging):
+            self.server.forget_average()  # in the longer run these models are not among the last ones
         self.accountant.spent = {tuple(messages): times for messages, times in found.spent}
         self.done, self.private = found.done, self.private and found.private
 

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from shuffledp.errors import printable
 from shuffledp.guarantee import LevelGuarantee
-from shuffledp.learning.accounting import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.clipping import UNIT_MEANING
+from shuffledp.learning.guarantee import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.progress import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.svg import Axis
@@ -42,7 +42,13 @@ class Training:
     tested_on : str
         What they are, in words.
     accuracy : float or None
-        Share of them predicted correctly by the last model; None without such rows.
+        Share of them predicted correctly by the released model; None without such rows.
+    majority : float or None
+        Share of them in the most frequent class: what a model that always says this class would get right.
+    seconds : float
+        Processor time of training, in seconds.
+    warnings : tuple of str
+        What hurts accuracy, one sentence each.
     classes : tuple of str
         Names of the labels.
     features : str
@@ -67,6 +73,9 @@ class Training:
     test_rows: int
     tested_on: str
     accuracy: float | None
+    majority: float | None
+    seconds: float
+    warnings: tuple[str, ...]
     classes: tuple[str, ...]
     features: str
     widths: tuple[int, ...]
@@ -109,6 +118,9 @@ def training_to_json(training: Training) -> dict[str, Any]:
         "test_rows": training.test_rows,
         "tested_on": training.tested_on,
         "accuracy": training.accuracy,
+        "majority_share": training.majority,
+        "cpu_seconds": round(training.seconds, 1),
+        "warnings": list(training.warnings),
         "classes": list(training.classes),
         "features": training.features,
         "widths": list(training.widths),
@@ -156,10 +168,13 @@ def print_training(console: Console, training: Training) -> None:
     else:
         measured = Text(f"Accuracy {100 * training.accuracy:.1f} %", style="bold")
         console.print(Text.assemble(measured, f" on {training.tested_on}."))
+        if training.majority is not None:
+            console.print(Text(f"Always saying the most frequent class gets {100 * training.majority:.1f} %."))
+    for warning in training.warnings:
+        console.print(Text(f"Warning: {warning}."), style="yellow")
     counted = f"{wording.counted(training.rows, 'row')} of {wording.counted(training.clients, 'client')}"
-    console.print(
-        Text(f"Trained on {counted}, {wording.counted(guarantee.rounds, 'round')} ({training.stopped})."), style="dim"
-    )
+    rounds = f"{wording.counted(guarantee.rounds, 'round')} ({training.stopped})"
+    console.print(Text(f"Trained on {counted}, {rounds}, {training.seconds:.1f} CPU seconds."), style="dim")
     console.print(Text(f"Model: {training.model}. Features: {training.features}."), style="dim")
     settings = ", ".join(f"{name} {value}" for name, value in training.settings.items())
     console.print(Text(f"Settings: {settings}."), style="dim")

@@ -110,7 +110,10 @@ class Gradients(Protocol):
     """A way to the gradients of single examples; each example's must not depend on the others."""
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Sum of the gradients, each brought to the norm ``bound`` at most; shape (size,), double precision."""
+        """Sum of the gradients, each brought to the norm ``bound`` at most; shape (size,), double precision.
+
+        A gradient whose norm is not finite contributes zero.
+        """
         ...
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
@@ -125,6 +128,13 @@ class Gradients(Protocol):
 def shrunk(norms: Tensor, bound: float) -> Tensor:
     """`shrink` for a tensor of norms."""
     return torch.from_numpy(shrink(norms.cpu().numpy(), bound)).to(norms.device)
+
+
+def bounded(vectors: Tensor, bound: float, order: int) -> Tensor:
+    """Clip the rows of a table, shape (n, numbers), in place; a row whose norm is not finite becomes zero."""
+    factors = shrunk(torch.linalg.vector_norm(vectors, ord=order, dim=1), bound)[:, None]
+    vectors *= factors
+    return vectors.masked_fill_(factors == 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +160,7 @@ class FunctionalGradients:
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
         """See `Gradients.clipped_sum`."""
-        found = self.each(rows, targets)
-        return shrunk(torch.linalg.vector_norm(found, ord=order, dim=1), bound) @ found
+        return bounded(self.each(rows, targets), bound, order).sum(0)
 
     def at_once(self, numbers: int) -> int:
         """See `Gradients.at_once`."""

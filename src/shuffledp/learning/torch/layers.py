@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from shuffledp.errors import InvalidInput
+from shuffledp.learning.network import LARGEST
 
 
 class LayerPass(Protocol):
@@ -31,7 +32,7 @@ class LayerPass(Protocol):
         ...
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
-        """Sum over examples of factor times gradient, one tensor per parameter."""
+        """Sum over examples of factor times gradient, one tensor per parameter; an example of factor 0 gives 0."""
         ...
 
     def each(self) -> list[Tensor]:
@@ -60,12 +61,14 @@ class OuterPass:
     def powers(self, order: int) -> Tensor:
         """See `LayerPass.powers`: the sum over a product is the product of the sums."""
         given, slope = self.inputs.abs().pow(order).sum(1), self.slopes.abs().pow(order).sum(1)
-        return (given + float(self.bias)) * slope
+        fine = (given <= LARGEST**order) & (slope <= LARGEST**order)
+        return torch.where(fine, (given + float(self.bias)) * slope, torch.inf)
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
         """See `LayerPass.weighted`."""
-        scaled = self.slopes * factors[:, None]
-        whole = scaled.T @ self.inputs
+        gone = (factors == 0.0)[:, None]
+        scaled = (self.slopes * factors[:, None]).masked_fill_(gone, 0.0)
+        whole = scaled.T @ self.inputs.masked_fill(gone, 0.0)
         return [whole, scaled.sum(0)] if self.bias else [whole]
 
     def each(self) -> list[Tensor]:
@@ -93,7 +96,8 @@ class BuiltPass:
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
         """See `LayerPass.weighted`."""
-        return [factors @ g for g in self.gradients]
+        gone = (factors == 0.0)[:, None]
+        return [factors @ g.masked_fill(gone, 0.0) for g in self.gradients]
 
     def each(self) -> list[Tensor]:
         """See `LayerPass.each`."""

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from shuffledp.learning.rounds import Sender, finite
-from shuffledp.learning.torch.gradients import Gradients, Model, shrunk
+from shuffledp.learning.rounds import Sender
+from shuffledp.learning.torch.gradients import Gradients, Model, bounded
 from shuffledp.numerics.interval import FloatArray
 
 _MANY = 64
@@ -42,17 +42,17 @@ class TorchSender(Sender):
     def gradient(self, client: int, weights: FloatArray) -> FloatArray:
         """One client's clipped average gradient, shape (size,)."""
         self.model.load(weights)
-        return finite(self._bounded(client).cpu().numpy())
+        return self._bounded(client).cpu().numpy()
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
         """Several clients' messages before noise, shape (clients, size); clients of few examples together."""
         self.model.load(weights)
         if (self.clients.sizes[clients] > _MANY).any():
-            bounded = torch.stack([self._bounded(int(client)) for client in clients])
+            whole = torch.stack([self._bounded(int(client)) for client in clients])
         else:
-            bounded = self._bounded_together(clients)
-        bounded *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(bounded.device)[:, None]
-        return finite(bounded.round_().cpu().numpy()).astype(np.int64)
+            whole = self._bounded_together(clients)
+        whole *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(whole.device)[:, None]
+        return whole.round_().cpu().numpy().astype(np.int64)
 
     @property
     def at_once(self) -> int:
@@ -91,7 +91,7 @@ class TorchSender(Sender):
         for start in range(0, examples.size, chunk):
             found = self.gradients.each(*self._examples(examples[start : start + chunk]))
             if clip.clipped == "examples":
-                found *= shrunk(torch.linalg.vector_norm(found, ord=clip.order, dim=1), clip.bound)[:, None]
+                found = bounded(found, clip.bound, clip.order)
             total.index_add_(0, owner[start : start + chunk], found)
         return self._finished(total, sizes)
 
@@ -99,6 +99,5 @@ class TorchSender(Sender):
         """Averages over each client's examples, clipped as wholes if that was asked for."""
         totals /= torch.from_numpy(sizes).to(totals.device)[:, None]
         if self.clipping.clipped == "message":
-            norms = torch.linalg.vector_norm(totals, ord=self.clipping.order, dim=1)
-            totals *= shrunk(norms, self.clipping.bound)[:, None]
+            totals = bounded(totals, self.clipping.bound, self.clipping.order)
         return totals

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, cast
@@ -13,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.clipping import Unit
+from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.progress import Progress, RoundReport
@@ -36,6 +38,7 @@ from shuffledp.setting import Seen
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_REMEMBERING = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
 class ShuffledSGD:
@@ -152,7 +155,8 @@ class ShuffledSGD:
         Parameters
         ----------
         X : Tensor or array_like, first axis examples
-            What the module takes, finite; floats are turned into the parameters' type.
+            What the module takes; floats are turned into the parameters' type. A record whose gradient is not finite
+            contributes zero: an error, or a missing message, would tell that there is one.
         y : Tensor or array_like, first axis examples
             What the loss takes.
         groups : array_like, shape (examples,), optional
@@ -236,8 +240,15 @@ class ShuffledSGD:
             notes=notes,
             validation=self._shown(validation),
             presence=presence,
+            features=self._fingerprint(model),
             private=random.private,
         )
+
+    def _fingerprint(self, model: Model) -> str:
+        """What a checkpoint must agree on besides the settings: names and shapes of what is trained, and the loss."""
+        loss = self.loss if isinstance(self.loss, str) else getattr(self.loss, "__qualname__", "a callable")
+        shapes = [(name, tuple(p.shape)) for name, p in model.parameters.items()]
+        return hashlib.sha256(repr((loss, shapes)).encode()).hexdigest()
 
     def _prepared(self) -> tuple[Model, Gradients, list[str]]:
         """The module and the way to its gradients, and what that rests on."""
@@ -255,6 +266,15 @@ class ShuffledSGD:
                 f"{type(mixing).__name__} mixes the examples of a batch, so that no example's part is bounded; "
                 "use GroupNorm or LayerNorm, or put it into evaluation mode"
             )
+        remembering = next(
+            (m for m in self.module.modules() if isinstance(m, _REMEMBERING) and m.track_running_stats and m.training),
+            None,
+        )
+        if remembering is not None:
+            raise InvalidInput(
+                f"{type(remembering).__name__} with running statistics writes the records into its buffers, which "
+                "nothing protects; set track_running_stats=False, or put it into evaluation mode"
+            )
         notes = ["the module's first weights are public: no protected record made them"]
         alone = treats_examples_alone(self.module, self.loss)
         if self.norms == "layers" and not alone:
@@ -267,9 +287,6 @@ class ShuffledSGD:
         rows, targets = torch.as_tensor(X), torch.as_tensor(y)
         if rows.ndim < 1 or rows.shape[0] == 0 or targets.ndim < 1 or targets.shape[0] != rows.shape[0]:
             raise InvalidInput(f"X and y need a row for each example; got {tuple(rows.shape)}, {tuple(targets.shape)}")
-        for name, values in (("X", rows), ("y", targets)):
-            if values.is_floating_point() and not bool(torch.isfinite(values).all()):
-                raise InvalidInput(f"{name} has a missing or infinite number; fill or drop such rows")
         kind = next(iter(model.parameters.values())).dtype
         rows = rows.to(kind) if rows.is_floating_point() else rows
         targets = targets.to(kind) if targets.is_floating_point() else targets
