@@ -122,3 +122,16 @@ def test_the_package_is_typed_and_licensed():
     assert (ROOT / "src" / "shuffledp" / "py.typed").is_file()
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "CC BY 4.0" in (ROOT / "src" / "shuffledp" / "data" / "README.md").read_text(encoding="utf-8")
+
+
+ERRORS = {"InvalidInput", "OutOfRegime", "NotConverged", "InconsistentBounds"}
+
+
+def test_every_entry_that_an_error_shows_is_cut():
+    """`errors.shown` cuts an entry to 80 characters; ``!r`` in a message would show all of it."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) in ERRORS:
+                for part in ast.walk(node):
+                    whole = isinstance(part, ast.FormattedValue) and part.conversion == ord("r")
+                    assert not whole, f"{short(path)}, line {part.lineno}: show an entry by errors.shown"

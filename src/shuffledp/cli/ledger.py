@@ -15,7 +15,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.files import read_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.randomizer import parse_randomizer
-from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown
+from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
 from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
@@ -52,7 +52,7 @@ def parse_limit(text: str) -> tuple[float, float]:
     try:
         epsilon, delta = (float(part) for part in text.split(","))
     except ValueError:
-        raise InvalidInput(f"--limit must be EPSILON,DELTA, such as 1,1e-6; got {text!r}") from None
+        raise InvalidInput(f"--limit must be EPSILON,DELTA, such as 1,1e-6; got {shown(text)}") from None
     return epsilon, delta
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 MOST_CHOICES = 1000
 MOST_STEPS = 1 << 31
@@ -144,7 +144,7 @@ def read_question(fields: Fields, languages: frozenset[str]) -> Question:
         kind, choices = "choice", fields.texts("choices", 2, MOST_CHOICES, languages)
         for language in languages:
             if len({visible(choice[language]) for choice in choices}) < len(choices):
-                raise InvalidInput(f"{fields.what}: two choices read the same in language {language!r}")
+                raise InvalidInput(f"{fields.what}: two choices read the same in language {shown(language)}")
         records = len(choices)
     else:
         kind, (low, high, step) = "number", (fields.number(key) for key in ("low", "high", "step"))

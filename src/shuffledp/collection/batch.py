@@ -22,7 +22,7 @@ from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_DUMMIES, MOST_PEOPLE
 from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
 from shuffledp.collection.task import MOST_LEVELS, PostedTask
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 
 MAGIC, VERSION = b"SHFB", 1
@@ -115,7 +115,7 @@ class Manifest:
 
     def _check(self) -> None:
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.day):
-            raise InvalidInput(f"the manifest's day must look like 2030-01-31; got {self.day!r}")
+            raise InvalidInput(f"the manifest's day must look like 2030-01-31; got {shown(self.day)}")
         wanted = tuple(question.dummies.count for question in self.task.draft.questions)
         if self.dummies != wanted:
             raise InvalidInput(f"the manifest counts dummies {self.dummies}; the task asks for {wanted}")

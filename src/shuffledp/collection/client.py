@@ -21,7 +21,7 @@ from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.sending import Link, TaskClosed, send
 from shuffledp.collection.state import DeviceState
 from shuffledp.collection.task import CODE, PostedTask
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random
 
 SENT = "sent, no answer yet"
@@ -147,16 +147,16 @@ def answer_code(question: Question, answer: str) -> int:
             if wanted in {" ".join(text.split()).casefold() for text in choice.values()}:
                 return place
         known = ", ".join(repr(next(iter(choice.values()))) for choice in question.choices[:20])
-        raise InvalidInput(f"the answers to {_asked(question)} are {known}; got {answer!r}")
+        raise InvalidInput(f"the answers to {_asked(question)} are {known}; got {shown(answer)}")
     try:
         value = float(answer)
         place = round((value - question.low) / question.step)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"the answer to {_asked(question)} must be a number; got {answer!r}") from None
+        raise InvalidInput(f"the answer to {_asked(question)} must be a number; got {shown(answer)}") from None
     if not 0 <= place < question.answers or abs(question.low + place * question.step - value) > 1e-6 * question.step:
         raise InvalidInput(
             f"the answer to {_asked(question)} must be a number from {question.low:g} to {question.high:g} in steps "
-            f"of {question.step:g}; got {answer!r}"
+            f"of {question.step:g}; got {shown(answer)}"
         )
     return place
 
@@ -168,7 +168,7 @@ def level_named(task: PostedTask, name: str) -> int:
         if wanted in {" ".join(text.split()).casefold() for text in level.name.values()}:
             return place
     known = ", ".join(repr(next(iter(level.name.values()))) for level in task.draft.levels)
-    raise InvalidInput(f"the levels of this task are {known}; got {name!r}")
+    raise InvalidInput(f"the levels of this task are {known}; got {shown(name)}")
 
 
 class Device:

@@ -15,7 +15,7 @@ import segno
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.promised import in_language
 from shuffledp.collection.task import CODE, PostedTask
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 MOST_CODES = 10_000_000
 _WORDS = {
@@ -96,7 +96,7 @@ def checked_address(text: str, name: str) -> str:
     except ValueError:
         fits = False
     if not fits or "#" in text or "@" in text or not text.isprintable() or " " in text:
-        raise InvalidInput(f"`{name}` must look like https://collect.example.org; got {text[:100]!r}")
+        raise InvalidInput(f"`{name}` must look like https://collect.example.org; got {shown(text[:100])}")
     return text
 
 
@@ -129,7 +129,7 @@ def letters_html(task: PostedTask, links: Sequence[str], language: str | None = 
     draft = task.draft
     known = next((name for name in draft.languages if name in _WORDS), "en") if language is None else language
     if known not in _WORDS:
-        raise InvalidInput(f"letters are written in {', '.join(_WORDS)}; got {language!r}")
+        raise InvalidInput(f"letters are written in {', '.join(_WORDS)}; got {shown(language)}")
     invited, scan, once = (html.escape(text) for text in _WORDS[known])
     title, organizer = html.escape(in_language(draft.title, known)), html.escape(draft.organizer)
     pages = [

@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.bits import bytes_for
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -101,7 +101,7 @@ def family_named(name: str, kind: str, records: int, where: str) -> Family:
         fitting = ("rr" if records == 2 else f"krr:{records}", f"hadamard:{records}")
     if name not in fitting:
         raise InvalidInput(
-            f"{where}: the family must be {' or '.join(fitting)}; got {name!r} (of the families {FAMILIES} "
+            f"{where}: the family must be {' or '.join(fitting)}; got {shown(name)} (of the families {FAMILIES} "
             "reports look alike at every level)"
         )
     return Family(name, records)

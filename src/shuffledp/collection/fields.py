@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 T = TypeVar("T")
 LONGEST_TEXT = 2000
@@ -76,14 +76,12 @@ class Fields:
 
     def refuse(self, key: str, value: object, rule: str) -> NoReturn:
         """Raise InvalidInput about one key."""
-        shown = repr(value)
-        shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        raise InvalidInput(f"{self.what}: {key!r} must be {rule}; got {shown}")
+        raise InvalidInput(f"{self.what}: {shown(key)} must be {rule}; got {shown(value)}")
 
     def take(self, key: str) -> Any:
         """Take a value of any kind."""
         if key not in self._values:
-            raise InvalidInput(f"{self.what}: the key {key!r} is missing")
+            raise InvalidInput(f"{self.what}: the key {shown(key)} is missing")
         return self._values.pop(key)
 
     def has(self, key: str) -> bool:
@@ -97,7 +95,7 @@ class Fields:
     def done(self) -> None:
         """Refuse keys that nobody took."""
         if self._values:
-            raise InvalidInput(f"{self.what}: unknown key {next(iter(self._values))!r}")
+            raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}")
 
     def whole(self, key: str, low: int, high: int) -> int:
         """Take a whole number in a range."""

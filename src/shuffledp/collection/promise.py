@@ -17,7 +17,7 @@ from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
-from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
+from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.setting import Setting
 
@@ -88,7 +88,7 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
         if not certified <= level.promise:
             name = next(iter(level.name.values()))
             raise InvalidInput(
-                f"level {name!r} promises epsilon {level.promise:g}, but the dummies of this task only make "
+                f"level {shown(name)} promises epsilon {level.promise:g}, but the dummies of this task only make "
                 f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
             )
     return floors
@@ -162,8 +162,8 @@ def check_crowd(draft: Draft) -> None:
         if not level.crowd >= least:
             name = next(iter(level.name.values()))
             raise InvalidInput(
-                f"level {name!r} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what can be "
-                "certified for the planned people; draft it again"
+                f"level {shown(name)} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what "
+                "can be certified for the planned people; draft it again"
             )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from shuffledp.collection.asked import same_hand
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
+from shuffledp.errors import shown as entry_shown
 
 LANGUAGES = ("en", "de", "fr")
 _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
@@ -72,7 +73,8 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         If there is no such level or language.
     """
     if not 0 <= level < len(draft.levels) or language not in LANGUAGES:
-        raise InvalidInput(f"there is no level {level}, or no language {language!r} (known: {', '.join(LANGUAGES)})")
+        known = ", ".join(LANGUAGES)
+        raise InvalidInput(f"there is no level {level}, or no language {entry_shown(language)} (known: {known})")
     chosen = draft.levels[level]
     one_hand = draft.operated_by.one_hand
     local = chosen.epsilon0 * len(draft.questions) * (1 if draft.admission == "codes" else 2)

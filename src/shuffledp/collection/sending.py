@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.task import LONGEST_DRAFT, PostedTask, task_digest
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 TIMEOUT = 30.0
 LONGEST_WAIT = 60.0
@@ -62,10 +62,10 @@ class Link:
             parts = urlsplit(text.strip())
             port = parts.port
         except ValueError:
-            raise InvalidInput(f"this is no link to a task: {text[:100]!r}") from None
+            raise InvalidInput(f"this is no link to a task: {shown(text[:100])}") from None
         base, mark, name = parts.path.rpartition("/t/")
         if parts.scheme not in ("http", "https") or not parts.hostname or not mark or parts.query or parts.username:
-            raise InvalidInput(f"a link to a task looks like https://HOST/t/ID#CODE; got {text[:100]!r}")
+            raise InvalidInput(f"a link to a task looks like https://HOST/t/ID#CODE; got {shown(text[:100])}")
         task_digest(name)
         code = from_base64(parts.fragment) if parts.fragment else None
         if parts.fragment and (code is None or len(code) != 16):

@@ -16,7 +16,7 @@ from importlib.resources import files
 
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.task import PostedTask
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 SCRIPTS = (
     "hpke",
@@ -88,7 +88,7 @@ def page_for(task: PostedTask, server: str) -> bytes:
         If `server` is no origin.
     """
     if not _ADDRESS.fullmatch(server):
-        raise InvalidInput(f"the server must be an origin such as https://collect.example.org; got {server!r}")
+        raise InvalidInput(f"the server must be an origin such as https://collect.example.org; got {shown(server)}")
     held = json.dumps({"server": server, "id": task.id, "posted": to_base64(task.data)})
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_policy(server)}">\n'
     data = f'<script type="application/json" id="task">{held}</script>\n'

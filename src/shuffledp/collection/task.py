@@ -17,7 +17,7 @@ from typing import Literal
 from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_PEOPLE, Level, OperatedBy, Question, read_level, read_question
 from shuffledp.collection.fields import Text, from_base64, read_json, to_base64, visible
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 MAGIC, VERSION = b"SHFT", 1
 LONGEST_DRAFT = 1 << 18
@@ -154,7 +154,7 @@ class Draft:
         for language in self.languages:
             names = [visible(level.name[language]) for level in self.levels]
             if len(set(names)) < len(names):
-                raise InvalidInput(f"two levels have the same name in language {language!r}; give each its own")
+                raise InvalidInput(f"two levels have the same name in language {shown(language)}; give each its own")
 
 
 @dataclass(frozen=True)
@@ -260,5 +260,5 @@ def task_digest(name: str) -> bytes:
     """Return the 32 bytes of a task's name of 43 characters, or raise InvalidInput."""
     digest = from_base64(name)
     if digest is None or len(digest) != 32:
-        raise InvalidInput(f"a task's name has 43 letters, digits, - and _; got {name[:60]!r}")
+        raise InvalidInput(f"a task's name has 43 letters, digits, - and _; got {shown(name[:60])}")
     return digest

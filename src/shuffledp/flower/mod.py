@@ -12,7 +12,7 @@ import numpy as np
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 from shuffledp.accounting import check_delta
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.flower.arrays import Layout
 from shuffledp.flower.count import ClientReport, Sent, repeated
 from shuffledp.flower.terms import Terms
@@ -101,7 +101,7 @@ class LocalRandomizer:
         kind = message.metadata.message_type
         if kind.split(".")[0] != "train":
             raise InvalidInput(
-                f"a reply to {kind!r} on private records is a release of its own, and no budget pays for it; "
+                f"a reply to {shown(kind)} on private records is a release of its own, and no budget pays for it; "
                 "evaluate on public data at the server (evaluate_fn), or in an app without LocalRandomizer"
             )
         agreed = [c[TERMS_KEY] for c in message.content.config_records.values() if TERMS_KEY in c]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.clipping import Clipping, shrink
 from shuffledp.learning.inputs import number_within, one_of
 from shuffledp.learning.noise import Mechanism, mechanism_of
@@ -82,10 +82,12 @@ class Terms:
             try:
                 epsilon0, delta0 = budget
             except (TypeError, ValueError):
-                raise InvalidInput(f"level {name!r} needs the pair (epsilon0, delta0); got {budget!r}") from None
+                raise InvalidInput(
+                    f"level {shown(name)} needs the pair (epsilon0, delta0); got {shown(budget)}"
+                ) from None
             epsilon = number_within(f"epsilon0 of level {name!r}", epsilon0, 0.0, MAX_EPSILON0)
             if epsilon == 0.0:
-                raise InvalidInput(f"level {name!r} has epsilon0 = 0, which tells nothing: leave such clients out")
+                raise InvalidInput(f"level {shown(name)} has epsilon0 = 0, which tells nothing: leave such clients out")
             checked[str(name)] = epsilon, number_within(f"delta0 of level {name!r}", delta0, 0.0, 1.0, below=True)
         if self.mechanism == "laplace" and any(delta0 > 0.0 for _, delta0 in checked.values()):
             raise InvalidInput("Laplace noise is pure: give every level delta0 = 0, or use mechanism = 'gaussian'")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import GaussianSumProfile
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
 from shuffledp.numerics.interval import FloatArray
 
@@ -90,7 +90,7 @@ def audit_example_swap(
         If the claim is not positive.
     """
     if not claimed > 0.0:
-        raise InvalidInput(f"a claimed sensitivity must be positive; got {claimed!r}")
+        raise InvalidInput(f"a claimed sensitivity must be positive; got {shown(claimed)}")
     others, names = candidates
     picked, places = np.arange(min(tried, names.size)), np.zeros(1, dtype=np.int64)
     if network is not None and weights is not None:

@@ -18,7 +18,7 @@ from typing import Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray
@@ -68,15 +68,15 @@ class Clipping:
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise InvalidInput(f"unit must be one of {', '.join(UNITS)}; got {self.unit!r}")
+            raise InvalidInput(f"unit must be one of {', '.join(UNITS)}; got {shown(self.unit)}")
         if self.clipped not in CLIPPED:
-            raise InvalidInput(f"clipped must be one of {', '.join(CLIPPED)}; got {self.clipped!r}")
+            raise InvalidInput(f"clipped must be one of {', '.join(CLIPPED)}; got {shown(self.clipped)}")
         try:
             bound = float(self.bound)
         except (TypeError, ValueError):
             bound = math.nan
         if not (0.0 < bound < 1e100):
-            raise InvalidInput(f"clip must be a positive, finite number; got {self.bound!r}")
+            raise InvalidInput(f"clip must be a positive, finite number; got {shown(self.bound)}")
         if self.unit == "example" and self.clipped == "message":
             refuse_clipped_average(bound)
 

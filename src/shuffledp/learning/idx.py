@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 _UNSIGNED_BYTE = 8
 _GZIP = b"\x1f\x8b"
@@ -102,7 +102,7 @@ def read_digits(folder: str | Path, part: str) -> Digits:
     (500, 784)
     """
     if part not in _FILES:
-        raise InvalidInput(f"part must be 'train' or 'test'; got {part!r}")
+        raise InvalidInput(f"part must be 'train' or 'test'; got {shown(part)}")
     images, labels = (read_idx(_find(Path(folder), name)) for name in _FILES[part])
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
         raise InvalidInput(

@@ -148,7 +148,7 @@ def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[ND
     if not numbers or (labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())):
         raise InvalidInput("labels must be whole numbers 0..K-1; map names to numbers first")
     if classes is not None and (isinstance(classes, bool) or not isinstance(classes, int) or classes < 2):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"classes must be a whole number of at least 2; got {classes!r}")
+        raise InvalidInput(f"classes must be a whole number of at least 2; got {shown(classes)}")
     most = classes if classes is not None else max(int(labels.max()) + 1, 2)
     bad = np.flatnonzero((labels < 0) | (labels >= most))
     if bad.size:
@@ -192,7 +192,7 @@ def per_client(value: object, clients: Clients, what: str) -> FloatArray:
 def whole_number(name: str, value: object, low: int) -> int:
     """Return a whole number of at least ``low``, or raise InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise InvalidInput(f"{name} must be a whole number of at least {low}; got {value!r}")
+        raise InvalidInput(f"{name} must be a whole number of at least {low}; got {shown(value)}")
     return int(value)
 
 
@@ -203,12 +203,12 @@ def number_within(name: str, value: object, low: float, high: float, *, below: b
     except (TypeError, ValueError):
         found = math.nan
     if not (low <= found <= high) or (below and found == high):
-        raise InvalidInput(f"{name} must be from {low:g} to {'below ' if below else ''}{high:g}; got {value!r}")
+        raise InvalidInput(f"{name} must be from {low:g} to {'below ' if below else ''}{high:g}; got {shown(value)}")
     return found
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return one of the allowed words, or raise InvalidInput."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+        raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
     return value

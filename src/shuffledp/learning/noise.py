@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.discrete_noise import discrete_gaussian, discrete_laplace
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import FloatArray
@@ -142,5 +142,5 @@ MECHANISMS: dict[str, Mechanism] = {"gaussian": GaussianMechanism(), "laplace": 
 def mechanism_of(name: str) -> Mechanism:
     """Return the mechanism of that name, or raise InvalidInput."""
     if name not in MECHANISMS:
-        raise InvalidInput(f"mechanism must be one of {', '.join(MECHANISMS)}; got {name!r}")
+        raise InvalidInput(f"mechanism must be one of {', '.join(MECHANISMS)}; got {shown(name)}")
     return MECHANISMS[name]

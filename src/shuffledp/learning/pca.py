@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.inputs import checked_features
 from shuffledp.numerics.interval import FloatArray
 
@@ -120,7 +120,7 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
     (784, 60)
     """
     if isinstance(side, bool) or not isinstance(side, int) or side < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"side must be a positive whole number; got {side!r}")
+        raise InvalidInput(f"side must be a positive whole number; got {shown(side)}")
     _check_components(components, side * side)
     at = np.arange(side)
     waves = np.cos(math.pi / side * (at[:, None] + 0.5) * at) * math.sqrt(2.0 / side)
@@ -133,4 +133,4 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
 
 def _check_components(components: int, most: int) -> None:
     if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"components must be a whole number from 1 to {most}; got {components!r}")
+        raise InvalidInput(f"components must be a whole number from 1 to {most}; got {shown(components)}")

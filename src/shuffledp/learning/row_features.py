@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.features import OrientedGradients
 from shuffledp.learning.pca import cosine_projection
 from shuffledp.numerics.interval import FloatArray
@@ -91,7 +91,7 @@ def picture_features(kind: str, side: int) -> Map:
         "pixels": Pixels,
     }
     if kind not in makers:
-        raise InvalidInput(f"features of pictures must be one of {', '.join(PICTURES)}; got {kind!r}")
+        raise InvalidInput(f"features of pictures must be one of {', '.join(PICTURES)}; got {shown(kind)}")
     return makers[kind]()
 
 
