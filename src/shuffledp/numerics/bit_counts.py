@@ -133,9 +133,7 @@ class _Tilt:
         plain, mirrored = odds * math.exp(theta), odds * math.exp(-theta)
         p = np.where(crowds.flipped, 1.0 / (1.0 + mirrored), plain / (1.0 + plain))
         q = np.where(crowds.flipped, mirrored / (1.0 + mirrored), 1.0 / (1.0 + plain))
-        logs = np.where(
-            crowds.flipped, theta + np.log1p(s * math.expm1(-theta)), np.log1p(s * math.expm1(theta))
-        )
+        logs = np.where(crowds.flipped, theta + np.log1p(s * math.expm1(-theta)), np.log1p(s * math.expm1(theta)))
         return cls(theta, (32.0 + 16.0 * theta) * EPS, logs, p, p * q)
 
     def evaluate(self, counts: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from shuffledp.accounting.engines.clone_curve import CloneCurve
 from shuffledp.accounting.engines.clone_pair import victim_line
-from shuffledp.accounting.engines.count_cover import EXACT_UP_TO, CountCover, Groups
+from shuffledp.accounting.engines.count_cover import EXACT_UP_TO, Cover, Groups, cover_of
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
@@ -29,7 +29,6 @@ CURVE_BOXES = 600
 _CURVE_STEP = 0.12
 _CURVE_RATIO = 0.03
 _CURVE_POINTS = 400
-_MOST_GROUPS = 5
 _MOST_TRIED = 256
 _TYPICAL = 1e-6
 _SAMPLE = 33
@@ -136,6 +135,11 @@ class VectorProfile(PrivacyProfile):
         return True
 
     @property
+    def coarseness(self) -> float:
+        """Fewer knots, as each needs a transform."""
+        return 2.0
+
+    @property
     def _size(self) -> int:
         return int(self.vectors.ones.shape[0])
 
@@ -200,12 +204,12 @@ class CoverProfile(PrivacyProfile):
     ----------
     epsilon0 : float
         The victim's budget.
-    cover : CountCover
+    cover : CountCover or SpreadCover
         Of the others, s rounded down.
     """
 
     epsilon0: float
-    cover: CountCover
+    cover: Cover
 
     @property
     def vanishes_at(self) -> float:
@@ -262,15 +266,15 @@ class WorstCountProfile(PrivacyProfile):
     ----------
     epsilon0 : float
         The victim's budget.
-    fine, rough : CountCover
+    fine, rough : CountCover or SpreadCover
         Of the others, s rounded down; the rough one has fewer boxes.
     below : RecordVectors
         Some of the others' record vectors, s rounded up.
     """
 
     epsilon0: float
-    fine: CountCover
-    rough: CountCover
+    fine: Cover
+    rough: Cover
     below: RecordVectors
 
     @property
@@ -278,11 +282,16 @@ class WorstCountProfile(PrivacyProfile):
         """The victim's own budget."""
         return self.epsilon0
 
+    @property
+    def coarseness(self) -> float:
+        """Boxes leave more open than knots do."""
+        return 3.0
+
     @cached_property
     def _witness(self) -> VectorProfile:
         return VectorProfile(self.epsilon0, self.below)
 
-    def _above(self, cover: CountCover) -> CoverProfile:
+    def _above(self, cover: Cover) -> CoverProfile:
         return CoverProfile(self.epsilon0, cover)
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -315,8 +324,8 @@ def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
     left_out : int
         The victim's level.
     """
-    above = others(budgets, left_out, outwards=True).merged(_MOST_GROUPS, outwards=True)
-    fine, rough = CountCover.of(above, BOXES), CountCover.of(above, ROUGH_BOXES, exact=False)
+    above = others(budgets, left_out, outwards=True)
+    fine, rough = cover_of(above, BOXES), cover_of(above, ROUGH_BOXES, exact=False)
     return WorstCountProfile(float(budgets.epsilons[left_out]), fine, rough, likely_worst_vectors(budgets, left_out))
 
 
@@ -346,9 +355,8 @@ def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
     delta : float
         psi is tabulated until it is below delta/10.
     """
-    groups = others(budgets, 0, outwards=True).merged(_MOST_GROUPS, outwards=True)
-    cover = CountCover.of(groups, CURVE_BOXES)
-    step = _CURVE_STEP / math.sqrt(groups.variance + 1.0)
+    cover = cover_of(others(budgets, 0, outwards=True), CURVE_BOXES)
+    step = _CURVE_STEP / math.sqrt(cover.groups.variance + 1.0)
     grid, psi = [0.0], [exp_interval(Interval(-math.inf, min(cover.log_psi_above(0.0), 0.0))).upper]
     while psi[-1] > 0.1 * delta and len(grid) < _CURVE_POINTS and grid[-1] < 1e290:
         grid.append(grid[-1] + max(step, _CURVE_RATIO * grid[-1]))

@@ -24,6 +24,12 @@ EXACT_UP_TO = 10_000
 """Other users of one budget of whom every number of ones is a crowd of its own."""
 _RARITIES = np.array([1e-60, 1e-30, 1e-16, 1e-11, 1e-7, 3e-4, 0.1])
 _FAIR = 0.5
+_FEW = 4
+"""Different chances below 1/2 that are told apart."""
+_KNOTS = 3
+_CANDIDATES = 96
+_DEPTH = 7.2
+_WORTH = 0.015
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +161,9 @@ class CountCover:
         zeros = np.where(moving, self.groups.counts - self.last, 0.0)
         fair = float(self.groups.counts[~moving].sum())
         every = np.tile(coins, self.first.shape[0]) + fair
-        return self.groups.crowds(np.repeat(self.first, coins.size, axis=0), np.repeat(zeros, coins.size, axis=0), every)
+        return self.groups.crowds(
+            np.repeat(self.first, coins.size, axis=0), np.repeat(zeros, coins.size, axis=0), every
+        )
 
     def log_psi_above(self, excess: float) -> float:
         """Bound log psi(excess) of every record vector from above.
@@ -194,3 +202,107 @@ def _cut(count: float, parts: int) -> tuple[FloatArray, FloatArray]:
     edges = np.floor(np.arange(parts + 1) * ((count + 1.0) / parts))
     edges[-1] = count + 1.0
     return edges[:-1], edges[1:] - 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadCover:
+    """Users of many different chances as users of a few: each is, by a coin that is told, one of its two neighbours.
+
+    A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with s_g.
+    More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely; the
+    rest is charged, with every user at the smaller of the chances.
+
+    Parameters
+    ----------
+    likely, sure : CountCover
+        Of the least likely numbers of users, and of all users at the smaller of chances.
+    charge : float
+        Bound on the probability that there are fewer.
+    """
+
+    likely: CountCover
+    sure: CountCover
+    charge: float
+
+    @property
+    def groups(self) -> Groups:
+        """The users as they are likely to be."""
+        return self.likely.groups
+
+    @classmethod
+    def of(cls, groups: Groups, boxes: int) -> SpreadCover:
+        """Choose the chances that lose least variance; a chance of 1/2 is one of them."""
+        order = np.argsort(groups.chances, kind="stable")
+        s, n = groups.chances[order], groups.counts[order]
+        knots = np.append(s[_best_knots(s, n)], _FAIR)
+        at_least, charge = [float(n.sum())], 0.0
+        for low, high in zip(knots[:-1], knots[1:], strict=True):
+            inside = (s >= low) & (s < high)
+            c = np.clip((s[inside] - low) / (high - low) * (1.0 - 16.0 * EPS), 0.0, 1.0)
+            count = SuccessCount.of(c, n[inside])
+            quantile = max(0.0, math.floor(count.mean - _DEPTH * count.deviation - 2.0))
+            charge += float(count.cdf(np.array([quantile - 1.0])).upper[0])
+            at_least.append(quantile + float(n[s >= high].sum()))
+        sizes = np.array(at_least) - np.append(at_least[1:], 0.0)
+        keep = sizes > 0.0
+        likely = CountCover.of(Groups(knots[keep], sizes[keep]), boxes)
+        return cls(likely, CountCover.of(groups.merged(_FEW, outwards=True), boxes // 4), charge * (1.0 + 1e-12))
+
+    def log_psi_above(self, excess: float) -> float:
+        """Bound log psi(excess) of every record vector from above; see `CountCover.log_psi_above`."""
+        sure = self.sure.log_psi_above(excess)
+        charge = math.log(self.charge) if self.charge > 0.0 else -math.inf
+        found = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
+        return min(sure, found + 8.0 * EPS * (1.0 + abs(found)))
+
+
+Cover = CountCover | SpreadCover
+"""What bounds every record vector."""
+
+
+def cover_of(groups: Groups, boxes: int, *, exact: bool = True) -> Cover:
+    """Cover all record vectors: as they are where few chances differ, else spread over few.
+
+    Parameters
+    ----------
+    groups : Groups
+        Everybody but the victim, s rounded down.
+    boxes : int
+        About how many.
+    exact : bool
+        Whether users of one chance are covered exactly, up to 10,000 of them.
+    """
+    if int((groups.chances < _FAIR).sum()) <= _FEW:
+        return CountCover.of(groups, boxes, exact=exact)
+    return SpreadCover.of(groups, boxes)
+
+
+def _best_knots(s: FloatArray, n: FloatArray) -> NDArray[np.int64]:
+    """Positions of two or three knots among ascending s, the first of them 0, that lose least variance up to 1/2."""
+    through = np.concatenate(([0.0], np.cumsum(n)))
+    some = np.unique(np.searchsorted(through, np.linspace(0.0, through[-1], _CANDIDATES + 1)[:-1], side="right") - 1)
+    level = np.append(s[some], _FAIR)
+    place = np.append(some, s.size)
+    first = np.concatenate(([0.0], np.cumsum(n * s)))[place]
+    second = np.concatenate(([0.0], np.cumsum(n * s * s)))[place]
+    users = through[place]
+    # sum of n (s - low)(high - s) over the users between two candidates
+    low, high = level[:, None], level[None, :]
+    cost = (low + high) * (first[None, :] - first[:, None])
+    cost -= second[None, :] - second[:, None] + low * high * (users[None, :] - users[:, None])
+    cost = np.where(np.arange(level.size)[:, None] < np.arange(level.size)[None, :], np.maximum(cost, 0.0), np.inf)
+    best, came = cost[0], list[NDArray[np.int64]]()
+    lost = [float(best[-1])]
+    for _ in range(_KNOTS - 1):
+        options = best[:, None] + cost
+        came.append(options.argmin(axis=0))
+        best = options.min(axis=0)
+        lost.append(float(best[-1]))
+    # a further knot makes boxes coarser, which costs more than little
+    enough = float((n * s * (1.0 - s)).sum()) * _WORTH
+    more = next((k for k in range(1, _KNOTS - 1) if lost[k] - lost[-1] <= enough), _KNOTS - 1)
+    cuts, at = list[int](), level.size - 1
+    for chosen in came[:more][::-1]:
+        at = int(chosen[at])
+        cuts.append(at)
+    return np.unique(np.array([0, *(int(some[cut]) for cut in cuts)]))
