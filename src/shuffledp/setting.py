@@ -110,7 +110,9 @@ class Setting:
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
         if self.records is not None and (isinstance(self.records, bool) or self.records != 2):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"records must be 2 (every record is one of two values) or None; got {shown(self.records)}")
+            raise InvalidInput(
+                f"records must be 2 (every record is one of two values) or None; got {shown(self.records)}"
+            )
         if self.dummies is not None:
             self._check_dummies()
         if self.budgets.n * self.reports_per_user > 2**53:

@@ -20,8 +20,8 @@ Rounding. With d cut at D and the window of N values around the mean,
 
 |c_d| <= 1, so aliases and what is cut weigh at most P~(|S - mean| >= t), which Bernstein's inequality bounds by
 2 exp(-t^2/(2 (v + t/3))), v the variance. Each bit gives |1 + p (e^{iy} - 1)|^2 = 1 - 2p(1-p)(1 - cos y), so that
-|M~(y)| <= exp(-v (1 - cos y)): points beyond exp(-`_FALL`) are left out and charged. Exponents are sums of terms known to
-a few EPS each, whose absolute values are summed and charged. psi falls in r: theta is rounded down for the upper end,
+|M~(y)| <= exp(-v (1 - cos y)): points beyond exp(-`_FALL`) are left out and charged. Exponents are sums of terms
+known to a few EPS each, whose absolute values are summed and charged. psi falls in r: theta is rounded down for the upper end,
 and for the lower end what that adds is taken off again.
 """
 
@@ -108,14 +108,14 @@ def _points(variance: float, window: int) -> tuple[int, FloatArray]:
     if variance > 0.5 * _FALL:
         reach = 2.0 * math.asin(math.sqrt(0.5 * _FALL / variance))
         most = min(most, math.ceil(reach * period / (2.0 * math.pi)) + 1)
-    return period, np.arange(most + 1) * (2.0 * math.pi / period)
+    return period, np.arange(most + 1.0) * (2.0 * math.pi / period)
 
 
 @dataclass(frozen=True, eq=False)
 class _Tilt:
     """One tilt theta, and what it makes of one bit of each group.
 
-    ``theta`` is a double with e^theta - 1 <= r, ``missing`` bounds (r - (e^theta - 1))/r, ``logs`` are the logarithms of the
+    ``theta`` is a double with e^theta - 1 <= r, ``missing`` bounds (r - (e^theta - 1))/r, ``logs`` are the logs of the
     moment generating functions, ``chances`` and ``variances`` those of the tilted bits.
     """
 
@@ -171,7 +171,7 @@ class _Tilt:
     def _powers(
         self, counts: FloatArray, offset: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Size and angle of M~(y) e^{-iy centre}, shape (crowds, points), and a bound on the relative error, (crowds,)."""
+        """Size and angle of M~(y) e^{-iy centre}, shape (crowds, points), and bounds on relative errors, (crowds,)."""
         turn = 2.0 * np.sin(0.5 * y) ** 2  # 1 - cos y
         p = self.chances[:, None]
         real = 0.5 * np.log1p(-2.0 * self.variances[:, None] * turn)

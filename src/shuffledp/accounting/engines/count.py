@@ -1,8 +1,8 @@
 """The count theorem (C), evaluated: the worst record vector from above, and record vectors by themselves.
 
-With A and r = s - 1 of `clone_pair.victim_line`, a victim's divergence is A psi(r) of `numerics.bit_counts`, ones counted for
-one direction and zeros for the other. The set of record vectors is closed under exchanging the two, so the maximum is
-the same in both directions.
+With A and r = s - 1 of `clone_pair.victim_line`, a victim's divergence is A psi(r) of `numerics.bit_counts`, ones
+counted for one direction and zeros for the other. The set of record vectors is closed under exchanging the two, so the
+maximum is the same in both directions.
 """
 
 from __future__ import annotations

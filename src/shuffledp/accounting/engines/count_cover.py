@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,8 +209,8 @@ def _cut(count: float, parts: int) -> tuple[FloatArray, FloatArray]:
 class SpreadCover:
     """Users of many different chances as users of a few: each is, by a coin that is told, one of its two neighbours.
 
-    A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with s_g.
-    More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely; the
+    A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with
+    s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely; the
     rest is charged, with every user at the smaller of the chances.
 
     Parameters
@@ -236,7 +237,7 @@ class SpreadCover:
         s, n = groups.chances[order], groups.counts[order]
         knots = np.append(s[_best_knots(s, n)], _FAIR)
         at_least, charge = [float(n.sum())], 0.0
-        for low, high in zip(knots[:-1], knots[1:], strict=True):
+        for low, high in pairwise(knots.tolist()):
             inside = (s >= low) & (s < high)
             c = np.clip((s[inside] - low) / (high - low) * (1.0 - 16.0 * EPS), 0.0, 1.0)
             count = SuccessCount.of(c, n[inside])
