@@ -21,8 +21,8 @@ Rounding. With d cut at D and the window of N values around the mean,
 |c_d| <= 1, so aliases and what is cut weigh at most P~(|S - mean| >= t), which Bernstein's inequality bounds by
 2 exp(-t^2/(2 (v + t/3))), v the variance. Each bit gives |1 + p (e^{iy} - 1)|^2 = 1 - 2p(1-p)(1 - cos y), so that
 |M~(y)| <= exp(-v (1 - cos y)): points beyond exp(-`_FALL`) are left out and charged. Exponents are sums of terms
-known to a few EPS each, whose absolute values are summed and charged. psi falls in r: theta is rounded down for the upper end,
-and for the lower end what that adds is taken off again.
+known to a few EPS each, whose absolute values are summed and charged. psi falls in r: theta is rounded down for the
+upper end, and for the lower end what that adds is taken off again.
 """
 
 from __future__ import annotations

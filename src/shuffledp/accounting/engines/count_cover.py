@@ -210,8 +210,8 @@ class SpreadCover:
     """Users of many different chances as users of a few: each is, by a coin that is told, one of its two neighbours.
 
     A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with
-    s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely; the
-    rest is charged, with every user at the smaller of the chances.
+    s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely;
+    the rest is charged, with every user at the smaller of the chances.
 
     Parameters
     ----------
