@@ -38,6 +38,8 @@ from shuffledp.numerics.interval import Enclosure, FloatArray
 
 _FALL = 46.0
 _AT_ONCE = 1 << 15
+_NEGLIGIBLE = 1e-150
+"""An excess below is taken for 0: e^theta - 1 would leave double range."""
 _OFFSETS = np.array([-1.0, 0.0, 1.0])
 
 
@@ -128,13 +130,15 @@ class _Tilt:
     @classmethod
     def of(cls, crowds: BitCrowds, excess: float) -> _Tilt:
         """Tilt so that the best threshold lies at the mean."""
-        theta = math.log1p(excess * (1.0 - 16.0 * EPS)) * (1.0 - 8.0 * EPS)
+        negligible = excess < _NEGLIGIBLE
+        theta = 0.0 if negligible else math.log1p(excess * (1.0 - 16.0 * EPS)) * (1.0 - 8.0 * EPS)
         s, odds = crowds.chances, crowds.chances / (1.0 - crowds.chances)
         plain, mirrored = odds * math.exp(theta), odds * math.exp(-theta)
         p = np.where(crowds.flipped, 1.0 / (1.0 + mirrored), plain / (1.0 + plain))
         q = np.where(crowds.flipped, mirrored / (1.0 + mirrored), 1.0 / (1.0 + plain))
         logs = np.where(crowds.flipped, theta + np.log1p(s * math.expm1(-theta)), np.log1p(s * math.expm1(theta)))
-        return cls(theta, (32.0 + 16.0 * theta) * EPS, logs, p, p * q)
+        # of a negligible r all is missing: r P(S > m) <= r, and P~ is bounded by 2 e^-_FALL at least
+        return cls(theta, 1e-100 if negligible else (32.0 + 16.0 * theta) * EPS, logs, p, p * q)
 
     def evaluate(self, counts: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds on log psi for crowds of like variance."""

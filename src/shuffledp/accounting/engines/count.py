@@ -23,6 +23,8 @@ from shuffledp.numerics.floats import EPS, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
 
+LEAST_BUDGET = 1e-290
+"""A victim of a smaller budget has no line (C) in doubles; the local bound is as good."""
 BOXES = 2048
 ROUGH_BOXES = 256
 CURVE_BOXES = 600

@@ -13,7 +13,7 @@ from shuffledp.accounting.bound import (
     level_alone,
     require_one_pure_round,
 )
-from shuffledp.accounting.engines.count import likely_worst_vectors, worst_count, worst_curve
+from shuffledp.accounting.engines.count import LEAST_BUDGET, likely_worst_vectors, worst_count, worst_curve
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
@@ -53,8 +53,8 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
-        if setting.budgets.n == 1:
-            return LocalProfile(epsilon0, 0.0)  # nobody to hide among
+        if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
+            return LocalProfile(epsilon0, 0.0)  # nobody to hide among, or nothing to hide
         return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
@@ -70,7 +70,9 @@ class CountBound(AmplificationBound):
         if setting.seen == "levels":
             raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'levels'")
         shared = replace(worst_count(setting.budgets, 0), below=likely_worst_vectors(setting.budgets, None))
-        return lambda epsilon0: replace(shared, epsilon0=epsilon0)
+        return lambda epsilon0: (
+            LocalProfile(epsilon0, 0.0) if epsilon0 < LEAST_BUDGET else replace(shared, epsilon0=epsilon0)
+        )
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shuffledp.accounting.bound import AmplificationBound, level_alone, require_one_pure_round, shows_levels
-from shuffledp.accounting.engines.count import VectorProfile, likely_worst_vectors
+from shuffledp.accounting.engines.count import LEAST_BUDGET, VectorProfile, likely_worst_vectors
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.count import sends_bits
 from shuffledp.accounting.theorems.local import LocalProfile
@@ -31,6 +31,6 @@ class CountWitness(AmplificationBound):
             raise OutOfRegime(f"count-exact attacks reports of one bit; got {setting.randomizer_name}")
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
-        if setting.budgets.n == 1:
+        if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
             return LocalProfile(epsilon0, 0.0)
         return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
