@@ -18,6 +18,8 @@ from shuffledp.accounting.profiles.combined import composed
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.randomizers import Channel, Laplace, OneBit, RandomizedResponse
+from shuffledp.report.to_json import guarantee_to_json
+from shuffledp.report.wording import covers, situation
 from shuffledp.setting import Setting
 from tests import oracles
 from tests.accounting.test_brute_force import SLACK, TINY, asked_ratios, log_down, log_up
@@ -258,6 +260,13 @@ def test_two_valued_records_have_no_third():
     assert "third record" in refused["krr-exact"]
     laplace = certify(setting(Budgets([1.0], [10_000]), Laplace(0, 1), records=2), 1e-6).epsilon
     assert 0.029 < laplace.lower <= laplace.upper <= 0.035659
+
+
+def test_what_is_supposed_of_records_is_said():
+    guarantee = certify(setting(Budgets([1.0], [100]), "any", records=2), 1e-3)
+    assert guarantee_to_json(guarantee)["setting"]["records"] == 2
+    assert covers(guarantee.setting) == ["provided that every record is one of two values"]
+    assert "records of two values" in situation(guarantee.setting)
 
 
 def test_linked_rounds_of_two_valued_records_are_not_two_valued():
