@@ -60,6 +60,9 @@ class Setting:
         Reports of nobody that the shuffler adds in each round; their number is public. Nobody colludes with them, none
         is missing, and n does not count them. They need ``seen="reports"`` and a stated randomizer of the families
         rr, krr, one-bit or hadamard. Default None.
+    records : {2}, optional
+        2 if every record is one of two values, or is rounded to one of them by a coin of the user's own before it is
+        randomized; None, the default, if nothing is known of them.
 
     Raises
     ------
@@ -83,6 +86,7 @@ class Setting:
     group_size: int = 1
     reports_per_user: int = 1
     dummies: Dummies | None = None
+    records: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -105,6 +109,10 @@ class Setting:
         _check_whole("reports_per_user", self.reports_per_user, 1, None)
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
+        if self.records is not None and (isinstance(self.records, bool) or self.records != 2):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"records must be 2 (every record is one of two values) or None; got {shown(self.records)}"
+            )
         if self.dummies is not None:
             self._check_dummies()
         if self.budgets.n * self.reports_per_user > 2**53:
@@ -164,7 +172,12 @@ class Setting:
         if not total[-1] <= MAX_EPSILON0:
             raise OutOfRegime(f"linked rounds add up to epsilon0 = {total[-1]:g}, beyond {MAX_EPSILON0:g}")
         return replace(
-            self, budgets=Budgets(total, self.budgets.counts, deltas), randomizer="any", rounds=1, linked=False
+            self,
+            budgets=Budgets(total, self.budgets.counts, deltas),
+            randomizer="any",
+            rounds=1,
+            linked=False,
+            records=None,  # a record of all rounds together takes more values
         )
 
     @property

@@ -200,7 +200,7 @@ def test_the_search_finds_the_edge_in_few_steps(edge, power, stride, geometric):
 
 ROUNDS = [(ask(Budgets([1.0], [1000])), 0.7, 18)]
 SLOW_ROUNDS = [
-    (ask(MIX, RR), 0.6, 6),
+    (ask(MIX, RR), 0.6, 7),
     (ask(Budgets([1.0], [1000]), group_size=2), 1.5, None),
     (ask(Budgets([2.0], [10_000]), TEN), 0.5, 30),
     (ask(MIX, "any", seen="users", colluding=10), 1.0, None),

@@ -292,6 +292,12 @@ def require_plain(setting: Setting, key: str) -> None:
     raise OutOfRegime(f"{key} covers one plain round; got {', '.join(name for name, set_ in told.items() if set_)}")
 
 
+def refuse_third_records(setting: Setting, key: str) -> None:
+    """Refuse settings whose records take two values: the attack needs others who hold a third one."""
+    if setting.records is not None:
+        raise OutOfRegime(f"{key} needs a third record for the others; records take {setting.records} values")
+
+
 def shows_levels(setting: Setting) -> bool:
     """Whether an attacker may know each report's level: levels visible, or any randomizer, which may append it."""
     if setting.budgets.levels == 1:

@@ -19,6 +19,8 @@ from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
 from shuffledp.accounting.theorems.clones import ClonesBound
+from shuffledp.accounting.theorems.count import CountBound
+from shuffledp.accounting.theorems.count_exact import CountWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.levels import LevelsBound
@@ -39,6 +41,7 @@ bounds: Mapping[str, AmplificationBound] = {
     bound.key: bound
     for bound in (
         ClonesBound(),
+        CountBound(),
         BlanketBound(),
         OrderedBound(),
         LevelsBound(),
@@ -47,6 +50,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LocalBound(),
         FloorBound(),
         RandomizedResponseWitness(),
+        CountWitness(),
         KaryWitness(),
         ReportsWitness(),
         WindowWitness(),

@@ -58,6 +58,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     """
     setting, floor, crowd = guarantee.setting, guarantee.floor, guarantee.crowd
     told = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
+    told |= {} if setting.records is None else {"records": setting.records}
     kept = {name: _interval(known) for name, known in (("floor", floor), ("crowd", crowd)) if known is not None}
     return {
         "setting": {

@@ -155,6 +155,7 @@ def covers(setting: Setting) -> list[str]:
         f"for all {count(setting.reports_per_user)} reports that a user sends in a round": setting.reports_per_user > 1,
         f"even if {others} with the attacker": setting.colluding > 0,
         f"even if {percent(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
+        "provided that every record is one of two values": setting.records is not None,
     }
     return [words for words, applies in known.items() if applies]
 
@@ -190,6 +191,7 @@ def situation(setting: Setting) -> str:
         f"groups of {count(setting.group_size)}": setting.group_size > 1,
         f"{count(setting.colluding)} colluding": setting.colluding > 0,
         f"{percent(setting.missing)} missing": setting.missing > 0.0,
+        "records of two values": setting.records is not None,
         counted_dummies(setting): setting.dummies is not None,
     }
     return ", ".join(usual + [words for words, applies in unusual.items() if applies])

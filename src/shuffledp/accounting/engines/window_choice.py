@@ -107,8 +107,10 @@ def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
     return low[low < high], high[low < high]
 
 
-def noise_windows(kind: str, scales: FloatArray, level: int, others: FloatArray) -> list[WindowFamily]:
-    """Intervals about x1 = 1 against x0 = 0, the others on 0, 1/2 or 1.
+def noise_windows(
+    kind: str, scales: FloatArray, level: int, others: FloatArray, *, third: bool = True
+) -> list[WindowFamily]:
+    """Intervals about x1 = 1 against x0 = 0, the others on 0 or 1, or on 1/2 if they may hold a third record.
 
     Parameters
     ----------
@@ -120,6 +122,8 @@ def noise_windows(kind: str, scales: FloatArray, level: int, others: FloatArray)
         The victim's level.
     others : ndarray, shape (levels,)
         Other users of each level.
+    third : bool
+        Whether records may take more than two values.
     """
     own = float(scales[level])
     low, high = interval_grid(own)
@@ -143,7 +147,7 @@ def noise_windows(kind: str, scales: FloatArray, level: int, others: FloatArray)
 
         return WindowFamily(p0, p1, counts, chances, q @ weight, (q * (1.0 - q)) @ weight, victims)
 
-    return [family(x) for x in (0.0, 0.5, 1.0)]
+    return [family(x) for x in ((0.0, 0.5, 1.0) if third else (0.0, 1.0))]
 
 
 def _representatives(scales: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -24,6 +24,7 @@ from shuffledp.accounting.bound import (
     AmplificationBound,
     epsilons_by_anchors,
     level_alone,
+    refuse_third_records,
     require_one_pure_round,
     shows_levels,
 )
@@ -226,6 +227,7 @@ class KaryWitness(AmplificationBound):
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
+        refuse_third_records(setting, self.key)
         if setting.budgets.levels > 1 and setting.seen == "users":
             raise OutOfRegime("krr-exact with several budgets is stated for unordered reports; got seen = users")
         if setting.seen == "sum":

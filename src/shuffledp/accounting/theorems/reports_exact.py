@@ -12,7 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shuffledp.accounting.bound import AmplificationBound, level_alone, require_plain, shows_levels
+from shuffledp.accounting.bound import (
+    AmplificationBound,
+    level_alone,
+    refuse_third_records,
+    require_plain,
+    shows_levels,
+)
 from shuffledp.accounting.engines.blanket import OneBudgetProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
@@ -74,6 +80,7 @@ class ReportsWitness(AmplificationBound):
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
         require_plain(setting, self.key)
+        refuse_third_records(setting, self.key)
         family = setting.discrete
         if family is None:
             raise OutOfRegime(f"reports-exact needs a stated discrete randomizer; got {setting.randomizer_name}")

@@ -25,6 +25,7 @@ from shuffledp.accounting.bound import (
     AmplificationBound,
     epsilons_by_anchors,
     level_alone,
+    refuse_third_records,
     require_plain,
     shows_levels,
 )
@@ -266,7 +267,7 @@ class WindowWitness(AmplificationBound):
         epsilon0 = float(budgets.epsilons[level])
         if setting.adds_noise is not None:
             scales = setting.adds_noise.scale(budgets.epsilons, budgets.deltas)
-            families = noise_windows(setting.adds_noise.noise, scales, level, others)
+            families = noise_windows(setting.adds_noise.noise, scales, level, others, third=setting.records is None)
             pure = setting.adds_noise.noise == "laplace"
             return WindowProfile(best_family(families), epsilon0 * (1.0 + 16.0 * EPS) if pure else math.inf)
         if setting.discrete is None:
@@ -283,6 +284,8 @@ class WindowWitness(AmplificationBound):
             raise OutOfRegime("window counts reports; the sum of reports does not show them (see 'sum-exact')")
         if setting.seen == "users" and budgets.levels > 1:
             raise OutOfRegime("window with several budgets is stated for unordered reports; got seen = users")
+        if setting.discrete is not None:
+            refuse_third_records(setting, self.key)
         if setting.discrete is not None and setting.discrete.two_point:
             raise OutOfRegime("window is 'rr-exact' for two outcomes; see there")
         noise = setting.adds_noise
