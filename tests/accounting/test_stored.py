@@ -11,13 +11,13 @@ import pytest
 
 from shuffledp.accounting import (
     StoredProfile,
+    allowed_mu,
     compose,
-    gaussian_allowance,
-    gaussian_cover,
+    dominating_mu,
     one_budget_profile,
     to_dp_accounting,
 )
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, OutOfRegime
 
 PROFILES = {
     "small": one_budget_profile(1.0, 50, coarse=False),
@@ -117,7 +117,7 @@ def least_room(kept: StoredProfile, outside: float, mu: float) -> float:
 @pytest.mark.parametrize("name", [*PROFILES, "stated"])
 def test_a_cover_is_above_the_curve_everywhere_and_a_smaller_one_is_not(name, outside):
     kept = StoredProfile.stated(1.0, 1e-21) if name == "stated" else StoredProfile.of(PROFILES[name])
-    mu = gaussian_cover(kept, outside)
+    mu = dominating_mu(kept, outside)
     assert 0.0 < mu < 10.0
     assert least_room(kept, outside, mu) >= -1e-11
     assert least_room(kept, outside, 0.98 * mu) < 0.0
@@ -127,20 +127,21 @@ def test_covers_are_those_of_the_theory():
     """Figures of the page on filters: any randomizer, n = 10,000, outside 1e-9."""
     for epsilon0, mu in ((0.5, 0.00564), (1.0, 0.01260), (2.0, 0.03123)):
         kept = StoredProfile.of(one_budget_profile(epsilon0, 10_000, coarse=False))
-        assert gaussian_cover(kept, 1e-9) == pytest.approx(mu, rel=2e-3)
+        assert dominating_mu(kept, 1e-9) == pytest.approx(mu, rel=2e-3)
 
 
 def test_what_no_epsilon_covers_must_be_outside():
-    assert math.isinf(gaussian_cover(StoredProfile.stated(0.1, 1e-3), 1e-4))
-    assert math.isinf(gaussian_cover(StoredProfile.stated(math.inf, 0.0), 0.5))
-    assert gaussian_cover(StoredProfile.stated(0.0, 1e-6), 1e-5) == 0.0
+    for stated, outside in (((0.1, 1e-3), 1e-4), ((math.inf, 0.0), 0.5)):
+        with pytest.raises(OutOfRegime, match="no mu covers"):
+            dominating_mu(StoredProfile.stated(*stated), outside)
+    assert dominating_mu(StoredProfile.stated(0.0, 1e-6), 1e-5) == 0.0
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-3)])
 def test_the_allowance_fills_the_limit_and_no_more(epsilon, delta):
-    mu = gaussian_allowance(epsilon, delta, 0.1 * delta)
+    mu = allowed_mu(epsilon, delta, 0.1 * delta)
     with mpmath.workdps(50):
         spent = mpmath.mpf(0.1 * delta) + (1 - mpmath.mpf(0.1 * delta)) * gaussian_delta(epsilon, mu)
     assert 0.999 * delta < spent <= delta
     with pytest.raises(InvalidInput, match="outside"):
-        gaussian_allowance(epsilon, delta, delta)
+        allowed_mu(epsilon, delta, delta)

@@ -19,10 +19,10 @@ from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profil
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.filter import Allowance, PrivacyFilter
+from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu
 from shuffledp.accounting.profiles.combined import SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.composition import ComposedProfile
-from shuffledp.accounting.profiles.cover import gaussian_allowance, gaussian_cover
+from shuffledp.accounting.profiles.domination import dominating_mu
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
@@ -55,6 +55,7 @@ __all__ = [
     "SmallestProfile",
     "StoredProfile",
     "Target",
+    "allowed_mu",
     "apportioned",
     "bounds",
     "calibrate_batch",
@@ -68,10 +69,9 @@ __all__ = [
     "compose",
     "compose_floors",
     "composed",
+    "dominating_mu",
     "floor_profile",
     "from_dp_accounting",
-    "gaussian_allowance",
-    "gaussian_cover",
     "gaussian_epsilon",
     "gspa_mu",
     "last_within",

@@ -106,9 +106,7 @@ class PrivacyFilter:
             If a number is out of range.
         """
         outside = _SHARE_OF_DELTA * check_delta(delta)
-        target = _positive("epsilon", epsilon)
-        # a little short of it, so that the roundings of `epsilon` and `delta` stay within the target
-        return cls(float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9))), outside)
+        return cls(allowed_mu(epsilon, delta, outside), outside)
 
     @property
     def limit(self) -> Allowance:
@@ -206,6 +204,35 @@ class PrivacyFilter:
             raise InvalidInput(f"epsilon must be a finite number >= 0 (nats); got {shown(epsilon)}")
         rest = float(normal_divergence(epsilon, self._limit.mu).upper)
         return min(round_up(self._limit.outside + (1.0 - self._limit.outside) * rest), 1.0)
+
+
+def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
+    """Return the mu of a limit that keeps (epsilon, delta) beside a share: about the largest, never above it.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats, positive.
+    delta : float
+        In (0, 1).
+    outside : float
+        The share, from 0 to below delta.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(allowed_mu(1.0, 1e-6, 1e-8), 3)
+    0.243
+    """
+    target = _positive("epsilon", epsilon)
+    if not check_outside(outside) < check_delta(delta):
+        raise InvalidInput(f"outside must be below delta = {delta:g}; got {outside:g}")
+    # a little short of it, so that the roundings of `epsilon` and `delta` stay within the target
+    return float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9)))
 
 
 def _beyond(delta: float, outside: float) -> float:

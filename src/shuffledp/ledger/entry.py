@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from shuffledp.accounting import StoredProfile, gaussian_cover
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.accounting import StoredProfile, dominating_mu
+from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.ledger.spending import LevelSpending, Spending
 
 EVERYBODY = "everybody"
@@ -134,8 +135,9 @@ class Draft:
         uncovered = self.spending.worst.mass_at_infinity.upper
         outside = max(least, uncovered * (1.0 + 1e-9))
         if outside >= 1.0:
-            return float("inf"), 1.0
-        return gaussian_cover(self.spending.worst, outside), outside
+            return math.inf, 1.0
+        found = attempt(lambda: dominating_mu(self.spending.worst, outside), (OutOfRegime,))
+        return (math.inf if isinstance(found, Refused) else found), outside
 
     def row(self, use: Use, run: str, cover: tuple[float, float]) -> tuple[Any, ...]:
         """Return the values of `COLUMNS` but the first."""

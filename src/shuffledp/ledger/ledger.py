@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting import StoredProfile, check_delta, compose, gaussian_allowance
+from shuffledp.accounting import StoredProfile, allowed_mu, check_delta, compose
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import connect, writing
@@ -49,7 +49,7 @@ class Limit:
     @property
     def mu(self) -> float:
         """Root of what the squares of the releases' mu may add up to."""
-        return gaussian_allowance(self.epsilon, self.delta, self.outside)
+        return allowed_mu(self.epsilon, self.delta, self.outside)
 
     def share_of(self, number: int) -> float:
         """Return the chance that the release of this number spends unless it must spend more.
