@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO, cast
+from typing import IO, TextIO, cast
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: 
 def _write_model(file: IO[str], records: Records, model: ShuffledSGDClassifier, training: Training) -> None:
     """Write layers, labels, features and guarantee; `load_model` reads it."""
     about = training_to_json(training) | {"features_of_a_row": records.about, "format": MODEL_FORMAT}
-    stream = cast(BinaryIO, cast(TextIO, file).buffer)
+    stream = cast(TextIO, file).buffer
     write_model(stream, model.network_, model.weights_, records.classes, dumps(about))
 
 
