@@ -129,6 +129,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS, ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_largest_factor(setting):
     found = calibrate_scale(setting, 0.6, 1e-6)
@@ -209,6 +210,7 @@ SLOW_ROUNDS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("setting", "epsilon", "known"),
     [*ROUNDS, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_ROUNDS)],

@@ -118,6 +118,7 @@ def test_mu_of_one_report_is_the_smallest_one(epsilon0, outside):
         assert not all(dominated(delta, epsilon, mu * 0.9995, outside) for epsilon, delta in exact)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "case",
     [

@@ -55,23 +55,27 @@ def check(budgets, randomizer, deltas=(1e-3, 1e-6), **situation):
             assert np.all(first <= second * (1 + TOLERANCE)), (less, more, first, second)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("randomizer", RANDOMIZERS.values(), ids=RANDOMIZERS)
 @pytest.mark.parametrize("budgets", POPULATIONS.values(), ids=POPULATIONS)
 def test_less_seen_is_never_worse(budgets, randomizer):
     check(budgets, randomizer)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("situation", [{"colluding": 2}, {"missing": 0.1}, {"group_size": 2}], ids=str)
 @pytest.mark.parametrize("key", ["any", "rr", "krr:5"])
 def test_less_seen_is_never_worse_in_other_situations(key, situation):
     check(POPULATIONS["two levels"], RANDOMIZERS[key], (1e-6,), **situation)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("key", ["any", "rr"])
 def test_less_seen_is_never_worse_over_rounds(key):
     check(POPULATIONS["one level"], RANDOMIZERS[key], (1e-6,), rounds=10)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", [{"rounds": 3}, {"reports_per_user": 2}, {"group_size": 2}], ids=str)
 @pytest.mark.parametrize("key", RANDOMIZERS)

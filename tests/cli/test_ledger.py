@@ -49,7 +49,7 @@ def test_the_object_of_the_contract(run):
     assert found["limit"].items() >= found["total"].items()
     assert 0.0 < found["meter"]["mu"] < found["limit"]["mu"]
     assert 0.0 < found["meter"]["outside"] < found["limit"]["outside"]
-    assert found["total_if_fixed"]["epsilon"]["upper"] == pytest.approx(entry["epsilon"], rel=2e-3)
+    assert found["total_if_fixed"]["epsilon"]["upper"] == pytest.approx(entry["epsilon"], rel=1e-2)  # kept at knots
     assert found["total_if_fixed"]["delta"] == 1e-6
 
 

@@ -64,7 +64,7 @@ def test_all_are_entered_as_one_run_or_none(run):
         first, second = ledger.entries()
         assert first.run == second.run
         assert ledger.total().fixed
-    run("ledger", "q.ledger", "--limit", "0.13,1e-6")
+    run("ledger", "q.ledger", "--limit", "0.12,1e-6")
     error = run(*BOTH, "--epsilon0", 1, "--ledger", "q.ledger").error
     assert "the first 1 of the 2 questions" in error
     assert run("ledger", "q.ledger", "--json").json["entries"] == []

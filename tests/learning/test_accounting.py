@@ -138,6 +138,7 @@ def test_at_example_level_no_amplification_is_claimed(seen, noise):
     assert {e.key for e in found.evidence if e.refused} == {"levels", "blanket", "approximate", "ordered", "sum"}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("rounds", [[[2000, 500]], [[2000, 500], [2000, 1], [0, 300]]], ids=["one", "several"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("unit", ["client", "example"])

@@ -45,6 +45,7 @@ def with_row(bad, row=7):
     return rows
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("groups", [None, 4], ids=["own", "shared"])
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way)))

@@ -33,12 +33,12 @@ def accountant(counts, epsilons, seen="reports", rounds=1):
 
 
 def test_a_thousand_different_budgets_are_amplified():
-    """Certified 2.0 before, since nobody shares a budget; `certify` says .2792 of randomized response."""
+    """Certified 2.0 before, since nobody shares a budget; the count theorem is not for bits of a seed."""
     found = fitted(BUDGETS)
     assert found.method == "blanket"
     law = sdp.Setting(sdp.Budgets.of(BUDGETS), sdp.RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
     known = sdp.certify(law, delta=1e-6).epsilon
-    assert known.lower <= found.epsilon.upper <= known.upper * 1.005
+    assert known.upper <= found.epsilon.upper <= 0.2793
     assert found.levels_total == 1000
 
 

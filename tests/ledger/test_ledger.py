@@ -42,7 +42,9 @@ def test_an_entry_says_what_it_must(book):
     assert entry.task == found.fingerprint
     assert entry.spending.epsilon == found.guarantee.epsilon.upper
     assert (entry.spending.delta, entry.spending.n) == (1e-4, 1000)
-    assert entry.spending.worst.epsilon(1e-4).upper == pytest.approx(found.guarantee.epsilon.upper, rel=2e-3)
+    # `count` is kept as the coarser curve that composes: never below, and at most 1 % above
+    kept = entry.spending.worst.epsilon(1e-4).upper
+    assert found.guarantee.epsilon.upper <= kept * (1.0 + 1e-9) <= found.guarantee.epsilon.upper * 1.01
     assert 0.0 < entry.mu < 1.0
     assert entry.outside == pytest.approx(1e-7)
     assert entry.date.endswith("+00:00")
@@ -78,7 +80,8 @@ def test_many_levels_keep_the_worst(book):
     (entry,) = book.entries()
     assert entry.spending.levels == ()
     assert entry.spending.levels_total == 1000
-    assert entry.spending.worst.epsilon(1e-4).upper <= found.guarantee.epsilon.upper * 1.002
+    kept = entry.spending.worst.epsilon(1e-4).upper
+    assert found.guarantee.epsilon.upper <= kept <= found.guarantee.epsilon.upper * 1.05
     assert book.total(1e-9).epsilon < 2.0  # the curve is kept, not only the one point at delta
 
 
@@ -146,6 +149,7 @@ def test_the_limit_refuses_before_a_record_is_read_and_says_what_fits(book, monk
     assert "fewer levels, with budgets above 0.5 lowered to 0.5" in message
 
 
+@pytest.mark.slow
 def test_another_mechanism_that_fits_is_named(book):
     book.set_limit(0.95, 1e-5)
     ages = VOTES | {"age": [str(k % 20) for k in range(1000)]}
@@ -282,5 +286,6 @@ def test_the_least_costly_certificate_of_a_guarantee_is_kept():
     setting = ask(budgets="budget", seen="levels").guarantee.setting
     found = Spending.of(certify(setting, 1e-4))
     assert [level.epsilon0 for level in found.levels] == [0.5, 2.0]
-    assert found.epsilon == pytest.approx(max(level.profile.epsilon(1e-4).upper for level in found.levels), rel=2e-3)
+    kept = max(level.profile.epsilon(1e-4).upper for level in found.levels)
+    assert found.epsilon <= kept * (1.0 + 1e-9) <= found.epsilon * 1.01
     assert entering.Entering.into(None, "everybody", None, "") is None

@@ -68,6 +68,7 @@ def test_visible_levels_are_the_best_of_all_pairs_of_budgets():
         assert found.prediction.standard_error <= min(errors) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_a_cap_is_as_large_as_the_target_allows():
     found = bucket(SPREAD, seen="reports", target=0.05)
     assert found.levels is None
@@ -87,6 +88,7 @@ def test_the_other_goal_is_the_inverse(seen, weights):
     assert back.certified_epsilon <= there.certified_epsilon * 1.03
 
 
+@pytest.mark.slow
 def test_more_levels_and_weaker_targets_never_hurt():
     errors = [
         bucket(SPREAD, seen="levels", target=0.1, levels=n, weights="precision").prediction.standard_error

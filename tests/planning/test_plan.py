@@ -41,6 +41,7 @@ def test_the_chosen_way_is_certified_and_the_best(tight):
         assert (row.bucketing is None) == (row.refused is not None)
 
 
+@pytest.mark.slow
 def test_an_error_out_of_reach_is_said_with_what_would_meet_it(tight):
     assert not tight.met
     assert tight.limit == "budgets"

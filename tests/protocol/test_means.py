@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
@@ -296,7 +299,8 @@ def test_variance_released(seen):
     low, high = release.confidence_interval(0.99)
     assert 0.0 <= low < high <= 25.0
     one_bit = estimate_mean(values, 0, 10, np.tile([1.0, 3.0], 3000), seen=seen, delta=1e-6)
-    assert release.guarantee.epsilon.upper == one_bit.guarantee.epsilon.upper
+    anything = certify(replace(release.guarantee.setting, randomizer="any"), 1e-6)
+    assert one_bit.guarantee.epsilon.upper <= release.guarantee.epsilon.upper <= anything.epsilon.upper
 
 
 def test_moments_follow_their_law():

@@ -65,9 +65,11 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
+    # the tables first: another process may make them between two looks, and then the second look knows whose they are
+    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
-    if not ours and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    if not ours and tables:
         raise InvalidInput(f"{path} is a database of something else; name another file for the store")
     if version > len(MIGRATIONS):
         raise InvalidInput(

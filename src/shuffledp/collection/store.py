@@ -323,10 +323,17 @@ def _make(path: Path) -> None:
     """Make an empty file that only its owner reads, for it will hold private keys; leave one that is there alone.
 
     Opening and closing a file by other means than SQLite drops every lock this process holds on it (POSIX). Another
-    process would then take itself for the last reader and delete the write-ahead log under a running service.
+    process would then take itself for the last reader and delete the write-ahead log under a running service. So the
+    file is closed before it gets its name, which nobody can open earlier.
     """
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path.resolve(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    target = path.resolve()
+    if target.exists():
+        return
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".store.")  # mode 0600
+    os.close(handle)
+    with contextlib.suppress(FileExistsError):  # another process or thread may have been first
+        os.link(name, target)
+    os.unlink(name)
 
 
 def _row(values: Sequence[Any]) -> TaskRow:
