@@ -111,7 +111,7 @@ class Setting:
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
         if self.records is not None and (isinstance(self.records, bool) or self.records != 2):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(
-                f"records must be 2 (every record is one of two values) or None; got {shown(self.records)}"
+                f"records must be 2 (every record is one of two values), or left out; got {shown(self.records)}"
             )
         if self.dummies is not None:
             self._check_dummies()

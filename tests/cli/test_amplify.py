@@ -198,3 +198,13 @@ def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
         assert "1 times as likely" not in text
         for sentence in re.split(r"(?<=[a-z.])[.:;] ", text):
             assert not re.search(r"(epsilon|ε) (at most|≤|<=|=) 0\b(?!\.)", sentence) or re.search("0[.]5", sentence)
+
+
+def test_two_valued_records_are_accounted_by_the_count_theorem(run):
+    told = ("amplify", "--epsilon0", 1, "--n", 10_000, "--delta", 1e-6, "--json")
+    stated, unknown = run(*told, "--records", 2).json, run(*told).json
+    assert stated["setting"]["records"] == 2
+    assert stated["epsilon"]["upper"] <= 0.03602 < unknown["epsilon"]["upper"]
+    assert run(*told, "--records", 3).error == (
+        "--records must be 2 (every record is one of two values), or left out; got 3"
+    )

@@ -73,6 +73,7 @@ def calibrate_epsilon0(
     group_size: int = 1,
     reports_per_user: int = 1,
     dummies: Dummies | None = None,
+    records: int | None = None,
 ) -> Calibration:
     """Largest common local budget whose certified central guarantee is within (epsilon, delta).
 
@@ -84,7 +85,7 @@ def calibrate_epsilon0(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records
         As in `Setting`.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -116,6 +117,7 @@ def calibrate_epsilon0(
         group_size=group_size,
         reports_per_user=reports_per_user,
         dummies=dummies,
+        records=records,
     )
     return replace(calibrate_scale(setting, epsilon, delta), scale=1.0)
 
@@ -135,6 +137,7 @@ def calibrate_n(
     group_size: int = 1,
     reports_per_user: int = 1,
     dummies: Dummies | None = None,
+    records: int | None = None,
 ) -> Calibration:
     """Smallest batch in which a common local budget has a certified central guarantee within (epsilon, delta).
 
@@ -146,7 +149,7 @@ def calibrate_n(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records
         As in `Setting`; colluding users are counted in the batch.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -174,6 +177,7 @@ def calibrate_n(
         group_size=group_size,
         reports_per_user=reports_per_user,
         dummies=dummies,
+        records=records,
     )
     return calibrate_batch(setting, epsilon, delta)
 

@@ -69,6 +69,7 @@ def amplify(
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
     reports_per_user: o.ReportsPerUser = 1,
+    records: o.Records = None,
     dummies: o.Dummies = None,
     bounds: o.Bounds = "certified",
     levels_out: o.LevelsOut = None,
@@ -89,7 +90,7 @@ def amplify(
     published = parse_bounds(bounds)
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
     question = TypedSituation(
-        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
+        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta, records
     )
     setting = question.about(population.budgets())
     run_amplify(setting, delta, Outputs(json, report, levels_out, curve, renyi), published=published)
@@ -114,6 +115,7 @@ def calibrate(
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
     reports_per_user: o.ReportsPerUser = 1,
+    records: o.Records = None,
     dummies: o.Dummies = None,
     promise: o.Promises = None,
     questions: o.Questions = 1,
@@ -136,7 +138,7 @@ def calibrate(
 
         told = {"--n": n, "--level": level, "--budgets": budgets, "--seen": seen, "--linked": linked or None,
                 "--rounds": rounds - 1 or None, "--colluding": colluding or None, "--missing": missing or None,
-                "--group-size": group_size - 1 or None, "--report": report}  # fmt: skip
+                "--group-size": group_size - 1 or None, "--records": records, "--report": report}  # fmt: skip
         others = tuple(name for name, value in told.items() if value is not None)
         wish = DummiesWish(
             tuple(promise or ()), epsilon0, target_epsilon, randomizer, questions, dummies, reports_per_user, others
@@ -144,7 +146,7 @@ def calibrate(
         run_calibrate_dummies(wish, delta, json=json)
         return
     question = TypedSituation(
-        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta
+        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta, records
     )
     if promise or questions != 1:
         raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")

@@ -147,4 +147,5 @@ def _setting(told: dict[str, Any], levels_total: int) -> Setting:
     columns = zip(*((level["epsilon0"], level["count"], level["delta0"]) for level in levels), strict=True)
     names = ("seen", "neighboring", "rounds", "linked", "colluding", "missing", "group_size", "reports_per_user")
     randomizer = parse_randomizer(told["randomizer"])
-    return Setting(Budgets(*(list(column) for column in columns)), randomizer, **{name: told[name] for name in names})
+    stated: dict[str, Any] = {name: told[name] for name in names} | {"records": told.get("records")}
+    return Setting(Budgets(*(list(column) for column in columns)), randomizer, **stated)

@@ -175,6 +175,16 @@ ReportsPerUser = Annotated[
         rich_help_panel=SITUATION,
     ),
 ]
+Records = Annotated[
+    int | None,
+    typer.Option(
+        "--records",
+        parser=whole_number,
+        metavar="2",
+        help="State that every record is one of two values: 2 is the only choice.",
+        rich_help_panel=SITUATION,
+    ),
+]
 Dummies = Annotated[
     str | None,
     typer.Option(

@@ -87,6 +87,7 @@ class Situation(TypedDict):
     group_size: int
     reports_per_user: int
     dummies: Dummies | None
+    records: int | None
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class TypedSituation:
         The text after --dummies.
     delta : float
         Central delta, at which the ratio of a discrete Laplace law is chosen where --dummies does not state it.
+    records : int or None
+        As in `Setting`.
     """
 
     randomizer: str = "any"
@@ -121,6 +124,7 @@ class TypedSituation:
     reports_per_user: int = 1
     dummies: str | None = None
     delta: float = 1e-6
+    records: int | None = None
 
     def situation(self, levels: int) -> Situation:
         """Read the question for a population of so many budget levels."""
@@ -134,6 +138,7 @@ class TypedSituation:
             group_size=self.group_size,
             reports_per_user=self.reports_per_user,
             dummies=parse_dummies(self.dummies, self.delta),
+            records=self.records,
         )
 
     def about(self, budgets: Budgets) -> Setting:
