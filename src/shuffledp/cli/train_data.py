@@ -188,7 +188,7 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     unknown = next((word for word in words if word not in place), None)
     if unknown is not None:
         raise InvalidInput(
-            f"{asked.label} holds {shown(unknown)}, which is not among --classes; add it, or drop such rows"
+            f"{asked.label} holds {shown(unknown)}, which is not among --classes; name every class there"
         )
     labels = np.array([place[word] for word in words], dtype=np.int64)
     groups = None if asked.groups is None else np.array(columns.texts[asked.groups].to_list())

@@ -44,7 +44,7 @@ class Clients:
         if ids.ndim != 1 or ids.size != examples:
             raise InvalidInput(f"groups needs one client for each of {examples} examples; got shape {ids.shape}")
         if ids.dtype.kind == "f" and not np.isfinite(ids).all():
-            raise InvalidInput("groups has a missing client; give every example one, or drop it")
+            raise InvalidInput("groups has a missing client; give every example one")
         names, owner, counts = np.unique(ids, return_inverse=True, return_counts=True)
         rows = np.argsort(owner, kind="stable").astype(np.int64)
         return Clients(names, rows, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
@@ -125,7 +125,7 @@ def checked_features(X: ArrayLike, *, inputs: int | None = None, private: bool =
             fine = np.isfinite(rows[start : start + _CHUNK]).all(axis=1)
             if not fine.all():
                 row = start + int(np.argmin(fine))
-                raise InvalidInput(f"X has a missing or infinite feature in row {row + 1}; fill or drop such rows")
+                raise InvalidInput(f"X has a missing or infinite feature in row {row + 1}; fill it")
     return rows
 
 
