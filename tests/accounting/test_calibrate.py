@@ -141,6 +141,7 @@ def test_the_largest_factor(setting):
     assert upper(replace(setting, budgets=Budgets(more, setting.budgets.counts)), 1e-6) > 0.6
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS[:-1], ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_smallest_batch_of_several_levels(setting):
     found = calibrate_batch(setting, 0.6, 1e-6)
@@ -171,6 +172,7 @@ def test_batches_grow_one_user_at_a_time_and_keep_the_mix(counts, more):
     assert (np.abs(small.counts - x * budgets.counts) <= len(counts)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 40), min_size=3, max_size=3), st.sampled_from([RR, "any"]))
 def test_more_users_of_any_level_keep_a_batch_certified(extra, randomizer):

@@ -145,6 +145,7 @@ def test_published_formulas_speak_of_people():
     assert "floor" not in [e.key for e in sdp.certify(among(budgets, R5, None), 1e-6).evidence]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     m=st.integers(0, 80),

@@ -54,6 +54,7 @@ def worst_adaptive(first, options, ratio):
     return best
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("outside", [Fraction(0), Fraction(1, 100)])
 @pytest.mark.parametrize("first", ROUNDS, ids=str)
 def test_two_adaptive_rounds_never_exceed_the_limit(first, outside):

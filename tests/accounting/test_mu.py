@@ -90,6 +90,7 @@ def test_the_page_has_all_rows_that_must_be_reached():
     assert MOST.keys() <= {(row[0], row[1]) for row in rows_of_the_page()}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("outside", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("n", [1, 2, 4, 6])
 @pytest.mark.parametrize("ratio", [Fraction(3, 2), Fraction(5)])
@@ -105,6 +106,7 @@ def test_mu_dominates_every_enumerated_event(ratio, n, outside):
         assert dominated(exact, epsilon, mu, outside), (step, exact)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("outside", [0.0, 1e-6, 1e-3])
 @pytest.mark.parametrize("epsilon0", [0.1, 1.0, 4.0, 12.0])
 def test_mu_of_one_report_is_the_smallest_one(epsilon0, outside):
@@ -150,6 +152,7 @@ def test_every_level_lies_below_and_some_level_needs_it(case):
     assert needed > 0.0
 
 
+@pytest.mark.slow
 def test_many_levels():
     """Of levels hidden alike the top one stands for all; of visible ones, those with fewest users besides."""
     spread = sdp.Budgets(np.linspace(0.1, 1.0, 40), np.full(40, 100))

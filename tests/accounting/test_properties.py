@@ -88,6 +88,7 @@ def test_a_new_user_never_hurts_the_others(epsilons, new, delta, rng):
     assert at_most(after, before)
 
 
+@pytest.mark.slow
 @FEWER
 @given(users, deltas, st.randoms(use_true_random=False))
 def test_order_of_the_budgets_does_not_matter(epsilons, delta, rng):

@@ -52,6 +52,7 @@ def test_pair_count_keeps_the_chance_of_third_symbols(epsilon0):
         assert mpf(found.lower) <= truth <= mpf(found.upper)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("budgets", "randomizer", "delta"),
     [

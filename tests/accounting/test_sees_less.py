@@ -83,6 +83,7 @@ def test_less_seen_is_never_worse_for_every_randomizer(key, situation):
     check(POPULATIONS["two levels"], RANDOMIZERS[key], (1e-6,), **situation)
 
 
+@pytest.mark.slow
 def test_less_seen_is_never_worse_with_gaussian_noise():
     check(Budgets([1.0, 2.0], [50, 20], [1e-8, 1e-8]), Gaussian(0, 1), (1e-6,))
 

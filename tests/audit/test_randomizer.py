@@ -254,6 +254,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_family_of_the_command_line_keeps_its_claim(name, epsilon):

@@ -27,6 +27,7 @@ def plain_setting(**situation) -> sdp.Setting:
     return sdp.Setting(sdp.Budgets((1.0,), (300,)), "any", seen="reports", neighboring="replace-one", **situation)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", ["any", "rr", "krr:5", "sue:4", "oue:4", "olh:8", "hadamard:5", "subset:6", "one-bit", "laplace"]
 )
@@ -95,6 +96,7 @@ def test_each_part_of_the_situation_costs_something(run, option):
     assert usual < harder
 
 
+@pytest.mark.slow
 def test_rounds_cost_something_and_more_if_they_can_be_linked(run):
     twice = ("--rounds", "2")
     once, fresh, linked = (run(*PLAIN, *more, "--json").json for more in ((), twice, (*twice, "--linked")))

@@ -49,6 +49,7 @@ def test_the_fewest_users_of_a_mix(run):
     assert f"Users at each local budget: {found['levels'][0]['count']} at 0.3," in text
 
 
+@pytest.mark.slow
 def test_the_most_rounds(run):
     found = run(*TARGET, "--epsilon0", "1", "--n", "300", "--find", "rounds", "--json").json
     assert set(found) == {"rounds", "certified_epsilon"}

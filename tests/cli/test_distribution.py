@@ -121,6 +121,7 @@ def page_of(name: str) -> str:
         return file.read()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("question", ALL)
 def test_what_the_weights_mean_is_stated_everywhere(run, question):
     """In words on the terminal and on the page, in a word and in words in JSON."""

@@ -125,6 +125,7 @@ def test_table_every_row_a_client(run, people, tmp_path):
     assert not re.search(r"(src|href)=\"http", page)
 
 
+@pytest.mark.slow
 def test_own_budgets_and_whole_clients_held_out(run, people):
     answer = run(
         *PEOPLE, "--unit", "client", "--seen", "sum", "--groups", "person", "--epsilon0", "budget", "--rounds", "2",

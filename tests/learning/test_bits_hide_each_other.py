@@ -48,6 +48,7 @@ def test_visible_budgets_are_not_amplified_across_levels():
     assert found.epsilon.upper == pytest.approx(BUDGETS.max(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_server_that_sees_less_never_gets_a_worse_guarantee():
     for counts in ((300, 300), (1, 500), (40, 2)):
         for rounds in (1, 5):

@@ -32,6 +32,7 @@ def classifier(**changes):
     return ShuffledSGDClassifier(**(chosen | changes))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 @pytest.mark.parametrize("seen", ["reports", "users", "levels", "sum"])
 @pytest.mark.parametrize("unit", ["client", "example"])

@@ -131,6 +131,7 @@ def test_a_bad_limit_is_refused(book, epsilon, delta):
     assert book.limit is None
 
 
+@pytest.mark.slow
 def test_the_limit_refuses_before_a_record_is_read_and_says_what_fits(book, monkeypatch):
     book.set_limit(0.1, 1e-5)
 

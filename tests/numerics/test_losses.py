@@ -92,6 +92,7 @@ def test_different_laws_by_enumeration(seed, epsilon):
     assert found.width <= 0.03 * truth + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [5, 40])
 def test_many_rounds_on_a_lattice_by_convolution(rounds):
     rng = np.random.default_rng(rounds)

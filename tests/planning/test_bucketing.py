@@ -51,6 +51,7 @@ def test_a_lonely_large_budget_gets_company():
     assert found.apply([0.5, 4.0]).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_visible_levels_are_the_best_of_all_pairs_of_budgets():
     """Twelve different budgets, at most two levels: no other choice of two of them within the target is better."""
     own = Budgets(np.linspace(0.2, 2.4, 12), np.array([900, 700, 400, 500, 300, 350, 200, 300, 150, 100, 120, 60]))

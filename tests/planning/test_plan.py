@@ -65,6 +65,7 @@ def test_privacy_can_be_what_is_in_the_way():
     assert (made.met, made.limit) == (False, "privacy")
 
 
+@pytest.mark.slow
 def test_the_batch_is_certified_and_one_user_fewer_is_not():
     made = make(target_epsilon=0.2, seen="reports", mechanisms=["krr"])
     setting = dataclasses.replace(made.guarantee.setting, budgets=made.batch)

@@ -98,6 +98,7 @@ def check_order_free(task, reports, levels, random, cuts):
     assert merged.n == reports.shape[0]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "seen"), CASES)
 @settings(deadline=None, max_examples=12)
 @given(st.data(), st.sampled_from(["population", "precision"]), st.integers(0, 2**32), st.booleans())
@@ -126,6 +127,7 @@ EIGHT = (0.2, 1.3) * 4
 PATTERNS = (np.zeros(8, int), np.ones(8, int), np.arange(8) % 2, np.arange(8) // 2 % 2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("epsilons", [EIGHT, (0.01, 0.5) * 4, (0.3, 0.3, 0.3, 1.0, 1.0, 1.7, 1.7)])
 @pytest.mark.parametrize("delta", [0.03, 0.01, 1e-3])

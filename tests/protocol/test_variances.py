@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("values", "budgets"), CASES)
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]

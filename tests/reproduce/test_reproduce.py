@@ -72,6 +72,7 @@ def test_the_figure_of_central_epsilon_is_what_the_library_says(folder):
             assert value <= table[population, n, "certified-upper"]
 
 
+@pytest.mark.slow
 def test_renyi_figures_have_the_reference_values(folder):
     """Values of the same formulas at epsilon0 = 2, n = 1e4, order 8, computed independently with 6 digits."""
     reproduce("rdp-figure-3", folder, quick=True)

@@ -45,6 +45,7 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_files_and_caption(folder, name):
     assert name in REPRODUCTIONS

@@ -226,7 +226,7 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
     Examples
     --------
     >>> round(allowed_mu(1.0, 1e-6, 1e-8), 3)
-    0.243
+    0.237
     """
     target = _positive("epsilon", epsilon)
     if not check_outside(outside) < check_delta(delta):
