@@ -5,6 +5,7 @@ The library returns upper ends with counted slack (relative 1e-4 at most), so "m
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
