@@ -83,6 +83,9 @@ class Budgets:
         [900, 100]
         """
         eps = _as_floats(epsilons, "epsilon0")
+        if deltas is None and eps.size:
+            _check_range(eps, "epsilon0", MAX_EPSILON0, "a finite number of nats from 0 to 700", closed=True)
+            return cls(*np.unique(eps + 0.0, return_counts=True))  # + 0.0 turns -0.0 into 0.0
         dls = None if deltas is None else np.broadcast_to(_as_floats(deltas, "delta0"), eps.shape).copy()
         return cls(eps, np.ones(eps.size, dtype=np.int64), dls)
 
