@@ -74,7 +74,7 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     parts.append(f'<circle class="estimate" cx="{axis.at(estimate):.1f}" cy="{y}" r="5.5"/>')
     if truth is not None:
         x = axis.at(truth)
-        parts.append(f'<path class="truth" d="M{x:.1f} {y - 15}l5 -9h-10z"/>')
+        parts.append(f'<path class="truth" d="M{x:.1f} {y - 14}l-4 -5 4 -5 4 5z"/>')
     parts += _bottom_axis(axis, 58, 16, WIDTH - 16)
     label = f"Estimate {estimate:.5g}, confidence interval {low:.5g} to {high:.5g}"
     return _svg(parts, 84, label)
