@@ -196,7 +196,7 @@ def test_any_shape_and_budget_gives_finite_consistent_answers(bins, branching, b
     release = ask(values, [0.2, 0.5], budgets, bins=bins, branching=branching, seen=seen)
     found = release.distribution
     # Doubles add up to about 1e-15 of what they are made of. A budget of 1e-12 makes noise of 1e12, of which the rest
-    # may cancel: budgets of 436.18183405759737 and 1e-12 once gave [.50085, .50049] for [.5, .5], standard error 1.3e12.
+    # may cancel: budgets of 436.18183405759737 and 1e-12 once gave .50085 for .5, at a standard error of 1.3e12.
     for coarse, fine in zip(found.fractions[:-1], found.fractions[1:], strict=True):
         sums = np.add.reduceat(fine, np.arange(0, fine.size, branching))
         room = 1e-6 * (1 + np.abs(fine).max()) + 1e-14 * found.below_error.max()
