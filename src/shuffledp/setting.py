@@ -62,7 +62,8 @@ class Setting:
         rr, krr, one-bit or hadamard. Default None.
     records : {2}, optional
         2 if every record is one of two values, or is rounded to one of them by a coin of the user's own before it is
-        randomized; None, the default, if nothing is known of them.
+        randomized; with randomizer "any" it also states that all users of a budget run one and the same randomizer
+        (docs/theorems/count.md). None, the default, if nothing is known of them.
 
     Raises
     ------

@@ -266,7 +266,9 @@ def test_two_valued_records_have_no_third():
 def test_what_is_supposed_of_records_is_said():
     guarantee = certify(setting(Budgets([1.0], [100]), "any", records=2), 1e-3)
     assert guarantee_to_json(guarantee)["setting"]["records"] == 2
-    assert covers(guarantee.setting) == ["provided that every record is one of two values"]
+    assert covers(guarantee.setting) == [
+        "provided that every record is one of two values and all users of a budget run one and the same randomizer"
+    ]
     assert "records of two values" in situation(guarantee.setting)
 
 

@@ -181,7 +181,8 @@ Records = Annotated[
         "--records",
         parser=whole_number,
         metavar="2",
-        help="State that every record is one of two values: 2 is the only choice.",
+        help="State that every record is one of two values (2 is the only choice) and, if the randomizer is any, that "
+        "all users of a budget run the same one.",
         rich_help_panel=SITUATION,
     ),
 ]

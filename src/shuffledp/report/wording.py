@@ -155,7 +155,11 @@ def covers(setting: Setting) -> list[str]:
         f"for all {count(setting.reports_per_user)} reports that a user sends in a round": setting.reports_per_user > 1,
         f"even if {others} with the attacker": setting.colluding > 0,
         f"even if {percent(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
-        "provided that every record is one of two values": setting.records is not None,
+        "provided that every record is one of two values": setting.records is not None and setting.law is not None,
+        # docs/theorems/count.md: reports are a function of shuffled bits only if one function serves everybody
+        "provided that every record is one of two values and all users of a budget run one and the same randomizer": (
+            setting.records is not None and setting.law is None
+        ),
     }
     return [words for words, applies in known.items() if applies]
 
