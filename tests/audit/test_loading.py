@@ -44,14 +44,15 @@ def test_a_command(tmp_path, chance, clear, where):
     """Its noise is its own, and unseeded: at chance 0.5 a false alarm has chance 1e-3 at most, far less as claimed.
 
     The third is sound in every call but those with one record, which is how every client calls it. To miss it, fewer
-    than 16 of the 80 calls that judge must hold one of the two records: chance 1e-8.
+    than 16 of the 80 calls that judge must hold one of the two records: chance 1e-8. The second betrays the record to
+    several attacks alike, and its noise decides which of them is named.
     """
     file = tmp_path / "bits.py"
     file.write_text(BITS.format(chance=chance, clear=clear))
     found = run(f"{QUICK} {file}", records=["yes", "no"])
     assert found.violated is (where is not None)
     assert set(found.records) == {"yes", "no"}
-    if where is not None:
+    if clear:
         assert found.attack == f"the value of the report{where}"
 
 

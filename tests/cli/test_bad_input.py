@@ -119,7 +119,7 @@ def test_plans(run, arguments, message):
         ),
         (("t.csv", "--column", "negative"), r"epsilon0 must be .*; got -0.25 \(entry 6 of 40\)"),
         (("t.csv", "--column", "infinite"), r"epsilon0 must be .*; got inf \(entry 6 of 40\)"),
-        (("t.csv", "--column", "undefined"), "undefined in row 6 is 'NaN', not a number"),
+        (("t.csv", "--column", "undefined"), "undefined in row 6 is missing; give every row a number"),
         (("t.csv", "--column", "gap"), "gap in row 6 is missing; give every row a number"),
         (("t.csv", "--column", "word"), "word in row 6 is 'high', not a number; give every row a number"),
         (

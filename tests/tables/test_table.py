@@ -76,9 +76,9 @@ def test_a_late_word_in_a_long_column_is_not_lost(tmp_path):
         ),
         (
             "x,y\n1,2\nNA,3\n",
-            r"^x in row 2 is 'NA', not a number; give every row a number, or say what a missing one counts as$",
+            r"^x in row 2 is missing; give every row a number, or say what a missing one counts as$",
         ),
-        ("x,y\n1,2\nnan,3\n", r"^x in row 2 is 'nan', not a number; "),
+        ("x,y\n1,2\nnan,3\n", r"^x in row 2 is missing; "),
         ("x,y\n1,2\n'3',3\n", r"^x in row 2 is \"'3'\", not a number; "),
         ("x,y\n", r"has no rows; give one row per user$"),
         ("", r"t\.csv is empty; give a header line and one row per user$"),

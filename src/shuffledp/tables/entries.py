@@ -56,6 +56,10 @@ def canonical(text: str) -> str:
     return "0" if whole == "-0" else whole
 
 
+MISSING = ("", "na", "n/a", "nan", "null", "none")
+"""How files write, in capitals or not, that a number is missing."""
+
+
 def canonical_texts(texts: pl.Series) -> pl.Series:
     """Return a column of words in their one spelling, see `canonical`.
 
@@ -103,11 +107,14 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
     else:
         values = kept.cast(pl.Float64, strict=False)
     bad = values.is_null() | values.is_nan()
+    if kept.dtype == pl.String and bad.any():
+        kept = kept.set(kept.str.to_lowercase().is_in(MISSING), None)
     if gaps:
-        missing = kept.is_null() | ((kept == "") if kept.dtype == pl.String else values.is_nan())
+        missing = kept.is_null() | (values.is_nan() if kept.dtype != pl.String else False)
         bad &= ~missing.fill_null(True)
         values = values.fill_null(float("nan"))
-    _refuse_first(bad, kept, "give every row a number, or say what a missing one counts as", before)
+    way_out = "give every row a number, or say what a missing one counts as"
+    _refuse_first(bad, kept, way_out if bool((bad & kept.is_null()).any()) else "give every row a number", before)
     return values.to_numpy()
 
 
