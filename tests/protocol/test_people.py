@@ -129,7 +129,7 @@ def test_missing_numbers_count_as_a_number_of_the_range():
 
 @pytest.mark.parametrize("written", ["NA", "n/a", "NaN", "null", "None", " "])
 def test_words_for_a_missing_number(tmp_path, written):
-    """One of four masses is missing, as files write it; noise of scale 100 moves the mean by 1,000 with chance 1e-15."""
+    """One of four masses is missing, as files write it; noise of scale 100 moves a mean by 1,000 with chance 1e-15."""
     table = tmp_path / "penguins.csv"
     table.write_text(f"mass\n4000\n{written}\n3000\n4000\n")
     options = {"value": "mass", "budgets": 50.0, "seen": "reports", "delta": 1e-3, "mechanism": "laplace"}
