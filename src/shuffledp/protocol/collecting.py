@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +15,7 @@ from shuffledp.protocol.people import People
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.sources import Batch, Source
 from shuffledp.protocol.tally import Tally, Task, tally_for
-
-_MOST_THREADS = 8
+from shuffledp.protocol.threads import workers
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,13 @@ def collect(
             drawn = part.question.draw(part.task.randomizer, records, epsilons[which], deltas[which], own)
             tally.add(drawn, levels)
 
-    workers = min(_MOST_THREADS, os.cpu_count() or 1) if random.private else 1
-    if workers == 1 or people.rows <= _ONE_BATCH:
+    several = workers() if random.private else 1
+    if several == 1 or people.rows <= _ONE_BATCH:
         whole = [tally_for(part.task) for part in parts]
         for batch in batches:
             take(batch, whole, random)
         return whole
-    return _in_threads(batches, take, [part.task for part in parts], random, workers)
+    return _in_threads(batches, take, [part.task for part in parts], random, several)
 
 
 def _wanted(parts: Sequence[Part], people: People) -> dict[str, tuple[str, ...]]:
@@ -148,7 +146,7 @@ def _in_threads(
     take: Callable[[Batch, list[Tally], Randomness], None],
     tasks: Sequence[Task],
     random: Randomness,
-    workers: int,
+    several: int,
 ) -> list[Tally]:
     """Share the batches among threads; of several errors the one of the first batch is raised."""
     lock, failures = threading.Lock(), dict[int, Exception]()
@@ -173,8 +171,8 @@ def _in_threads(
                     failures[place] = error
                 return tally
 
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(work, [tally_for(task) for task in tasks], random.another()) for _ in range(workers)]
+    with ThreadPoolExecutor(several) as pool:
+        futures = [pool.submit(work, [tally_for(task) for task in tasks], random.another()) for _ in range(several)]
         parts = [future.result() for future in futures]
     if failures:
         raise failures[min(failures)]

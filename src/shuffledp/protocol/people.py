@@ -17,6 +17,7 @@ from shuffledp.protocol.columns import Recode, category_codes
 from shuffledp.protocol.owners import Owners, RowsPerPerson
 from shuffledp.protocol.sources import Batch, Source
 from shuffledp.protocol.task import level_indices
+from shuffledp.protocol.threads import in_order
 
 _MERGE = 1 << 22
 """Different budgets gathered before they are merged: memory is a few times that."""
@@ -234,31 +235,32 @@ def count_people(
     InvalidInput
         On a bad budget, an empty person cell, or a person with more rows than allowed.
     """
-    owners = None if person is None else Owners(person, rows_per_person, random)
-    counted, rows = _Counter(), 0
-    kept: list[tuple[FloatArray, FloatArray]] = []  # with "one": the budgets of all rows, until one each is chosen
+    counted = _Counter()
     wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
     if not (who.numbers or who.texts or person):
-        rows = source.count()
-        counted.add(who.epsilons(_NOTHING), who.deltas(_NOTHING), rows)
-    else:
-        for batch in _explained(source.batches(**wanted), who):
-            epsilons, deltas = who.epsilons(batch), who.deltas(batch)
-            if owners is not None:
-                owners.add(batch.texts(owners.column), batch.before)
-            if owners is not None and owners.chooses:
-                kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
-            else:
-                counted.add(epsilons, deltas, batch.rows)
-            rows += batch.rows
-    if owners is None:
-        return People(who, counted.budgets(), rows, rows)
+        counted.add(_count(who.epsilons(_NOTHING), who.deltas(_NOTHING), source.count()))
+        return _everybody(who, counted)
+    batches = _explained(source.batches(**wanted), who)
+    if person is None:
+        for part in in_order(lambda batch: _count(who.epsilons(batch), who.deltas(batch), batch.rows), batches):
+            counted.add(part)
+        return _everybody(who, counted)
+    owners, rows = Owners(person, rows_per_person, random), 0
+    kept: list[tuple[FloatArray, FloatArray]] = []  # with "one": the budgets of all rows, until one each is chosen
+    for batch in batches:
+        epsilons, deltas = who.epsilons(batch), who.deltas(batch)
+        owners.add(batch.texts(owners.column), batch.before)
+        if owners.chooses:
+            kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
+        else:
+            counted.add(_count(epsilons, deltas, batch.rows))
+        rows += batch.rows
     owned = owners.settle()
     if owned.used is not None:
         before = 0
         for epsilons, deltas in kept:
             part = owned.used[before : before + epsilons.size]
-            counted.add(epsilons[part], deltas[part], int(part.sum()))
+            counted.add(_count(epsilons[part], deltas[part], int(part.sum())))
             before += epsilons.size
     return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used)
 
@@ -270,6 +272,20 @@ def _explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
         raise who.explained(error) from None
 
 
+def _everybody(who: RowBudgets, counted: _Counter) -> People:
+    """Every row is used, and is taken as a person."""
+    population = counted.budgets()
+    return People(who, population, population.n, population.n)
+
+
+def _count(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | None:
+    if rows == 0:
+        return None
+    if epsilons.ndim == 0 and deltas.ndim == 0:
+        return Budgets([float(epsilons)], [rows], [float(deltas)])
+    return Budgets.of(np.broadcast_to(epsilons, (rows,)), deltas if deltas.ndim or float(deltas) else None)
+
+
 class _Counter:
     """Counts of (epsilon0, delta0), merged now and then."""
 
@@ -277,15 +293,9 @@ class _Counter:
         self._pending = 0
         self._parts: list[Budgets] = []
 
-    def add(self, epsilons: FloatArray, deltas: FloatArray, rows: int) -> None:
-        if rows == 0:
+    def add(self, part: Budgets | None) -> None:
+        if part is None:
             return
-        if epsilons.ndim == 0 and deltas.ndim == 0:
-            part = Budgets([float(epsilons)], [rows], [float(deltas)])
-        else:
-            shape = (rows,)
-            spread = deltas if deltas.ndim or float(deltas) else None
-            part = Budgets.of(np.broadcast_to(epsilons, shape), spread)
         self._parts.append(part)
         self._pending += part.levels
         if self._pending > _MERGE:
