@@ -369,3 +369,16 @@ def test_levels_of_budgets():
         level_indices(budgets, [2.0, 0.5], [1e-9, 1e-3])
     with pytest.raises(InvalidInput, match="row 1, epsilon0 3 and"):
         level_indices(Budgets((1.0,), (1,)), 3.0)
+
+
+@pytest.mark.parametrize("levels", [1, 3, 8, 9, 5000])
+def test_a_budget_that_nobody_has_is_refused(levels):
+    """A few levels are compared, many are searched: the same answer, and the same row in the error."""
+    known = np.linspace(0.5, 2.0, levels)
+    budgets, rows = Budgets(known, np.ones(levels, dtype=int)), np.arange(levels)[::-1]
+    assert level_indices(budgets, known[rows]).tolist() == rows.tolist()
+    for wrong in (0.1, 0.75000001, 3.0, np.nan):
+        with pytest.raises(InvalidInput, match=rf"^the budget in row 2, epsilon0 {wrong:g} and delta0 0, is none of"):
+            level_indices(budgets, [known[0], wrong, wrong])
+    with pytest.raises(InvalidInput, match=r"^the budget in row 1, epsilon0 0.5 and delta0 0.1, is none of"):
+        level_indices(budgets, [known[0]], 0.1)

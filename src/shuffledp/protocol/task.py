@@ -17,6 +17,8 @@ from shuffledp.setting import Seen
 
 SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
 """What an analyzer may see of shuffled reports."""
+_FEW = 8
+"""Levels up to which comparing with each is faster than searching."""
 _MANY = 1 << 12
 
 
@@ -120,14 +122,20 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
     known, asked = (
         (budgets.epsilons, wanted) if one_slack else (_pairs(budgets.epsilons, budgets.deltas), _pairs(wanted, slack))
     )
-    if budgets.levels > _MANY:  # neighbours are found in memory that was just read
+    if budgets.levels <= _FEW and one_slack:
+        found = sum((wanted > level for level in known[:-1]), np.zeros(wanted.shape, dtype=np.int8)).astype(np.int64)
+    elif budgets.levels > _MANY:  # neighbours are found in memory that was just read
         order = np.argsort(asked, axis=None)
         found = np.empty(asked.shape, dtype=np.int64)
         found.reshape(-1)[order] = np.searchsorted(known, asked.reshape(-1)[order])
     else:
         found = np.searchsorted(known, asked)
     found = np.minimum(found, budgets.levels - 1)
-    wrong = (budgets.epsilons[found] != wanted) | (budgets.deltas[found] != slack)
+    wrong = budgets.epsilons[found] != wanted
+    if not one_slack or np.ndim(columns[1]):
+        wrong |= budgets.deltas[found] != slack
+    elif budgets.deltas[0] != columns[1]:
+        wrong |= True
     if wrong.any():
         row = int(np.argmax(wrong.ravel()))
         raise InvalidInput(
