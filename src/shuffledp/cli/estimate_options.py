@@ -111,7 +111,7 @@ QuestionsFile = Annotated[
         "--questions",
         parser=file_path,
         metavar="FILE.toml",
-        help="The [[questions]] of a survey, each with its column.",
+        help="The questions of a survey file, each with its column.",
     ),
 ]
 AskText = Annotated[
