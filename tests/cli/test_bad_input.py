@@ -144,7 +144,10 @@ def test_budget_files(run, table, budgets, message):
             ("--epsilon0", "negative", "--seen", "reports"),
             "negative in row 6 is -0.25; a local budget is a number of nats from 0 to 700",
         ),
-        (("--epsilon0", "gap", "--seen", "reports"), "gap in row 6 is missing"),
+        (
+            ("--epsilon0", "gap", "--seen", "reports"),
+            "gap in row 6 is missing; .* such a row has, as --missing-budget 0",
+        ),
         (("--epsilon0", "1", "--value", "outlier"), r"row 6 is 11.5, outside \[0.0, 10.0\]; say --clip"),
         (("--epsilon0", "1", "--value", "vote"), "vote in row 1 is 'yes', not a number"),
         (("--epsilon0", "1", "--value", "y"), "no column 'y' in t.csv; "),
@@ -211,7 +214,10 @@ def test_the_range_is_asked_for_because_the_data_would_leak_it(run, table):
             ("--categories", "yes,no", "--mechanism", "one-bit"),
             "--mechanism must be one of .*; got 'one-bit'",
         ),
-        (("--categories", "yes,no", "--value", "gap"), "gap in row 6 is missing"),
+        (
+            ("--categories", "yes,no", "--value", "gap"),
+            "the record in row 6 is missing; name the category .* with --missing-as, or add one",
+        ),
     ],
 )
 def test_frequencies(run, table, arguments, message):

@@ -97,7 +97,7 @@ def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(miss
     """At budget 700 the report is the record, so the shares show what each record counted as."""
     data = {"vote": ["yes", missing, "maybe", "no"] * 25, "budget": [700.0] * 100}
     options = ASKED | {"delta": 1e-3}
-    with pytest.raises(InvalidInput, match=r"^the record in row 2 is missing .* with `missing_as`, or add one$"):
+    with pytest.raises(InvalidInput, match=r"^the record in row 2 is missing; .* with `missing_as`, or add one$"):
         sdp.release(VOTE, data, other="none", **options)
     with pytest.raises(InvalidInput, match=r"^the record in row 3 is 'maybe', none of the categories"):
         sdp.release(VOTE, data, missing_as="none", **options)
@@ -133,7 +133,7 @@ def test_words_for_a_missing_number(tmp_path, written):
     table = tmp_path / "penguins.csv"
     table.write_text(f"mass\n4000\n{written}\n3000\n4000\n")
     options = {"value": "mass", "budgets": 50.0, "seen": "reports", "delta": 1e-3, "mechanism": "laplace"}
-    with pytest.raises(InvalidInput, match=r"^mass in row 2 is missing; .* or say what a missing one counts as$"):
+    with pytest.raises(InvalidInput, match=r"^the value in row 2 is missing; say with `missing_as` which"):
         sdp.release(sdp.Mean(0, 5000), table, **options)
     assert sdp.release(sdp.Mean(0, 5000), table, missing_as=5000, **options).estimate == pytest.approx(4000, abs=1000)
 

@@ -101,7 +101,7 @@ def collect(
 
 
 def _wanted(parts: Sequence[Part], people: People) -> dict[str, tuple[str, ...]]:
-    """Columns to read, by kind; those whose missing entries are explained are gaps."""
+    """Columns to read, by kind; an entry that is missing is settled, or refused, by whoever reads it as a record."""
     who = people.who
     kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
     for part in parts:
@@ -111,11 +111,10 @@ def _wanted(parts: Sequence[Part], people: People) -> dict[str, tuple[str, ...]]
         raise InvalidInput(
             f"the column {named(both[0])} is asked for as words and as numbers; ask one of the questions in another run"
         )
-    explained = [name for part in parts if part.recode.missing_as is not None for name in part.columns]
     return {
         "numbers": tuple(dict.fromkeys((*kinds["numbers"], *who.numbers))),
         "texts": tuple(dict.fromkeys((*kinds["texts"], *who.texts))),
-        "gaps": tuple(dict.fromkeys((*who.gaps, *explained))),
+        "gaps": tuple(dict.fromkeys((*who.gaps, *kinds["numbers"], *kinds["texts"]))),
     }
 
 

@@ -104,9 +104,10 @@ def category_codes(
             codes[unknown[gone]] = labels.index(label)
         elif gone.any():
             row = int(unknown[np.argmax(gone)])
-            what = "is missing" if parameter == "missing_as" else f"is {shown(column[row])}, none of the categories"
+            listed = f"is {shown(column[row])}, none of the categories ({known})"
+            what = "is missing" if parameter == "missing_as" else listed
             raise InvalidInput(
-                f"the record in row {before + row + 1} {what} ({known}); name the category that such a record counts "
+                f"the record in row {before + row + 1} {what}; name the category that such a record counts "
                 f"as with `{parameter}`, or add one"
             )
     return codes

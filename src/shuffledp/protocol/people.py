@@ -92,8 +92,8 @@ class RowBudgets:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Columns whose missing entries it explains."""
-        return (self.epsilon0,) if isinstance(self.epsilon0, str) and self.missing is not None else ()
+        """Columns whose missing entries it settles, or refuses with the way out."""
+        return (self.epsilon0,) if isinstance(self.epsilon0, str) else ()
 
     def epsilons(self, batch: Batch) -> FloatArray:
         """Local budgets of a batch, shape () or (rows,); a bad entry is named with its row.

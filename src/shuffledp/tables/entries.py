@@ -113,8 +113,7 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         missing = kept.is_null() | (values.is_nan() if kept.dtype != pl.String else False)
         bad &= ~missing.fill_null(True)
         values = values.fill_null(float("nan"))
-    way_out = "give every row a number, or say what a missing one counts as"
-    _refuse_first(bad, kept, way_out if bool((bad & kept.is_null()).any()) else "give every row a number", before)
+    _refuse_first(bad, kept, "give every row a number", before)
     return values.to_numpy()
 
 
