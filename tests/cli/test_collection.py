@@ -117,7 +117,7 @@ def refused(run: Run, *arguments: str) -> str:
 MISTAKES = [
     ("epsilon0 = 2\n", "epsilon0 = 0.5\n", "ascend"),
     ('en = "open"', 'en = "Careful"', "same name"),
-    ("promise = 0.1\n", "promise = 0.0001\n", "promise less"),
+    ("promise = 0.1\n", "promise = 0.0001\n", "promise a larger epsilon"),
     ("delta = 1e-6", "delta = 1e-3", "stop_at"),
     ('organizer = "The kitchen"\n', "", "organizer"),
     ("[operated_by]", "surprise = 1\n[operated_by]", "unknown key 'surprise'"),

@@ -48,7 +48,7 @@ def held(run: Run, tmp_path: Path) -> Store:
 
 
 SURVEYS = [
-    ("a promise that no dummies can keep", "promise = 0.1\n", "promise = 0.0001\n", "promise less"),
+    ("a promise that no dummies can keep", "promise = 0.1\n", "promise = 0.0001\n", "promise a larger epsilon"),
     ("levels of equal name", 'en = "open"', 'en = "careful"', "same name"),
     ("an unknown family", "choices = ", 'family = "olh:3"\nchoices = ', "family must be"),
     ("an unknown key", "[operated_by]", "surprise = 1\n[operated_by]", "unknown key"),
@@ -60,6 +60,13 @@ SURVEYS = [
     ("a number that is none", "promise = 0.1\n", "promise = nan\n", "'promise' must be a number"),
     ("fewer than two choices", SURVEY[SURVEY.index("choices") :].split("\n")[0], "choices = ['a']", "choices"),
     ("no levels", SURVEY[SURVEY.index("[[levels]]") :], "", "levels"),
+    ("a number of 5,000 digits", "epsilon0 = 0.5", "epsilon0 = " + "9" * 5000, "not TOML as expected"),
+    ("a nest of lists", "[operated_by]", "nest = " + "[" * 2000 + "]" * 2000 + "\n[operated_by]", "nested too deeply"),
+    ("a time before the year 1", "opens = 2026-01-01T08:00:00Z", "opens = 0001-01-01T00:00:00+14:00", "opens lies"),
+    ("a time after the year 9999", "2099-01-31T08:00:00+01:00", "9999-12-31T23:59:59-14:00", "closes lies"),
+    ("a time without a day", "opens = 2026-01-01T08:00:00Z", "opens = 08:00:00", "opens needs a time of day and"),
+    ("a delta that is none", "delta = 1e-6", "delta = nan", "'delta' must be made of"),
+    ("an entry that is a day", "at_least = 5", "at_least = 2026-01-01", "'at_least' must be made of"),
 ]
 
 
@@ -69,6 +76,11 @@ def test_a_survey_that_cannot_be(run, tmp_path, good, bad, said):
     (tmp_path / "survey.toml").write_text(SURVEY.replace(good, bad, 1), encoding="utf-8")
     assert said in run("task", "draft", "survey.toml", "--out", "lunch").error
     assert not list(tmp_path.glob("lunch*"))
+
+
+def test_a_survey_may_begin_with_the_mark_that_some_editors_write(run, tmp_path):
+    (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8-sig")
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
 
 
 LINKS = [

@@ -173,7 +173,7 @@ class _Search:
             told = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
             raise InvalidInput(
                 f"no number of dummies up to {self.most} brings {told} at delta = {self.delta:g}; "
-                "promise less, ask fewer questions, or raise delta"
+                "promise a larger epsilon, ask fewer questions, or raise delta"
             )
         return dummies
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from shuffledp.collection.asked import MOST_PEOPLE, Dummies
@@ -13,7 +13,7 @@ from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import crowd_of, needed_dummies
 from shuffledp.collection.task import Draft
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
 _DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes"}
@@ -43,9 +43,10 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
         If the survey is not as it must be, or no dummies can keep its promises.
     """
     try:
-        survey = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the survey is not TOML as expected: {error}") from None
+        survey = tomllib.loads(data.decode("utf-8-sig"))  # some editors begin a file with a mark
+    except (ValueError, OverflowError, RecursionError) as error:  # also a number of 5,000 digits, or a nest of lists
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(f"the survey is not TOML as expected: {reason}") from None
     fields = Fields(_DEFAULTS | survey, "the survey")
     language = fields.line("language") if fields.has("language") else "en"
     document: dict[str, Any] = {"version": 1, "suite": 1, "title": _texts(fields.take("title"), language)}
@@ -116,8 +117,11 @@ def _texts(value: object, language: str) -> object:
 def _time(fields: Fields, name: str) -> str:
     value = fields.take(name)
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if isinstance(value, date):
+        try:
+            return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        except OverflowError:
+            raise InvalidInput(f"the survey: {name} lies beyond the years 1 to 9999 in UTC; got {value}") from None
+    if isinstance(value, date | time):
         raise InvalidInput(f"the survey: {name} needs a time of day and a zone, such as 2030-01-31T08:00:00Z")
     return value
 
@@ -128,7 +132,11 @@ def _written(dummies: Dummies) -> dict[str, Any]:
 
 
 def _bytes(document: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8")
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the survey holds a value that a draft cannot hold: {error}") from None
+    for key, value in document.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):  # a date, nan, inf
+            raise InvalidInput(
+                f"the survey: {shown(key)} must be made of texts, finite numbers and lists; got {shown(value)}"
+            ) from None
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8")
