@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from typing import ClassVar
@@ -79,10 +81,13 @@ class Stub(http.server.BaseHTTPRequestHandler):
 
     answers: ClassVar[list[tuple[int, bytes]]] = []
     got: ClassVar[list[bytes]] = []
+    elsewhere: ClassVar[bool] = False
 
     def do_GET(self) -> None:
+        if Stub.elsewhere:
+            return self.reply(308, b"")
         known = {f"/v1/{TASK.id}": TASK.data, f"/v1/{OPEN.id}": TASK.data}
-        self.reply(200 if self.path in known else 404, known.get(self.path, b""))
+        return self.reply(200 if self.path in known else 404, known.get(self.path, b""))
 
     def do_POST(self) -> None:
         Stub.got.append(self.rfile.read(int(self.headers["Content-Length"])))
@@ -105,7 +110,7 @@ class Stub(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def link() -> Iterator[Link]:
-    Stub.answers, Stub.got = [], []
+    Stub.answers, Stub.got, Stub.elsewhere = [], [], False
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stub)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -243,6 +248,32 @@ def test_links_keep_server_path_and_port():
 def test_an_unreachable_server_is_one_clear_line():
     with pytest.raises(InvalidInput, match="cannot be reached"):
         fetch_task(Link("http://127.0.0.1:9", TASK.id))
+
+
+@pytest.mark.parametrize("part", [b"HTTP/1.1 100 Continue\r\n\r\n" * 99, b"HTTP/1.1 200 OK\r\nX: ", b"H"], ids=len)
+def test_a_server_that_answers_without_end_is_given_up(monkeypatch, part):
+    monkeypatch.setattr("shuffledp.collection.sending.WHOLE", 0.2)
+    ended = threading.Event()
+
+    def speak(listening: socket.socket) -> None:
+        with listening.accept()[0] as connection, contextlib.suppress(OSError):
+            while not ended.is_set():
+                connection.sendall(part)
+                ended.wait(0.01)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=speak, args=(listening,))
+        thread.start()
+        with pytest.raises(InvalidInput, match="no whole answer"):
+            fetch_task(Link(f"http://127.0.0.1:{listening.getsockname()[1]}", TASK.id))
+        ended.set()
+        thread.join()
+
+
+def test_a_server_that_sends_elsewhere_is_not_followed(link):
+    Stub.elsewhere = True
+    with pytest.raises(InvalidInput, match="as you received it"):
+        fetch_task(link)
 
 
 def test_the_state_file_is_json_for_people(link, device):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
+import queue
 import ssl
+import threading
 import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -16,6 +18,8 @@ from shuffledp.collection.task import LONGEST_DRAFT, PostedTask, task_digest
 from shuffledp.errors import InvalidInput, shown
 
 TIMEOUT = 30.0
+WHOLE = 120.0
+"""Seconds within which an answer must be there whole: `TIMEOUT` begins anew with every byte of a server that is slow."""
 LONGEST_WAIT = 60.0
 MOST_BODY = LONGEST_DRAFT + 4096
 CLOSED = 410
@@ -88,6 +92,8 @@ def fetch_task(link: Link) -> PostedTask:
         If the server cannot be reached, knows no such task, or serves another one.
     """
     status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}", b"")
+    if 300 <= status < 400:
+        raise InvalidInput("the server sends you to another address; use the link as you received it, with its https://")
     if status != 200:
         raise InvalidInput(_ENDED.get(status, f"the server answers {status} instead of the task; try again later"))
     if hashlib.sha256(body).digest() != task_digest(link.name):
@@ -142,8 +148,31 @@ def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Ver
         pause = min(2 * pause, LONGEST_WAIT)
 
 
-def _ask(server: str, method: str, path: str, body: bytes) -> tuple[int, bytes, float | None]:
-    """One request: status, body, and seconds of Retry-After."""
+Reply = tuple[int, bytes, float | None]
+"""Status, body, and seconds of Retry-After."""
+
+
+def _ask(server: str, method: str, path: str, body: bytes) -> Reply:
+    """One request, given up after `WHOLE` seconds: a hostile server could keep us by a byte now and then."""
+    found: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put(_exchange(server, method, path, body))
+        except BaseException as error:
+            found.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        reply = found.get(timeout=WHOLE)
+    except queue.Empty:
+        raise InvalidInput(f"{server} cannot be reached (no whole answer within {WHOLE:g} seconds)") from None
+    if isinstance(reply, BaseException):
+        raise reply
+    return reply
+
+
+def _exchange(server: str, method: str, path: str, body: bytes) -> Reply:
     path = urlsplit(server).path + path
     try:
         with contextlib.closing(_connection(server)) as connection:
