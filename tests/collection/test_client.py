@@ -201,6 +201,22 @@ def test_another_person_on_the_device_draws_and_counts_for_themselves(link, devi
     assert opened(Stub.got[0]).inners != opened(Stub.got[1]).inners
 
 
+@pytest.mark.parametrize("person", ["a\nb", "x" * 101, "\x1b[2J", "\udcff", " "])
+def test_a_person_whose_name_the_state_file_could_not_be_read_with_is_refused(tmp_path, person):
+    with pytest.raises(InvalidInput, match="one line"):
+        Device(DeviceState(tmp_path / "answers.json"), person)
+
+
+@pytest.mark.parametrize("person", ["a/b", "x" * 100, "[/]", "Zoë 🙂"])
+def test_the_state_file_stays_readable_whoever_answers(link, tmp_path, person):
+    Stub.answers = [(200, b"\0")]
+    device = Device(DeviceState(tmp_path / "answers.json"), person)
+    device.answer(link, TASK, [2], 1, patience=0)
+    again = Device(DeviceState(tmp_path / "answers.json"), person)
+    assert again.spent("The kitchen")["answers"] == 1
+    assert Device(again.state, "other").spent("The kitchen")["answers"] == 0
+
+
 def test_the_report_is_on_disk_before_it_is_sent(link, device, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -37,14 +37,14 @@ _ENDS = {
 }
 
 
-def run_show(link_text: str, language: str, state: Path | None, *, as_json: bool) -> None:
-    """Show a task in words, and what this device has sent to its organizer; nothing is drawn or sent."""
+def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
+    """Show a task in words, and what a person has sent to its organizer from here; nothing is drawn or sent."""
     _check_language(language)
     link = Link.parse(link_text)
     task = fetch_task(link)
     with working("Certifying the promises"):
         floors = certify_task(task)
-    device = Device(DeviceState(state or default_state_file()))
+    device = Device(DeviceState(state or default_state_file()), person)
     if as_json:
         print(dumps(_shown_object(task, floors, device, language)))
         return

@@ -161,7 +161,7 @@ def answer(
     from shuffledp.cli.answers import run_answer, run_show
 
     if show:
-        run_show(link, language, state, as_json=json)
+        run_show(link, language, person, state, as_json=json)
     else:
         run_answer(link, level, answers or [], language, person, patience, state, as_json=json)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from shuffledp.collection.asked import Question
 from shuffledp.collection.draw import draw_report
-from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.fields import Fields, from_base64, to_base64
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.report import Verdict, seal_inner, seal_outer
 from shuffledp.collection.sealing import Sealer
@@ -24,6 +24,7 @@ from shuffledp.collection.task import CODE, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random
 
+LONGEST_PERSON = 100
 SENT = "sent, no answer yet"
 ENDS = {Verdict.HELD: "held", Verdict.UNREADABLE: "could not be opened", Verdict.UNFIT: "did not fit the task"}
 
@@ -179,10 +180,18 @@ class Device:
     state : DeviceState
         The device's file.
     person : str
-        Who answers, where several people share a device; each draws once.
+        Who answers, where several people share a device; each draws once. One line of at most 100 letters, which the
+        state file keeps.
+
+    Raises
+    ------
+    InvalidInput
+        If the person's name is longer, or holds what a line of text does not.
     """
 
     def __init__(self, state: DeviceState, person: str = "") -> None:
+        if person:
+            Fields({"person": person}, "who answers").line("person", LONGEST_PERSON)
         self.state, self.person = state, person
 
     def spent(self, organizer: str) -> dict[str, Any]:
