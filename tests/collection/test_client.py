@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -231,8 +232,9 @@ def test_the_report_is_on_disk_before_it_is_sent(link, device, monkeypatch):
 def test_sums_in_the_ledger_are_decimal(tmp_path):
     device = Device(DeviceState(tmp_path / "answers.json"))
     line = {"organizer": "o", "epsilon0": 0.1, "promise": 0.1, "delta": 1e-6, "date": "2030-01-01", "state": "held"}
+    report = {"level": 0, "inners": ["AAAA"]}
     for place in range(3):
-        device.state.keep(f"task{place}", {}, line | {"id": f"task{place}", "slot": f"task{place}"})
+        device.state.keep(f"task{place}", report, line | {"id": f"task{place}", "slot": f"task{place}"})
     assert device.spent("o") == {"organizer": "o", "answers": 3, "epsilon0": 0.3, "promise": 0.3, "delta": 3e-6}
 
 
@@ -242,6 +244,39 @@ def test_a_damaged_file_of_answers_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(InvalidInput):
         DeviceState(path)
+
+
+@pytest.mark.parametrize("report", ["5", "{}", '{"level": 0}', '{"level": 0, "inners": [5]}', '{"level": 256, "inners": ["AAAA"]}', '{"level": 0, "inners": ["AAAA"], "sealed": 5}'])  # fmt: skip  # noqa: E501
+def test_a_damaged_report_on_its_way_is_refused(tmp_path, report):
+    path = tmp_path / "answers.json"
+    path.write_text(f'{{"version": 1, "waiting": {{"a": {report}}}, "used": [], "ledger": []}}')
+    with pytest.raises(InvalidInput, match="the file of answers"):
+        DeviceState(path)
+
+
+def test_a_file_of_answers_without_end_is_not_read_to_the_end():
+    with pytest.raises(InvalidInput, match="at most"):
+        DeviceState(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("place", ["/proc/none/answers.json", "dangling/answers.json"])
+def test_a_file_of_answers_that_cannot_be_made_is_one_line_and_nothing_is_sent(link, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    Path("dangling").symlink_to("nowhere")
+    with pytest.raises(InvalidInput, match=r"file of answers .* cannot be written .*--state"):
+        Device(DeviceState(Path(place))).answer(link, TASK, [2], 1, patience=0)
+    assert not Stub.got
+
+
+def test_a_full_disk_is_told_before_anything_is_sent(link, device, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InvalidInput, match="No space left on device"):
+        device.answer(link, TASK, [2], 1, patience=0)
+    assert not Stub.got
+    assert [path.name for path in device.state.path.parent.iterdir()] == ["answers.json.lock"]
 
 
 @pytest.mark.parametrize("text", [

@@ -19,7 +19,7 @@ from shuffledp.errors import InvalidInput, shown
 
 TIMEOUT = 30.0
 WHOLE = 120.0
-"""Seconds within which an answer must be there whole: `TIMEOUT` begins anew with every byte of a server that is slow."""
+"""Seconds within which an answer must be there whole: `TIMEOUT` begins anew with every byte of a slow server."""
 LONGEST_WAIT = 60.0
 MOST_BODY = LONGEST_DRAFT + 4096
 CLOSED = 410
@@ -93,7 +93,9 @@ def fetch_task(link: Link) -> PostedTask:
     """
     status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}", b"")
     if 300 <= status < 400:
-        raise InvalidInput("the server sends you to another address; use the link as you received it, with its https://")
+        raise InvalidInput(
+            "the server sends you to another address; use the link as you received it, with its https://"
+        )
     if status != 200:
         raise InvalidInput(_ENDED.get(status, f"the server answers {status} instead of the task; try again later"))
     if hashlib.sha256(body).digest() != task_digest(link.name):

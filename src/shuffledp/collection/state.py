@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shuffledp.collection.fields import Fields, read_json
+from shuffledp.collection.task import MOST_QUESTIONS
 from shuffledp.errors import InvalidInput
 
 T = TypeVar("T")
@@ -106,6 +107,15 @@ class DeviceState:
         self._change(change)
 
     def _change(self, change: Callable[[dict[str, Any]], T]) -> T:
+        try:
+            return self._changed(change)
+        except OSError as error:
+            raise InvalidInput(
+                f"the file of answers {self.path} cannot be written ({error.strerror or error}); make room, or name "
+                "another with --state"
+            ) from None
+
+    def _changed(self, change: Callable[[dict[str, Any]], T]) -> T:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self.path.with_name(self.path.name + ".lock")):
             state = self._read()
@@ -124,7 +134,8 @@ class DeviceState:
 
     def _read(self) -> dict[str, Any]:
         try:
-            data = self.path.read_bytes()
+            with open(self.path, "rb") as stream:
+                data = stream.read(LONGEST + 1)  # a device could be read without end
         except FileNotFoundError:
             return {"version": 1, "waiting": {}, "used": [], "ledger": []}
         except OSError as error:
@@ -133,7 +144,7 @@ class DeviceState:
         fields.whole("version", 1, 1)
         return {
             "version": 1,
-            "waiting": _objects(fields, "waiting"),
+            "waiting": fields.object("waiting", _waiting),
             "used": [entry for entry in fields.list_of("used", 0, 10**6) if isinstance(entry, str)],
             "ledger": list(fields.objects("ledger", 0, 10**6, _line)),
         }
@@ -150,11 +161,18 @@ def _line(fields: Fields) -> dict[str, Any]:
     return {name: fields.line(name) for name in ("id", "slot", "organizer", "date", "state")} | numbers
 
 
-def _objects(fields: Fields, key: str) -> dict[str, Any]:
-    value = fields.take(key)
-    if not isinstance(value, dict):
-        fields.refuse(key, value, "a JSON object")
-    return value
+def _waiting(fields: Fields) -> dict[str, Any]:
+    """Read the reports on their way, by slot: level, messages to the analyzer, and what was sealed if a code fits."""
+    return {slot: fields.object(slot, _report) for slot in fields.names()}
+
+
+def _report(fields: Fields) -> dict[str, Any]:
+    inners = fields.list_of("inners", 1, MOST_QUESTIONS)
+    for message in inners:
+        if not isinstance(message, str):
+            fields.refuse("inners", message, "a list of texts")
+    sealed = {"sealed": fields.line("sealed", LONGEST)} if fields.has("sealed") else {}
+    return {"level": fields.whole("level", 0, 255), "inners": inners} | sealed
 
 
 @contextlib.contextmanager
