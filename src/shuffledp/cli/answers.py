@@ -97,13 +97,16 @@ def run_answer(
 
 def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, as_json: bool) -> None:
     """Open a batch, write the signed release, and show it."""
+    target = batch.with_suffix(".release") if out is None else out
+    if target.resolve() in {path.resolve() for path in (batch, key, report) if path is not None}:
+        raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key"))
     with reserved(report, "--report") as page:
         with working("Opening the batch"):
             opened = open_batch(read_bytes(batch, "the batch"), secret)
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
-        write_bytes(batch.with_suffix(".release") if out is None else out, release)
+        write_bytes(target, release)
         if page is not None:
             page.write(release_page(opened, command=COMMAND_LINE.get(), version=version("shuffledp")))
     if as_json:

@@ -30,6 +30,8 @@ STORE = Path("shuffledp.db")
 DELETION_SECONDS = 60.0
 """How long a command waits until nothing deleted is left in the store."""
 WATCH_SECONDS = 5.0
+LONGEST_NAME = 256
+"""Letters of a file's name with its folders, for a task named by its file."""
 
 
 def register(app: typer.Typer, task: typer.Typer) -> None:
@@ -202,6 +204,7 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
     InvalidInput
         If there is no such task, or several could be meant.
     """
+    from shuffledp.cli.files import read_bytes
     from shuffledp.collection.fields import to_base64
     from shuffledp.collection.task import PostedTask, task_digest
 
@@ -212,8 +215,8 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
             return left[0]
         names = ", ".join(to_base64(row.digest) for row in left)
         raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{': ' if names else ''}{names}")
-    path = Path(task)
-    digest = PostedTask.parse(path.read_bytes()).digest if path.is_file() else task_digest(task)
+    is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
+    digest = PostedTask.parse(read_bytes(Path(task), "the task")).digest if is_file else task_digest(task)
     for row in rows:
         if row.digest == digest:
             return row
