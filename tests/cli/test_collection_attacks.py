@@ -21,7 +21,7 @@ from tests.collection.batches import batch_of, people, reports_of_people
 
 @pytest.fixture
 def opened(run: Run, tmp_path: Path) -> Path:
-    """The folder in which commands run, with lunch.task, lunch.key, lunch.batch, lunch.release of a whole collection."""
+    """The folder in which commands run, with lunch.task, .key, .batch and .release of a collection."""
     (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8")
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     ok(run, "task", "post", "lunch.draft")
