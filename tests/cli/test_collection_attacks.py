@@ -17,6 +17,8 @@ from shuffledp.numerics.randomness import simulation_random
 from tests.cli.conftest import Run
 from tests.cli.test_collection import SURVEY, ok
 from tests.collection.batches import batch_of, people, reports_of_people
+from tests.collection.page.server import Server
+from tests.collection.tasks import choice, posted
 
 
 @pytest.fixture
@@ -101,3 +103,39 @@ def test_verify_finds_every_lie_about_the_batch(opened, run):
 def test_what_is_no_task_is_one_line(opened, run, name):
     for command in ("close", "destroy"):
         assert "task" in run("task", command, name).error
+
+
+def test_what_is_lost_with_the_key_is_said_when_it_is_made(run, tmp_path):
+    (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8")
+    out = " ".join(ok(run, "task", "draft", "survey.toml", "--out", "lunch").split())
+    assert "lunch.key for the analyzer alone. Keep the key safe: without it nobody can open the answers." in out
+
+
+def test_watching_ends_with_ctrl_c_and_one_line(opened, run, monkeypatch):
+    looks: list[float] = []
+
+    def third(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffledp.cli.service.time.sleep", third)
+    found = run("task", "status", "--watch")
+    assert (found.status, found.err.count("\n")) == (130, 1)
+    assert found.out.count("careful") == 3
+
+
+def test_a_person_is_shown_what_that_person_has_sent(run, tmp_path):
+    task = posted(choice(5, 700), admission="open", opens="2020-01-01T00:00:00Z")
+    words = ("--level", "careful", "--answer", "choice 1", "--state", "mine.json")
+    with Server(task) as server:
+        link = f"{server.url}/t/{task.id}"
+        ok(run, "answer", link, *words, "--person", "Ada")
+        shown = " ".join(ok(run, "answer", link, "--show", "--person", "Ada", "--state", "mine.json").split())
+        assert "Sent to The kitchen before from this device: 1 answer, together 1 if" in shown
+        assert "Sent to" not in ok(run, "answer", link, "--show", "--state", "mine.json")
+        assert "one line" in run("answer", link, *words, "--person", "a\nb").error
+        assert (
+            run("answer", link, "--show", "--person", "Ada", "--state", "mine.json", "--json").json["spent"]["answers"]
+            == 1
+        )

@@ -1,0 +1,94 @@
+"""Lines of the table of roles, of failures and of the threat-model page that no other file of tests holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shuffledp.collection.analyzer import open_batch
+from shuffledp.collection.batch import permuted_column
+from shuffledp.collection.closing import close_task
+from shuffledp.collection.dummies import draw_dummies
+from shuffledp.collection.estimates import slopes_of
+from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.promise import floor_of
+from shuffledp.collection.release import write_release
+from shuffledp.collection.report import seal_inner
+from shuffledp.collection.sealing import Opener, Sealer
+from shuffledp.collection.verify import verify
+from shuffledp.numerics.randomness import simulation_random
+from shuffledp.report.collection import release_document
+from tests.collection.batches import analyzer_key
+from tests.collection.service import FLOOR, Reports, Time, store_at, task_of
+from tests.collection.tasks import ANALYST, SHUFFLER, choice, draft, posted
+from tests.collection.test_promise import SYBILS, WITHOUT_DUMMIES
+
+ROOT = Path(__file__).parents[2]
+MODEL = (ROOT / "docs/collection/threat-model.md").read_text(encoding="utf-8")
+
+
+def numbers(row: str) -> list[float]:
+    """The three numbers of the row of the page's table that begins so."""
+    (line,) = [line for line in MODEL.splitlines() if line.startswith(f"| {row}")]
+    return [float(number) for number in re.findall(r"\d*\.\d+", line.split("|")[2])]
+
+
+def test_the_table_of_fakes_on_the_page_is_what_is_true():
+    assert numbers("the same, what is true") == pytest.approx(WITHOUT_DUMMIES, abs=0.005)
+    floors = floor_of(draft())
+    for row in ("the same with 172 dummies", "one victim alone with 241 fakes"):
+        told = numbers(row)
+        assert any(told == pytest.approx(true, abs=0.0005) for true in SYBILS.values())
+        assert all(one <= floor + 0.0005 for one, floor in zip(told, floors, strict=True))
+
+
+def test_the_shift_of_chosen_dummies_on_the_page_is_what_a_shuffler_can_do():
+    (told,) = re.findall(r"all 172 on one answer shift it by ([\d.]+) points at 10,000 people", MODEL)
+    known = slopes_of(draft(), 0)
+    assert float(told) == pytest.approx(100 * 172 * (1 - 1 / 5) / (10_000 * known.mean([5400, 3700, 900])), abs=0.05)
+
+
+def test_a_level_that_nobody_chose_is_no_trouble(tmp_path):
+    task = task_of(choice(5, 1000), at_least=5)
+    store = store_at(tmp_path, task)
+    bodies = [Reports(task).one(1) for _ in range(40)]
+    hold(store, [open_reports(b"".join(bodies), task, Opener(SHUFFLER))])
+    opened = open_batch(close_task(store, task.digest, clock=Time()).read_bytes(), analyzer_key(task))
+    store.close()
+    assert opened.batch.manifest.counts == (0, 40, 0)
+    assert opened.crowd[0] is opened.crowd[2] is None
+    assert opened.floor == FLOOR, "the shuffler's numbers, which are the larger ones"
+    found = verify(task, write_release(release_document(opened), task, ANALYST))
+    assert found.promise_kept
+    assert tuple(found.floor.values()) == floor_of(task.draft)
+
+
+def test_cryptography_stands_in_one_short_file():
+    """Beside the keystream of `secure_random`, which is no part of the protocol."""
+    folder = ROOT / "src/shuffledp/collection"
+    users = [path.name for path in folder.glob("*.py") if "from cryptography" in path.read_text(encoding="utf-8")]
+    assert users == ["sealing.py"]
+    assert (folder / "sealing.py").read_text(encoding="utf-8").count("\n") < 100
+
+
+@pytest.mark.slow
+def test_dummies_cannot_be_told_from_reports_over_a_hundred_thousand_rows():
+    """Half are dummies. Chi-square of every byte's value, and of places in 100 parts, each at a false alarm of 1e-9."""
+    task, half = posted(choice(5, 50_000)), 50_000
+    sealer, random = Sealer(task.draft.analyzer_key), simulation_random(8)
+    people = [seal_inner(task, 0, place % 5, sealer) for place in range(half)]
+    dummies = [seal_inner(task, 0, report, sealer) for report in draw_dummies(task.draft.questions[0], random)]
+    assert {len(row) for row in people} == {len(row) for row in dummies} == {49}
+    seen = [np.bincount(np.frombuffer(b"".join(rows), dtype=np.uint8), minlength=256) for rows in (people, dummies)]
+    mean = (seen[0] + seen[1]) / 2
+    assert float(((seen[0] - mean) ** 2 / mean + (seen[1] - mean) ** 2 / mean).sum()) < 255 + 6.5 * np.sqrt(2 * 255)
+    column = permuted_column([*people, *dummies], random)
+    known = set(dummies)
+    parts = np.zeros(100)
+    for place in range(2 * half):
+        parts[place // 1000] += column[49 * place : 49 * place + 49] in known
+    assert parts.sum() == half
+    assert float(((parts - 500) ** 2 / 250).sum()) < 99 + 6.5 * np.sqrt(2 * 99)
