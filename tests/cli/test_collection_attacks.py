@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,3 +139,37 @@ def test_a_person_is_shown_what_that_person_has_sent(run, tmp_path):
         assert "one line" in run("answer", link, *words, "--person", "a\nb").error
         told = run("answer", link, "--show", "--person", "Ada", "--state", "mine.json", "--json").json
         assert told["spent"]["answers"] == 1
+
+
+def test_a_kill_between_store_and_letters_leaves_no_invitation_that_nobody_honours(opened, run, monkeypatch):
+    """Codes that nobody has are harmless, letters whose codes the shuffler does not know are not."""
+    add, seen = Store.add_codes, list[bool]()
+
+    def spy(self: Store, *arguments: Any) -> None:
+        add(self, *arguments)
+        seen.extend((opened / name).exists() for name in ("codes.csv", "letters.html"))
+
+    monkeypatch.setattr(Store, "add_codes", spy)
+    ok(run, "task", "codes", "lunch.task", "2", "--links", "codes.csv", "--letters", "letters.html")
+    assert seen == [False, False]
+    assert (opened / "codes.csv").stat().st_mode & 0o777 == 0o600
+    assert (
+        "exists" in run("task", "codes", "lunch.task", "2", "--links", "other.csv", "--letters", "letters.html").error
+    )
+    assert not (opened / "other.csv").exists()
+    assert len(seen) == 2, "no code was added"
+
+
+def test_a_draft_that_cannot_be_written_leaves_no_key_behind(run, tmp_path, monkeypatch):
+    (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8")
+    sync, calls = os.fsync, list[int]()
+
+    def second(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr("os.fsync", second)
+    assert "No space left" in run("task", "draft", "survey.toml", "--out", "lunch").error
+    assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]

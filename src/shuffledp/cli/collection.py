@@ -12,7 +12,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.cli.files import read_bytes, write_bytes
+from shuffledp.cli.files import read_bytes, write_bytes, written
 from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.estimates import JUNK, shift_of_junk, slopes_of
@@ -44,8 +44,9 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
-    write_bytes(files[1], key.document(), private=True, fresh=True)
-    write_bytes(files[0], draft.data, fresh=True)
+    with _all_or_none(*files):
+        write_bytes(files[1], key.document(), private=True, fresh=True)
+        write_bytes(files[0], draft.data, fresh=True)
     if as_json:
         print(dumps(_draft_object(draft, floors, costs)))
         return
@@ -126,10 +127,10 @@ def run_codes(
         files.append((links, links_csv(addresses)))
     if letters is not None:
         files.append((letters, letters_html(task, addresses, language)))
-    with opened(store_file) as store, _all_or_none(*(path for path, _ in files)):
+    with opened(store_file) as store, _all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
         for path, text in files:
-            write_bytes(path, text.encode("utf-8"), private=True, fresh=True)
-        store.add_codes(task.digest, [code_hash(code) for code in drawn])
+            named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
+        store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
     console().print(f"{count(how_many)} codes: each lets one person answer once.", highlight=False)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from pathlib import Path
+from typing import IO
 
 from shuffledp.cli.output import WRITTEN
 from shuffledp.errors import InvalidInput
@@ -31,14 +34,19 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool = False) -> None:
-    """Write a file, whole or not at all.
+    """Write a file, whole or not at all; parameters and errors as of `written`, with `data` its content."""
+    with written(path, private=private, fresh=fresh) as stream:
+        stream.write(data)
+
+
+@contextlib.contextmanager
+def written(path: Path, *, private: bool = False, fresh: bool = False) -> Generator[IO[bytes]]:
+    """Open a file that gets its name when the block ends well.
 
     Parameters
     ----------
     path : Path
         The file.
-    data : bytes
-        Its content.
     private : bool
         Readable by its owner alone.
     fresh : bool
@@ -51,7 +59,7 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool =
     """
     try:
         with replaced(path, str(path), private=private, fresh=fresh) as stream:
-            stream.write(data)
+            yield stream
     except OSError as error:
         what = error.strerror or error
         raise InvalidInput(f"{path} cannot be written ({what}); make room, or name another") from None
