@@ -177,3 +177,22 @@ def test_reports_are_read_in_pieces_and_no_statement_stays_open(tmp_path, monkey
     assert read == [(digest, level, inners) for _, digest, level, inners in rows]
     store.close()
     other.close()
+
+
+def test_a_store_behind_a_link_has_one_identity_and_one_outbox(tmp_path):
+    """Else two commands could close one task under two locks and sign with two keys."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to("real/store.db")
+    behind, itself = Store(tmp_path / "link.db"), Store(tmp_path / "real" / "store.db")
+    assert behind.identity() == itself.identity()
+    assert behind.outbox == itself.outbox == tmp_path / "real" / "outbox"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.db", "real"]
+    behind.close()
+    itself.close()
+
+
+def test_a_link_to_itself_is_no_store(tmp_path):
+    (tmp_path / "loop.db").symlink_to("loop.db")
+    with pytest.raises(InvalidInput, match="cannot be"):
+        Store(tmp_path / "loop.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["loop.db"]

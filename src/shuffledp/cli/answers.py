@@ -211,7 +211,9 @@ def _print_opened(opened: Opened) -> None:
             f"{count(junk.total)} rows not used; 5 % of junk could shift this by {near(junk.effect_of_share, 3)}",
             highlight=False,
         )
-    table = Table(title=f"{count(manifest.n)} people, delta = {probability(draft.delta)}", title_justify="left")
+    table = Table(
+        title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"
+    )
     central = ("whoever takes part", "promised", "if 95 % are honest")
     for heading in ("level", "people", "shuffler and analyzer one", *(() if draft.operated_by.one_hand else central)):
         table.add_column(heading, justify="left" if heading == "level" else "right")

@@ -80,7 +80,7 @@ class Store:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).absolute()
+        self.path = Path(os.path.realpath(path))  # a store behind a link has one identity and one outbox, beside itself
         os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
         try:
             _make(self.path)
@@ -326,13 +326,12 @@ def _make(path: Path) -> None:
     process would then take itself for the last reader and delete the write-ahead log under a running service. So the
     file is closed before it gets its name, which nobody can open earlier.
     """
-    target = path.resolve()
-    if target.exists():
+    if path.exists():
         return
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".store.")  # mode 0600
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".store.")  # mode 0600
     os.close(handle)
     with contextlib.suppress(FileExistsError):  # another process or thread may have been first
-        os.link(name, target)
+        os.link(name, path)
     os.unlink(name)
 
 
