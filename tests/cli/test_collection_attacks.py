@@ -59,6 +59,14 @@ def test_opening_never_writes_over_key_or_batch(opened, run, words):
     assert {path.name: path.read_bytes() for path in opened.glob("*.*")} == before
 
 
+def test_a_folder_is_no_batch(opened, run):
+    assert "cannot be read" in run("open", ".", "--key", "lunch.key").error
+
+
+def test_a_host_that_is_none_is_one_line_that_names_the_option(opened, run):
+    assert "--host" in run("serve", "--host", "no such host").error
+
+
 def test_a_batch_that_is_called_release_is_not_written_over(opened, run):
     (opened / "lunch.batch").rename(opened / "that.release")
     before = (opened / "that.release").read_bytes()

@@ -97,7 +97,7 @@ def run_answer(
 
 def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, as_json: bool) -> None:
     """Open a batch, write the signed release, and show it."""
-    target = batch.with_suffix(".release") if out is None else out
+    target = batch.parent / f"{batch.stem}.release" if out is None else out
     if target.resolve() in {path.resolve() for path in (batch, key, report) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key"))

@@ -105,7 +105,7 @@ def listen(host: str, port: int) -> socket.socket:
         if server is not None:
             server.close()
         raise InvalidInput(
-            f"{host} port {port} cannot be listened on ({error.strerror or error}); choose another: --port"
+            f"{host} port {port} cannot be listened on ({error.strerror or error}); choose another --port or --host"
         ) from None
     return server
 
