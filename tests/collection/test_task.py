@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -88,6 +89,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("levels.0.crowd", 0.2, "crowd"),
     ("delta", 1.01e-6, "at most 1/"),
     ("delta", 0, "positive"),
+    ("delta", 0.002, "and 0.001, here"),
     ("delta", "1e-6", "number"),
     ("admission", "invited", "codes, open"),
     ("at_least", 0, "at_least"),
@@ -221,6 +223,42 @@ def test_parsers_raise_invalid_input_and_nothing_else(name, data):
         parse_it(bytes(changed_bytes))
     except InvalidInput:
         return
+
+
+SNIPPETS = (
+    b"null",
+    b"-0",
+    b"1e999",
+    b'"',
+    b"[",
+    b"{}",
+    b"\\ud800",
+    b"\xff\xfe",
+    b"9" * 400,
+    b"\0",
+    b",",
+    b"NaN",
+    b"true",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARSERS)
+def test_twenty_thousand_changed_documents_a_parser(name):
+    """Bytes put in, taken out and exchanged, a few at a time: read, or refused in one line."""
+    parse_it, good = PARSERS[name]
+    random, said = Random(name), set[str]()
+    for _ in range(20_000):
+        changed = bytearray(good)
+        for _ in range(random.randint(1, 4)):
+            at = random.randint(0, len(changed))
+            piece = random.choice((random.randbytes(random.randint(0, 8)), random.choice(SNIPPETS)))
+            changed[at : at + random.choice((0, 0, 1, 8, 300))] = piece
+        try:
+            parse_it(bytes(changed))
+        except InvalidInput as error:
+            said.add(str(error))
+    assert not any("\n" in message for message in said)
 
 
 @settings(max_examples=200, deadline=None)

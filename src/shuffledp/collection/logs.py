@@ -18,6 +18,11 @@ def place_of(error: BaseException) -> str:
     return f"{getattr(error, 'sqlite_errorname', type(error).__name__)}{where}"
 
 
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Leave out uvicorn's warnings about malformed requests, by which a stranger could fill the disk."""
+    return not (record.name == "uvicorn.error" and record.levelno == logging.WARNING)
+
+
 class Discreet(logging.Formatter):
     """Writes time, level and message of our own loggers; of an exception its type and line alone."""
 
@@ -38,8 +43,14 @@ def log_config() -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"discreet": {"()": Discreet}},
+        "filters": {"worth": {"()": lambda: is_worth_a_line}},
         "handlers": {
-            "stderr": {"class": "logging.StreamHandler", "formatter": "discreet", "stream": "ext://sys.stderr"}
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "discreet",
+                "filters": ["worth"],
+                "stream": "ext://sys.stderr",
+            }
         },
         "root": {"handlers": ["stderr"], "level": "INFO"},
     }

@@ -22,6 +22,8 @@ from shuffledp.errors import InvalidInput, shown
 MAGIC, VERSION = b"SHFT", 1
 LONGEST_DRAFT = 1 << 18
 MOST_LEVELS, MOST_QUESTIONS = 8, 32
+MOST_DELTA = 1e-3
+"""A promise that fails with a greater chance is none, however few people answer."""
 CODE = 16
 """Bytes of a one-time code."""
 _HEAD = struct.Struct("<4sBI")
@@ -141,9 +143,10 @@ class Draft:
         return sum(level.planned for level in self.levels)
 
     def _check(self) -> None:
-        if not 0.0 < self.delta <= 1.0 / (10 * self.stop_at):
+        most = min(MOST_DELTA, 1.0 / (10 * self.stop_at))
+        if not 0.0 < self.delta <= most:
             raise InvalidInput(
-                f"delta must be positive and at most 1/(10 stop_at) = {1.0 / (10 * self.stop_at):g}; got "
+                f"delta must be positive, and at most 1/(10 stop_at) and {MOST_DELTA:g}, here {most:g}; got "
                 f"{self.delta:g}; lower delta or stop_at"
             )
         if not self.opens < self.closes <= self.expires:
