@@ -13,9 +13,9 @@ from shuffledp.randomizers.base import AnyLaw
 
 FAMILIES = (
     "rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
-    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, memoised:E[:E_FRESH]"
+    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D"
 )
-AVAILABLE = f"any, {FAMILIES}, or the name of a .csv file with a channel matrix"
+AVAILABLE = f"any, {FAMILIES}, memoised:E[:E_FRESH], or the name of a .csv file with a channel matrix"
 MATRIX = ".csv"
 
 
@@ -59,7 +59,7 @@ def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal[
     if text == "any":
         return "any"
     name, *sizes = text.split(":")
-    if name == "memoised":
+    if name == "memoised" and available == AVAILABLE:  # it is accounted for, and not run
         return _memoised(text, sizes)
     family = families().get(name)
     if family is None:
