@@ -21,6 +21,7 @@ from shuffledp.accounting.theorems.blanket import BlanketBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
+from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.levels import LevelsBound
@@ -58,6 +59,7 @@ bounds: Mapping[str, AmplificationBound] = {
         KaryWitness(),
         ReportsWitness(),
         WindowWitness(),
+        EqualCrowdWitness(),
         SumWitness(),
         LinkedWitness(),
         *PUBLISHED,
