@@ -300,7 +300,7 @@ def test_many_levels_are_bounded_by_a_few_victims() -> None:
     [
         (RandomizedResponse(2), 1001, True, "up to 1000 rounds"),
         (RandomizedResponse(2), 65, False, "up to 64 rounds"),
-        (RandomizedResponse(50), 20, True, "at most 1,000,000 types"),
+        (RandomizedResponse(50), 65, True, "at most 1,000,000 types"),
         (Channel(np.full((3, 40), 1 / 40)), 5, True, "types x records"),
         (Laplace(0.0, 1.0), 3, True, "linked needs reports of"),
     ],
@@ -309,6 +309,16 @@ def test_many_levels_are_bounded_by_a_few_victims() -> None:
 def test_refusals(law: AnyLaw, rounds: int, same: bool, why: str) -> None:
     with pytest.raises(OutOfRegime, match=why):
         bounds["linked"].profile(linked(law, Budgets([0.1], [100]), rounds, same=same), 0.1)
+
+
+@pytest.mark.parametrize("k", [2, 50])
+def test_stating_that_records_do_not_change_never_hurts(k: int) -> None:
+    """Own budgets, and more types than are compared: the blanket of changing records stays available."""
+    budgets = Budgets([0.2, 0.6], [5000, 5000])
+    may, same = (linked(RandomizedResponse(k), budgets, 20 if k == 2 else 8, same=kind) for kind in (False, True))
+    for level in (0.2, 0.6):
+        changing, constant = (bounds["linked"].profile(setting, level).epsilon(1e-6).upper for setting in (may, same))
+        assert constant <= changing * (1 + 1e-4)
 
 
 def test_rounds_without_links_are_not_this_bound() -> None:

@@ -90,7 +90,7 @@ class LinkedBound(AmplificationBound):
         law, rounds = setting.law, setting.rounds
         if isinstance(law, MadeFromMemo) and isinstance(law, StatesBundles):
             return [one_round_of(setting, law.together(rounds))]
-        if setting.same_record:
+        if setting.same_record and not (rounds <= MOST_CHANGING and _too_many_types(setting)):
             same = same_record_laws(setting, epsilon0)
             if same:
                 return [one_round_of(setting, each) for each in same]
@@ -173,16 +173,24 @@ def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
     k = law.report_sets.one_in
     if rounds > MOST_SAME:
         raise OutOfRegime(f"linked is evaluated up to {MOST_SAME} rounds of one record; got {rounds}")
-    if math.comb(rounds + k - 1, k - 1) > MOST_TYPES:
+    if _too_many_types(setting):
         raise OutOfRegime(
             f"linked compares at most {MOST_TYPES:,} types of reports; {rounds} rounds of {law.name} have more"
         )
-    known = setting.budgets.epsilons.tolist() if k == 2 and setting.budgets.levels <= MANY_LEVELS else [epsilon0]
-    if setting.seen == "levels":
-        known = [epsilon0]
+    several = k == 2 and 1 < setting.budgets.levels <= MANY_LEVELS and setting.seen != "levels"
+    # the reference 0 is the blanket of records that may change
+    known = [0.0, *setting.budgets.epsilons.tolist()] if several else [epsilon0]
     return [
         min((SameRecord(k, rounds, each) for each in known), key=lambda law: _spread(law, setting.budgets, epsilon0))
     ]
+
+
+def _too_many_types(setting: Setting) -> bool:
+    """Whether a family of sets, with one record in all rounds, has more types of reports than are compared."""
+    law = setting.law
+    if not (isinstance(law, HiddenByFakes) and law.report_sets.disjoint):
+        return False
+    return math.comb(setting.rounds + law.report_sets.one_in - 1, law.report_sets.one_in - 1) > MOST_TYPES
 
 
 def _spread(law: SameRecord, budgets: Budgets, epsilon0: float) -> float:
