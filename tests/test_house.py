@@ -79,7 +79,7 @@ def test_which_bound_applies_is_decided_in_one_place():
     source = ROOT / "src" / "shuffledp"
     found = {short(path): catches(path, "OutOfRegime") for path in source.rglob("*.py")}
     places = {name: count for name, count in found.items() if count}
-    assert places["src/shuffledp/accounting/certify.py"] == 1
+    assert places["src/shuffledp/accounting/answers.py"] == 1
     assert sum(places.values()) <= 4, f"ask bounds through accounting.weigh, ways through planning.attempt: {places}"
 
 

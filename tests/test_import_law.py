@@ -17,6 +17,7 @@ LAYERS = (
     ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),
+    ("randomizers.linked",),
     ("budgets", "dummies"),
     ("setting",),
     ("guarantee",),
@@ -32,6 +33,7 @@ LAYERS = (
 """From left to right: a module may import from its own group and from those before it."""
 
 ACCOUNTING = (
+    ("answers",),
     ("profiles.curve", "profiles.finite_pair"),
     ("profiles.knots",),
     ("profiles.profile",),

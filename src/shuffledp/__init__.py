@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from shuffledp.randomizers import Hybrid as Hybrid
     from shuffledp.randomizers import Laplace as Laplace
     from shuffledp.randomizers import LocalHashing as LocalHashing
+    from shuffledp.randomizers import Memoised as Memoised
     from shuffledp.randomizers import OneBit as OneBit
     from shuffledp.randomizers import Piecewise as Piecewise
     from shuffledp.randomizers import RandomizedResponse as RandomizedResponse

@@ -11,7 +11,7 @@ import numpy as np
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
-from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
+from shuffledp.randomizers.base import AnyLaw, MadeFromMemo, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]
 SEEN: tuple[Seen, ...] = ("reports", "users", "levels", "sum")
@@ -44,8 +44,8 @@ class Setting:
         shuffle; default 1.
     linked : bool
         Whether one permutation serves all rounds, so that a user's outputs can be linked across them; default
-        False. Linked rounds are accounted as one round of their sum of budgets; outputs of other users must not
-        influence later rounds, and whoever is missing is missing in all of them.
+        False. Records may differ from round to round; outputs of other users must not influence later rounds, and
+        whoever is missing is missing in all of them (docs/theorems/linked.md).
     colluding : int
         Users (not the victim) who may show the analyst their own reports, from 0 to n - 1; default 0.
     missing : float
@@ -64,6 +64,9 @@ class Setting:
         2 if every record is one of two values, or is rounded to one of them by a coin of the user's own before it is
         randomized; with randomizer "any" it also states that all users of a budget run one and the same randomizer
         (docs/theorems/count.md). None, the default, if nothing is known of them.
+    same_record : bool
+        Of linked rounds: whether every user's record is the same in all rounds, and a number is rounded by one coin for
+        all of them (docs/theorems/linked.md); default False.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class Setting:
     reports_per_user: int = 1
     dummies: Dummies | None = None
     records: int | None = None
+    same_record: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -105,6 +109,7 @@ class Setting:
         _check_whole("rounds", self.rounds, 1, None)
         if not isinstance(self.linked, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"linked must be True or False; got {shown(self.linked)}")
+        self._check_same_record()
         _check_whole("colluding", self.colluding, 0, self.budgets.n - 1)
         _check_whole("group_size", self.group_size, 1, self.budgets.n)
         _check_whole("reports_per_user", self.reports_per_user, 1, None)
@@ -120,6 +125,25 @@ class Setting:
             raise InvalidInput(
                 "at most 2^53 (about 9e15) reports can be counted exactly; "
                 f"got {self.budgets.n} users with {self.reports_per_user} each; state fewer"
+            )
+
+    def _check_same_record(self) -> None:
+        if not isinstance(self.same_record, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"same_record must be True or False; got {shown(self.same_record)}")
+        if self.same_record and not self.linked:
+            raise InvalidInput(
+                "`same_record` is about linked rounds, and linked is False; set `linked` too, or leave both out"
+            )
+        if not isinstance(self.randomizer, MadeFromMemo):
+            return
+        if self.rounds > 1 and not self.same_record:
+            raise InvalidInput(
+                "memoised reports of several rounds are made from one memo of one record; "
+                "set `linked` and `same_record`"
+            )
+        if self.reports_per_user != 1:
+            raise InvalidInput(
+                f"memoised reports are accounted one a round; got `reports_per_user` = {shown(self.reports_per_user)}"
             )
 
     def _check_dummies(self) -> None:
@@ -166,10 +190,12 @@ class Setting:
     def as_one_round(self) -> Setting:
         """Linked rounds as one: a user's reports of all rounds are one report with the sum of her budgets.
 
-        Of rounds fixed in advance; what it is then made by is no longer the stated randomizer of one round.
+        Of rounds fixed in advance; what it is then made by is no longer the stated randomizer of one round. The budget
+        of a memo is that of all rounds already.
         """
-        total = self.budgets.epsilons * self.rounds * (1 + 2.0**-51)
-        deltas = np.minimum(self.budgets.deltas * self.rounds * (1 + 2.0**-51), np.nextafter(1.0, 0.0))
+        share = 1.0 if isinstance(self.randomizer, MadeFromMemo) else self.rounds * (1 + 2.0**-51)
+        total = self.budgets.epsilons * share
+        deltas = np.minimum(self.budgets.deltas * share, np.nextafter(1.0, 0.0))
         if not total[-1] <= MAX_EPSILON0:
             raise OutOfRegime(f"linked rounds add up to epsilon0 = {total[-1]:g}, beyond {MAX_EPSILON0:g}")
         return replace(
@@ -178,6 +204,7 @@ class Setting:
             randomizer="any",
             rounds=1,
             linked=False,
+            same_record=False,
             records=None,  # a record of all rounds together takes more values
         )
 
@@ -189,7 +216,15 @@ class Setting:
     def plain(self, budgets: Budgets) -> Setting:
         """Return the same question about one plain round of the given population."""
         return replace(
-            self, budgets=budgets, rounds=1, linked=False, colluding=0, missing=0.0, group_size=1, reports_per_user=1
+            self,
+            budgets=budgets,
+            rounds=1,
+            linked=False,
+            same_record=False,
+            colluding=0,
+            missing=0.0,
+            group_size=1,
+            reports_per_user=1,
         )
 
 

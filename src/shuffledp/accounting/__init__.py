@@ -4,6 +4,7 @@ Nobody outside imports below this file. Inside, one way: profiles (what a curve 
 evaluated), bound (what a theorem is), theorems and published (one file per key), certify, search, calibrate.
 """
 
+from shuffledp.accounting.answers import Answer, weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, remembered
 from shuffledp.accounting.calibrate import (
     LARGEST_N,
@@ -15,7 +16,7 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.accounting.certify import Answer, bounds, certify, privacy_profile, weigh
+from shuffledp.accounting.certify import bounds, certify, privacy_profile
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile

@@ -19,6 +19,7 @@ from shuffledp.dummies import Uniform
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
 MANY_LEVELS = 32
@@ -126,8 +127,20 @@ class AmplificationBound(ABC):
         return replace(people, budgets=Budgets(*(np.append(column, own) for column, own in columns)))
 
     def links_matter(self, setting: Setting) -> bool:
-        """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links."""
-        return setting.linked and setting.rounds > 1 and self.kind is not Kind.CERTIFIED_LOWER
+        """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links.
+
+        Raises
+        ------
+        OutOfRegime
+            If this is a witness of reports drawn anew in each round, and all are made from one memo.
+        """
+        if not (setting.linked and setting.rounds > 1):
+            return False
+        if self.kind is not Kind.CERTIFIED_LOWER:
+            return True
+        if isinstance(setting.law, MadeFromMemo):
+            raise OutOfRegime(f"{self.key} attacks reports drawn anew in every round; got {setting.randomizer_name}")
+        return False
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
         """From one changed report in one round to the setting's rounds, groups and reports.
@@ -284,6 +297,7 @@ def require_plain(setting: Setting, key: str) -> None:
     told = {
         "rounds": setting.rounds != 1,
         "linked": setting.linked,
+        "same_record": setting.same_record,
         "colluding": setting.colluding != 0,
         "missing": setting.missing != 0.0,
         "group_size": setting.group_size != 1,

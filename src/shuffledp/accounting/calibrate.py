@@ -74,6 +74,7 @@ def calibrate_epsilon0(
     reports_per_user: int = 1,
     dummies: Dummies | None = None,
     records: int | None = None,
+    same_record: bool = False,
 ) -> Calibration:
     """Largest common local budget whose certified central guarantee is within (epsilon, delta).
 
@@ -85,7 +86,7 @@ def calibrate_epsilon0(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records, same_record
         As in `Setting`.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -118,6 +119,7 @@ def calibrate_epsilon0(
         reports_per_user=reports_per_user,
         dummies=dummies,
         records=records,
+        same_record=same_record,
     )
     return replace(calibrate_scale(setting, epsilon, delta), scale=1.0)
 
@@ -138,6 +140,7 @@ def calibrate_n(
     reports_per_user: int = 1,
     dummies: Dummies | None = None,
     records: int | None = None,
+    same_record: bool = False,
 ) -> Calibration:
     """Smallest batch in which a common local budget has a certified central guarantee within (epsilon, delta).
 
@@ -149,7 +152,7 @@ def calibrate_n(
         Wanted central epsilon, nats, positive.
     delta : float
         Wanted central delta, in (0, 1).
-    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records
+    randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, records, same_record
         As in `Setting`; colluding users are counted in the batch.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
@@ -178,6 +181,7 @@ def calibrate_n(
         reports_per_user=reports_per_user,
         dummies=dummies,
         records=records,
+        same_record=same_record,
     )
     return calibrate_batch(setting, epsilon, delta)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
 from shuffledp.accounting.profiles.combined import BracketProfile, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
@@ -21,9 +21,12 @@ from shuffledp.accounting.theorems.blanket import BlanketBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
+from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.levels import LevelsBound
+from shuffledp.accounting.theorems.linked import LinkedBound
+from shuffledp.accounting.theorems.linked_exact import LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound
 from shuffledp.accounting.theorems.ordered import OrderedBound
 from shuffledp.accounting.theorems.reports_exact import ReportsWitness
@@ -32,9 +35,10 @@ from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
 from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, InvalidInput, NotConverged, OutOfRegime, shown
+from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
 bounds: Mapping[str, AmplificationBound] = {
@@ -47,6 +51,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LevelsBound(),
         SumBound(),
         ApproximateBound(),
+        LinkedBound(),
         LocalBound(),
         FloorBound(),
         RandomizedResponseWitness(),
@@ -54,63 +59,16 @@ bounds: Mapping[str, AmplificationBound] = {
         KaryWitness(),
         ReportsWitness(),
         WindowWitness(),
+        EqualCrowdWitness(),
         SumWitness(),
+        LinkedWitness(),
         *PUBLISHED,
     )
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
-Asked = TypeVar("Asked")
-T = TypeVar("T")
-
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
-
-
-@dataclass(frozen=True)
-class Answer(Generic[Asked, T]):
-    """What one bound said to one question.
-
-    Parameters
-    ----------
-    bound : AmplificationBound, or str
-        The bound that was asked, or its key.
-    value : T or None
-        Its answer; None if it refused.
-    refused : str or None
-        Why its theorem does not apply, or why its number could not be certified; None if it answered.
-    """
-
-    bound: Asked
-    value: T | None
-    refused: str | None = None
-
-
-def weigh(chosen: Iterable[Asked], ask: Callable[[Asked], T]) -> Iterator[Answer[Asked, T]]:
-    """Ask several bounds one question, in order; a bound that does not apply refuses and is passed over.
-
-    Nothing else in the library decides which bound applies. The bounds are asked one after the other as the answers
-    are read, so a caller who has read enough may stop.
-
-    Parameters
-    ----------
-    chosen : iterable of AmplificationBound, or of str
-        The bounds; a training run names its own by their keys.
-    ask : callable
-        From a bound to its answer.
-
-    Yields
-    ------
-    Answer
-        One per bound.
-    """
-    for bound in chosen:
-        try:
-            value = ask(bound)
-        except (OutOfRegime, NotConverged) as refusal:
-            yield Answer(bound, None, str(refusal))
-            continue
-        yield Answer(bound, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +135,9 @@ def weigh_levels(
 
 
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
-    """Return the bounds that `certify` asks about a setting, in order; the floor where there are dummies.
+    """Return the bounds that `certify` asks about a setting, in order.
+
+    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
 
     Parameters
     ----------
@@ -187,7 +147,10 @@ def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
     """
     asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
-    return [bound for bound in asked if published or setting.dummies is not None or bound.key != FloorBound.key]
+    idle: set[str] = set() if setting.dummies is not None else {FloorBound.key}
+    if not (setting.linked or isinstance(setting.law, MadeFromMemo)):
+        idle |= {LinkedBound.key, LinkedWitness.key}
+    return [bound for bound in asked if published or bound.key not in idle]
 
 
 def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False) -> Guarantee:
@@ -314,13 +277,14 @@ def _worst_level(setting: Setting, delta: float) -> int:
         answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
     ):
         return int(every[-1])
-    local = bounds["local"].level_epsilons(setting, delta, every).upper
+    caps = [bounds[key] for key in (("local", "linked") if setting.linked else ("local",))]
+    local = weigh_levels(setting, delta, every, caps).smallest
     own = [bounds[key] for key in ("local", "levels", "approximate")]
     best, worst = -math.inf, int(every[-1])
     for level in np.lexsort((-every, -local)):
         if local[level] <= best:
             break
-        value = float(weigh_levels(setting, delta, every[[level]], own).smallest[0])
+        value = min(float(weigh_levels(setting, delta, every[[level]], own).smallest[0]), float(local[level]))
         if value > best:
             best, worst = value, int(level)
     return worst
@@ -380,7 +344,8 @@ def _levels_for_mu(setting: Setting) -> tuple[list[int], bool]:
         return levels, len(levels) == 1
     if budgets.is_pure and law is not None and setting.seen == "sum":
         return levels[:1], True
-    if not budgets.is_pure or not (setting.law is None or (setting.discrete is not None and setting.discrete.mixture)):
+    one_blanket = setting.law is None or (setting.discrete is not None and setting.discrete.mixture)
+    if setting.linked or not (budgets.is_pure and one_blanket):
         raise OutOfRegime(f"mu of {setting.randomizer_name} is computed for up to {MANY_LEVELS} budget levels")
     fewest = np.minimum.accumulate(budgets.counts[levels])
     return [levels[0], *(level for level, new in zip(levels[1:], np.diff(fewest) < 0, strict=True) if new)], False

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
-from shuffledp.accounting.certify import bounds, weigh, weigh_levels
+from shuffledp.accounting.certify import bounds, weigh_levels
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown

@@ -65,6 +65,7 @@ def amplify(
     randomizer: o.Randomizer = "any",
     rounds: o.Rounds = 1,
     linked: o.Linked = False,
+    same_record: o.SameRecord = False,
     colluding: o.Colluding = 0,
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
@@ -90,7 +91,18 @@ def amplify(
     published = parse_bounds(bounds)
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
     question = TypedSituation(
-        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta, records
+        randomizer,
+        seen,
+        rounds,
+        linked,
+        colluding,
+        missing,
+        group_size,
+        reports_per_user,
+        dummies,
+        delta,
+        records,
+        same_record,
     )
     setting = question.about(population.budgets())
     run_amplify(setting, delta, Outputs(json, report, levels_out, curve, renyi), published=published)
@@ -111,6 +123,7 @@ def calibrate(
     randomizer: o.Randomizer = "any",
     rounds: o.Rounds = 1,
     linked: o.Linked = False,
+    same_record: o.SameRecord = False,
     colluding: o.Colluding = 0,
     missing: o.Missing = 0.0,
     group_size: o.GroupSize = 1,
@@ -137,6 +150,7 @@ def calibrate(
         from shuffledp.cli.calibrate_dummies import DummiesWish, run_calibrate_dummies
 
         told = {"--n": n, "--level": level, "--budgets": budgets, "--seen": seen, "--linked": linked or None,
+                "--same-record": same_record or None,
                 "--rounds": rounds - 1 or None, "--colluding": colluding or None, "--missing": missing or None,
                 "--group-size": group_size - 1 or None, "--records": records, "--report": report}  # fmt: skip
         others = tuple(name for name, value in told.items() if value is not None)
@@ -146,7 +160,18 @@ def calibrate(
         run_calibrate_dummies(wish, delta, json=json)
         return
     question = TypedSituation(
-        randomizer, seen, rounds, linked, colluding, missing, group_size, reports_per_user, dummies, delta, records
+        randomizer,
+        seen,
+        rounds,
+        linked,
+        colluding,
+        missing,
+        group_size,
+        reports_per_user,
+        dummies,
+        delta,
+        records,
+        same_record,
     )
     if promise or questions != 1:
         raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")

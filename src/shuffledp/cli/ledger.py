@@ -147,5 +147,8 @@ def _setting(told: dict[str, Any], levels_total: int) -> Setting:
     columns = zip(*((level["epsilon0"], level["count"], level["delta0"]) for level in levels), strict=True)
     names = ("seen", "neighboring", "rounds", "linked", "colluding", "missing", "group_size", "reports_per_user")
     randomizer = parse_randomizer(told["randomizer"])
-    stated: dict[str, Any] = {name: told[name] for name in names} | {"records": told.get("records")}
+    stated: dict[str, Any] = {name: told[name] for name in names} | {
+        "records": told.get("records"),
+        "same_record": told.get("same_record", False),
+    }
     return Setting(Budgets(*(list(column) for column in columns)), randomizer, **stated)

@@ -114,7 +114,7 @@ Randomizer = Annotated[
         metavar="NAME|FILE.csv",
         help="What randomizes a record: any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K (K categories), "
         "one-bit, laplace, gaussian, piecewise, hybrid, tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, "
-        "or a channel matrix (one row per record, one column per report).",
+        "memoised:E[:E_FRESH], or a channel matrix (one row per record, one column per report).",
     ),
 ]
 Rounds = Annotated[
@@ -132,6 +132,14 @@ Linked = Annotated[
     typer.Option(
         "--linked",
         help="One shuffle serves all rounds, so that a user's reports can be linked across them.",
+        rich_help_panel=SITUATION,
+    ),
+]
+SameRecord = Annotated[
+    bool,
+    typer.Option(
+        "--same-record",
+        help="Of linked rounds: every user's record is the same in all rounds.",
         rich_help_panel=SITUATION,
     ),
 ]

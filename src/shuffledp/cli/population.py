@@ -82,6 +82,7 @@ class Situation(TypedDict):
     seen: Seen
     rounds: int
     linked: bool
+    same_record: bool
     colluding: int
     missing: float
     group_size: int
@@ -104,7 +105,7 @@ class TypedSituation:
         As in `Setting`.
     missing : float
         As in `Setting`.
-    linked : bool
+    linked, same_record : bool
         As in `Setting`.
     dummies : str or None
         The text after --dummies.
@@ -125,6 +126,7 @@ class TypedSituation:
     dummies: str | None = None
     delta: float = 1e-6
     records: int | None = None
+    same_record: bool = False
 
     def situation(self, levels: int) -> Situation:
         """Read the question for a population of so many budget levels."""
@@ -133,6 +135,7 @@ class TypedSituation:
             seen=parse_seen(self.seen, levels),
             rounds=self.rounds,
             linked=self.linked,
+            same_record=self.same_record,
             colluding=self.colluding,
             missing=self.missing,
             group_size=self.group_size,

@@ -15,7 +15,7 @@ FAMILIES = (
     "rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
     "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D"
 )
-AVAILABLE = f"any, {FAMILIES}, or the name of a .csv file with a channel matrix"
+AVAILABLE = f"any, {FAMILIES}, memoised:E[:E_FRESH], or the name of a .csv file with a channel matrix"
 MATRIX = ".csv"
 
 
@@ -59,6 +59,8 @@ def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal[
     if text == "any":
         return "any"
     name, *sizes = text.split(":")
+    if name == "memoised" and available == AVAILABLE:  # it is accounted for, and not run
+        return _memoised(text, sizes)
     family = families().get(name)
     if family is None:
         raise InvalidInput(f"--randomizer {shown(text)} is unknown; choose {available}")
@@ -102,6 +104,22 @@ def families() -> Mapping[str, Named]:
         "sketch": Named(r.SignedSketch, 2, 2, "sketch:100:8"),
         "coordinates": sized(r.CoordinateSampling, "coordinates:100"),
     }
+
+
+def _memoised(text: str, budgets: list[str]) -> AnyLaw:
+    """Read the permanent budget and, if there is one, the fresh one."""
+    from shuffledp.randomizers import Memoised
+
+    try:
+        read = [float(budget) for budget in budgets]
+    except ValueError:
+        read = []
+    if len(read) not in (1, 2):
+        raise InvalidInput(
+            f"--randomizer memoised needs its permanent budget, and may have a fresh one; got {shown(text)}; "
+            "write memoised:2 or memoised:2:1"
+        )
+    return Memoised(*read)
 
 
 def _windowed(build: Callable[..., AnyLaw], shape: tuple[int, ...]) -> AnyLaw:

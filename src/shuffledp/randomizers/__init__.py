@@ -9,6 +9,7 @@ from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import LocalHashing
 from shuffledp.randomizers.hybrid import Hybrid
+from shuffledp.randomizers.memoised import Memoised
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.randomizers.numeric import OneBit
 from shuffledp.randomizers.piecewise import Piecewise
@@ -28,6 +29,7 @@ __all__ = [
     "Laplace",
     "LocalHashing",
     "LocalRandomizer",
+    "Memoised",
     "NoiseLaw",
     "OneBit",
     "PairBlanket",

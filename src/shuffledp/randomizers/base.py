@@ -183,6 +183,25 @@ class HiddenByFakes(Protocol):
 
 
 @runtime_checkable
+class StatesBundles(Protocol):
+    """A family that states the law of one user's reports of several rounds taken together, of one record."""
+
+    def together(self, rounds: int) -> RandomizerLaw:
+        """Return the reports of so many rounds as one report; OutOfRegime if there are too many kinds of them."""
+        ...
+
+
+@runtime_checkable
+class MadeFromMemo(Protocol):
+    """A family whose reports are all made from one memo that is drawn once, so that its rounds do not compose."""
+
+    @property
+    def permanent(self) -> float:
+        """Budget of the memo, nats; all reports together are (permanent)-LDP."""
+        ...
+
+
+@runtime_checkable
 class NoiseLaw(Protocol):
     """A family that adds noise of a symmetric log-concave density to a number in a known range.
 

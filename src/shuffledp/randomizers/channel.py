@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import EPS, round_up
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.base import PairBlanket, PairCounts, RandomizerLaw
 from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
+from shuffledp.randomizers.linked_channel import linked_channel
 
 MAX_COMPARISONS = 2_000_000
 """Most pairs of records times outputs that are compared."""
@@ -255,12 +256,31 @@ class Channel:
             rows.append((entries, sum(entries)))
         return rows
 
+    def together(self, rounds: int) -> RandomizerLaw:
+        """Return how often each output is reported in so many rounds of one record, as a law of its own.
+
+        Parameters
+        ----------
+        rounds : int
+            Number of rounds, at least 1.
+
+        Raises
+        ------
+        OutOfRegime
+            If there are too many types.
+        """
+        return linked_channel(self, rounds)
+
+    def exact_columns(self) -> list[list[Chance]]:
+        """Return the exact chance of each output for each record, as numerators and denominators."""
+        return [self._exact(column) for column in range(self.matrix.shape[1])]
+
     def _exact(self, column: int) -> list[Chance]:
         return [(entries[column], total) for entries, total in self._whole]
 
     @cached_property
     def _blanket(self) -> SmallestBlanket:
-        return SmallestBlanket.of([self._exact(column) for column in range(self.matrix.shape[1])])
+        return SmallestBlanket.of(self.exact_columns())
 
     @cached_property
     def _pairs(self) -> tuple[PairBlanket, ...]:

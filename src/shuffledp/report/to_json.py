@@ -59,6 +59,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     setting, floor, crowd = guarantee.setting, guarantee.floor, guarantee.crowd
     told = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
     told |= {} if setting.records is None else {"records": setting.records}
+    told |= {"same_record": True} if setting.same_record else {}
     kept = {name: _interval(known) for name, known in (("floor", floor), ("crowd", crowd)) if known is not None}
     return {
         "setting": {

@@ -152,6 +152,7 @@ def covers(setting: Setting) -> list[str]:
     known = {
         f"over all {count(setting.rounds)} rounds together": setting.rounds > 1,
         "even if a user's reports can be linked across the rounds": setting.rounds > 1 and setting.linked,
+        "provided that every user's record is the same in all rounds": setting.rounds > 1 and setting.same_record,
         f"for all {count(setting.reports_per_user)} reports that a user sends in a round": setting.reports_per_user > 1,
         f"even if {others} with the attacker": setting.colluding > 0,
         f"even if {percent(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
@@ -191,6 +192,7 @@ def situation(setting: Setting) -> str:
     ]
     unusual = {
         "linked": setting.rounds > 1 and setting.linked,
+        "the same record in all rounds": setting.rounds > 1 and setting.same_record,
         f"{count(setting.reports_per_user)} reports per user": setting.reports_per_user > 1,
         f"groups of {count(setting.group_size)}": setting.group_size > 1,
         f"{count(setting.colluding)} colluding": setting.colluding > 0,

@@ -20,6 +20,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
 
@@ -92,9 +93,8 @@ class LocalBound(AmplificationBound):
         return SmallestProfile((budget, GaussianSumProfile(1.0 / scale))) if math.isfinite(scale) else budget
 
     def links_matter(self, setting: Setting) -> bool:
-        """Plain composition does not ask who hides whom."""
-        del setting
-        return False
+        """Plain composition does not ask who hides whom; reports made from one memo are one report."""
+        return isinstance(setting.law, MadeFromMemo) and super().links_matter(setting)
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
         """Changed reports and rounds are seen together: plain composition of so many reports."""

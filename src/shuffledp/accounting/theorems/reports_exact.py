@@ -33,14 +33,14 @@ class RecordsProfile(PrivacyProfile):
 
     Parameters
     ----------
-    forward, backward : OneBudgetProfile
+    forward, backward : PrivacyProfile
         H(P, Q) and H(Q, P); the same object if they are equal.
     """
 
     tolerance: ClassVar[float] = 1e-5
 
-    forward: OneBudgetProfile
-    backward: OneBudgetProfile
+    forward: PrivacyProfile
+    backward: PrivacyProfile
 
     @property
     def vanishes_at(self) -> float:

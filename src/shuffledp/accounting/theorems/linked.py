@@ -1,0 +1,201 @@
+"""Linked rounds: a user's reports of all rounds travel together and are one report (docs/theorems/linked.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors, level_alone
+from shuffledp.accounting.engines.count import worst_count
+from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.budgets import Budgets
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.interval import Enclosure
+from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw, StatesBundles
+from shuffledp.randomizers.linked import ChangingRecords, SameRecord
+from shuffledp.setting import Setting
+
+MOST_CHANGING = 64
+"""Most rounds for which pairs of record sequences are compared."""
+MOST_SAME = 1000
+MOST_TYPES = 1_000_000
+
+
+class LinkedBound(AmplificationBound):
+    """Theorem (I) for the reports of all rounds as one report of the product channel.
+
+    See docs/theorems/linked.md.
+    """
+
+    key = "linked"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "common blanket theorem (own proof) for the product channel of all linked rounds"
+
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the smallest of the bounds that the product channel has; see `AmplificationBound.profile`."""
+        found = [super(LinkedBound, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
+        return found[0] if len(found) == 1 else SmallestProfile(tuple(found))
+
+    def links_matter(self, setting: Setting) -> bool:
+        """The reports of all rounds are put together here, by the law of a single round."""
+        del setting
+        return False
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Of each listed level; of many levels by reports whose records may change."""
+        if setting.budgets.levels <= MANY_LEVELS:
+            return super().level_epsilons(setting, delta, levels)
+        if setting.seen == "levels":
+            raise OutOfRegime(f"linked is not evaluated for more than {MANY_LEVELS} visible levels")
+        return super().level_epsilons(self._changing(setting), delta, levels)
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of (I) for one victim, of reports taken together; see `AmplificationBound.one_round`."""
+        if setting.seen == "levels":
+            setting = level_alone(setting, epsilon0)
+        found, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n
+        if not isinstance(law, MadeFromMemo) or n == 1:
+            return found
+        # all reports of a user are made from her memo, and by everybody alike: no more than the memos themselves
+        return SmallestProfile((worst_count(Budgets([law.permanent], [n]), 0), found))
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Those of the smallest budgets hide best, so they are missed most; of visible levels those of the own one."""
+        if setting.seen != "levels":
+            return super().company(setting, budgets, level, exposed)
+        counts = budgets.counts.copy()
+        counts[level] = max(int(counts[level]) - exposed, 1)
+        return Budgets(budgets.epsilons, counts, budgets.deltas)
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """With many levels a few victims are computed; no stated budget of one report caps that of all rounds."""
+        epsilons = setting.budgets.epsilons[levels]
+        found = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=False)
+        return Enclosure(np.zeros_like(found.lower), found.upper)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The likeliest blanket user is left out, whoever the victim is."""
+        return BlanketBound().any_victim(setting)
+
+    def _bundled(self, setting: Setting, epsilon0: float) -> list[Setting]:
+        """Return the setting as one round of the product channel, for each channel that is accounted."""
+        check_linked(setting, self.key)
+        law, rounds = setting.law, setting.rounds
+        if isinstance(law, MadeFromMemo) and isinstance(law, StatesBundles):
+            return [one_round_of(setting, law.together(rounds))]
+        if setting.same_record and not (rounds <= MOST_CHANGING and _too_many_types(setting)):
+            same = same_record_laws(setting, epsilon0)
+            if same:
+                return [one_round_of(setting, each) for each in same]
+        return [self._changing(setting)]
+
+    def _changing(self, setting: Setting) -> Setting:
+        check_linked(setting, self.key)
+        law, rounds = setting.law, setting.rounds
+        if not isinstance(law, HiddenByFakes):
+            raise OutOfRegime(
+                f"linked needs reports of rr, krr, one-bit or hadamard if records may change; got "
+                f"{setting.randomizer_name}"
+            )
+        if rounds > MOST_CHANGING:
+            raise OutOfRegime(f"linked is evaluated up to {MOST_CHANGING} rounds if records may change; got {rounds}")
+        bundle = ChangingRecords(law.report_sets, rounds, setting.same_record)
+        if float(bundle.blanket_mass(setting.budgets.epsilons).max()) < 1e-200:
+            raise OutOfRegime("linked rounds of these budgets hide nobody")
+        return one_round_of(setting, bundle)
+
+
+def check_linked(setting: Setting, key: str) -> None:
+    """Refuse settings that are not about linked rounds of pure reports.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    key : str
+        Who refuses.
+
+    Raises
+    ------
+    OutOfRegime
+        If rounds are not linked, budgets are not pure, or the sum alone is seen.
+    """
+    if not isinstance(setting.law, MadeFromMemo) and not (setting.linked and setting.rounds > 1):
+        raise OutOfRegime(f"{key} is about several rounds that are linked; got rounds that are not")
+    if not setting.budgets.is_pure:
+        raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {setting.budgets.deltas.max():g}")
+    if setting.seen == "sum":
+        raise OutOfRegime(f"{key} needs reports; only their sum is seen")
+    if setting.seen == "users" and setting.budgets.levels > 1:
+        raise OutOfRegime(f"{key} with several budgets needs unordered reports; got seen = users")
+
+
+def one_round_of(setting: Setting, law: RandomizerLaw) -> Setting:
+    """Return the setting with all rounds as one round of another law; budgets stay those of a single report.
+
+    Parameters
+    ----------
+    setting : Setting
+        Of linked rounds.
+    law : RandomizerLaw
+        The reports of all rounds as one.
+    """
+    return replace(setting, randomizer=law, rounds=1, linked=False, same_record=False, records=None)
+
+
+def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
+    """Return product channels of types for records that do not change, none if the family has no such channel.
+
+    Parameters
+    ----------
+    setting : Setting
+        Of linked rounds with `Setting.same_record`.
+    epsilon0 : float
+        The victim's budget of a single report (nats).
+
+    Raises
+    ------
+    OutOfRegime
+        If there are more than a thousand rounds, or too many types.
+    """
+    law, rounds = setting.law, setting.rounds
+    if isinstance(law, StatesBundles):
+        return [law.together(rounds)]
+    if not (isinstance(law, HiddenByFakes) and law.report_sets.disjoint):
+        return []
+    k = law.report_sets.one_in
+    if rounds > MOST_SAME:
+        raise OutOfRegime(f"linked is evaluated up to {MOST_SAME} rounds of one record; got {rounds}")
+    if _too_many_types(setting):
+        raise OutOfRegime(
+            f"linked compares at most {MOST_TYPES:,} types of reports; {rounds} rounds of {law.name} have more"
+        )
+    several = k == 2 and 1 < setting.budgets.levels <= MANY_LEVELS and setting.seen != "levels"
+    # the reference 0 is the blanket of records that may change
+    known = [0.0, *setting.budgets.epsilons.tolist()] if several else [epsilon0]
+    return [
+        min((SameRecord(k, rounds, each) for each in known), key=lambda law: _spread(law, setting.budgets, epsilon0))
+    ]
+
+
+def _too_many_types(setting: Setting) -> bool:
+    """Whether a family of sets, with one record in all rounds, has more types of reports than are compared."""
+    law = setting.law
+    if not (isinstance(law, HiddenByFakes) and law.report_sets.disjoint):
+        return False
+    return math.comb(setting.rounds + law.report_sets.one_in - 1, law.report_sets.one_in - 1) > MOST_TYPES
+
+
+def _spread(law: SameRecord, budgets: Budgets, epsilon0: float) -> float:
+    """Return n mu^2 of the Gaussian limit: which reference to choose (any is a bound)."""
+    pair = law.pair_blankets(epsilon0)[0]
+    hidden = float(budgets.counts @ law.blanket_mass(budgets.epsilons))
+    second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
+    return second / hidden if hidden > 0.0 else math.inf

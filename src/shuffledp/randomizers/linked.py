@@ -1,0 +1,381 @@
+"""The reports of one user over several rounds, taken together as one report (docs/theorems/linked.md).
+
+Chances are whole numbers or decimals of 60 digits until they are rounded once: an exponent of hundreds of nats would
+cost a double its last digits, and products of hundreds of chances would underflow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, ReportSets
+
+_DIGITS = 60
+_LOSS_ULPS = 2
+"""Losses are whole multiples of a budget, rounded once, or logarithms of decimals."""
+_MOST_CELLS = 400
+"""A law of more cells is handed over with its (degenerate) spread, so that neighbouring values may be merged."""
+_LEAST_MASS = 1e-290
+"""Masses below would be subnormal: omega lacks the cell."""
+_RARE = Decimal("1e-250")
+_MOST_THIRD = 100
+"""Up to this many rounds the attack on categories also tries others who hold a third category."""
+Cell = tuple[Decimal, Decimal, Decimal, float]
+"""omega-mass of a cell, the masses of R(x0) and R(x1) in it, and log(R(x0)/R(x1))."""
+
+
+class _Bundle:
+    """What all linked reports have in common as a family of randomizers."""
+
+    mixture = True
+    two_point = False
+
+    def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
+        """Budgets are those of a single report and have been checked."""
+        del epsilon0, delta0
+
+    def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
+        """None: see `witness_pairs`."""
+        del epsilon0
+
+
+@dataclass(frozen=True)
+class ChangingRecords(_Bundle):
+    """Reports of ``rounds`` rounds that travel together; the user's record may be another one in every round.
+
+    Parameters
+    ----------
+    sets : ReportSets
+        How a single report is drawn.
+    rounds : int
+        Number of rounds, at least 1.
+    constant : bool
+        Whether the two records of the victim differ in all rounds, as they do if records do not change.
+    """
+
+    sets: ReportSets
+    rounds: int
+    constant: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is."""
+        return f"{self.rounds} linked reports"
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """(q/(e^epsilon0 + q - 1))^rounds, q = `ReportSets.one_in`: the chance that no report tells anything."""
+        budgets = np.asarray(epsilon0, dtype=np.float64)
+        return np.array([self._gamma(e) for e in budgets.ravel().tolist()]).reshape(budgets.shape)
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
+        """Return pairs of record sequences that differ in all rounds, in all but one, ..., in one.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget of a single report, nats.
+        """
+        return _changing_pairs(self.sets, self.rounds, epsilon0, self._gamma(epsilon0), self.constant)
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """None: records that do not change are attacked as `SameRecord`."""
+        del epsilon0
+
+    def _gamma(self, epsilon0: float) -> float:
+        with localcontext(prec=_DIGITS):
+            q = self.sets.one_in
+            return float((q / (Decimal(epsilon0).exp() + (q - 1))) ** self.rounds)
+
+
+@lru_cache(maxsize=64)
+def _changing_pairs(
+    sets: ReportSets, rounds: int, epsilon0: float, gamma: float, constant: bool
+) -> tuple[PairBlanket, ...]:
+    """Pairs against omega uniform: r_b = gamma E^(rounds in which the report lies in the set of record b)."""
+    powers = _powers(epsilon0, rounds)
+    found: list[PairBlanket] = []
+    for differing in range(rounds, rounds - 1 if constant else 0, -1):
+        counts, total = _hits(sets, rounds, differing)
+        first, second = np.nonzero(counts)
+        masses = np.array([count / total for count in counts[first, second]])  # whole numbers, rounded once
+        ratios0, ratios1 = gamma * powers[first], gamma * powers[second]
+        losses = (first - second).astype(np.float64) * epsilon0
+        found.append(_pair(gamma, masses, ratios0, ratios1, losses, ([], [])))
+    return tuple(found)
+
+
+@lru_cache(maxsize=128)
+def _hits(sets: ReportSets, rounds: int, differing: int) -> tuple[NDArray[Any], int]:
+    """Count output sequences by the rounds in which they lie in the sets of x0 and of x1; and all sequences.
+
+    In the other rounds both records are the same one.
+    """
+    q = sets.one_in
+    if sets.disjoint:
+        apart, outputs = {(1, 0): 1, (0, 1): 1, (0, 0): q - 2}, q
+    else:
+        apart, outputs = {(1, 1): 1, (1, 0): q - 1, (0, 1): q - 1, (0, 0): (q - 1) ** 2}, q * q
+    counts = np.zeros((rounds + 1, rounds + 1), dtype=object)
+    counts[0, 0] = 1
+    size = rounds + 1
+    for _ in range(differing):
+        following = np.zeros_like(counts)
+        for (up, right), weight in apart.items():
+            if weight:
+                following[up:, right:] += weight * counts[: size - up, : size - right]
+        counts = following
+    together = np.zeros_like(counts)
+    alike = rounds - differing
+    for hits in range(alike + 1):
+        weight = math.comb(alike, hits) * (q - 1) ** (alike - hits)
+        together[hits:, hits:] += weight * counts[: size - hits, : size - hits]
+    return together, outputs**differing * q**alike
+
+
+@dataclass(frozen=True)
+class SameRecord(_Bundle):
+    """Reports of ``rounds`` rounds of k-ary randomized response of one record: how often each category was reported.
+
+    Parameters
+    ----------
+    k : int
+        Number of categories.
+    rounds : int
+        Number of rounds, at least 1.
+    reference : float
+        The budget of a single report (nats) whose blanket is taken for everybody: omega(type) is proportional to the
+        smallest chance that a user of that budget reports the type.
+    thirds : bool
+        Whether the others of an attack may hold a third category.
+    """
+
+    k: int
+    rounds: int
+    reference: float
+    thirds: bool = True
+
+    @property
+    def name(self) -> str:
+        """What it is."""
+        return f"{self.rounds} linked reports of one record"
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """Return gamma_i = min over types of (smallest chance of the type at budget i)/omega(type)."""
+        budgets = np.asarray(epsilon0, dtype=np.float64)
+        return np.array([self._gamma(e) for e in budgets.ravel().tolist()]).reshape(budgets.shape)
+
+    def _gamma(self, epsilon0: float) -> float:
+        with localcontext(prec=_DIGITS):
+            ratio = (Decimal(epsilon0) - Decimal(self.reference)).exp() ** (self.rounds // self.k)
+            return min(float(self._whole * self._wrong(epsilon0) * min(ratio, Decimal(1))), 1.0)
+
+    def _wrong(self, epsilon0: float) -> Decimal:
+        """Chance of any given sequence of reports none of which is the record."""
+        return 1 / (Decimal(epsilon0).exp() + (self.k - 1)) ** self.rounds
+
+    @cached_property
+    def _powers(self) -> list[Decimal]:
+        return _exact_powers(self.reference, self.rounds)
+
+    @cached_property
+    def _whole(self) -> Decimal:
+        with localcontext(prec=_DIGITS):
+            return sum((n * self._powers[least] for (_, _, least), n in _types(self.k, self.rounds)), Decimal(0))
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
+        """Any two categories, by symmetry one pair.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget of a single report of the victim, nats.
+        """
+        return (_same_pair(self, epsilon0),)
+
+    def cells(self, epsilon0: float) -> Iterable[Cell]:
+        """Return the types as cells, those of equal ratios as one."""
+        own, wrong = _exact_powers(epsilon0, self.rounds), self._wrong(epsilon0)
+        summed: dict[tuple[int, int, int], Decimal] = {}
+        for (right, other, least), n in _types(self.k, self.rounds):
+            at = (right - least, other - least, 0 if epsilon0 == self.reference else least)
+            summed[at] = summed.get(at, Decimal(0)) + n * self._powers[least]
+        for (right, other, least), weight in summed.items():
+            share = weight * wrong  # times E^least / E_reference^least, which is 1 where types were merged
+            if least:
+                share *= own[least] / self._powers[least]
+            yield weight / self._whole, share * own[right], share * own[other], (right - other) * epsilon0
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """Return a category against another one, the others of the attack on that or on a third category.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget of a single report, nats, the same for all.
+        """
+        with localcontext(prec=_DIGITS):
+            best = attacks(_two_categories(self.k, self.rounds, epsilon0))
+            if self.k > 2 and self.thirds and self.rounds <= _MOST_THIRD:
+                third = attacks(_three_categories(self.k, self.rounds, epsilon0))
+                best = max(best, third, key=lambda pairs: _apart(pairs[0]))
+        return best
+
+
+@lru_cache(maxsize=64)
+def _same_pair(bundle: SameRecord, epsilon0: float) -> PairBlanket:
+    with localcontext(prec=_DIGITS):
+        gamma = float(bundle.blanket_mass(epsilon0))
+        return from_cells(gamma, bundle.cells(epsilon0))
+
+
+def from_cells(gamma: float, cells: Iterable[Cell]) -> PairBlanket:
+    """Return a pair of records from exact cells; cells that omega hardly has are left out and listed as such.
+
+    Parameters
+    ----------
+    gamma : float
+        Blanket mass, to a few ulps.
+    cells : iterable of Cell
+        The outputs.
+    """
+    known: list[tuple[float, float, float, float]] = []
+    left: tuple[list[float], list[float]] = [], []
+    for mass, chance0, chance1, loss in cells:
+        if float(mass) < _LEAST_MASS:
+            left[0].append(round_up(float(chance0)))
+            left[1].append(round_up(loss, _LOSS_ULPS))
+        else:
+            known.append((float(mass), float(chance0 / mass), float(chance1 / mass), loss))
+    masses, ratios0, ratios1, losses = np.array(known).reshape(len(known), 4).T.copy()
+    return _pair(gamma, masses, ratios0, ratios1, losses, left)
+
+
+def _pair(
+    gamma: float,
+    masses: FloatArray,
+    ratios0: FloatArray,
+    ratios1: FloatArray,
+    losses: FloatArray,
+    left: tuple[list[float], list[float]],
+) -> PairBlanket:
+    if masses.size <= _MOST_CELLS and not left[0]:
+        return PairBlanket(gamma, masses, ratios0, ratios1, losses, None, _LOSS_ULPS)
+    spread = CellSpread(
+        *(round_down(ratios0, 8), round_up(ratios0, 8)),
+        *(round_down(losses, _LOSS_ULPS), round_up(losses, _LOSS_ULPS)),
+        *(np.array(left[0]), np.array(left[1])),
+    )
+    return PairBlanket(gamma, masses, ratios0, ratios1, losses, spread, _LOSS_ULPS)
+
+
+def _exact_powers(epsilon0: float, most: int) -> list[Decimal]:
+    """E^0, ..., E^most to 60 digits."""
+    with localcontext(prec=_DIGITS):
+        return [(Decimal(epsilon0) * power).exp() for power in range(most + 1)]
+
+
+def _powers(epsilon0: float, most: int) -> FloatArray:
+    return np.array([float(power) for power in _exact_powers(epsilon0, most)])
+
+
+@lru_cache(maxsize=16)
+def _types(k: int, rounds: int) -> list[tuple[tuple[int, int, int], int]]:
+    """Count sequences of reports by (reports of category 0, of category 1, reports of the rarest category)."""
+    if k == 2:
+        split = [(ones, rounds - ones) for ones in range(rounds + 1)]
+        return [((*both, min(both)), math.comb(rounds, both[0])) for both in split]
+    found: list[tuple[tuple[int, int, int], int]] = []
+    for least in range(rounds // k + 1):
+        some, more = _at_least(k - 2, least, rounds), _at_least(k - 2, least + 1, rounds)
+        for first in range(least, rounds + 1):
+            for second in range(least, rounds - first + 1):
+                rest = rounds - first - second
+                ways = some[rest] if least in (first, second) else some[rest] - more[rest]
+                if ways:
+                    chosen = math.comb(rounds, first) * math.comb(rounds - first, second)
+                    found.append(((first, second, least), chosen * ways))
+    return found
+
+
+def _at_least(boxes: int, least: int, most: int) -> list[int]:
+    """Count the ways to put r = 0..most things into so many boxes with at least ``least`` in each."""
+    total = [1] + [0] * most
+    single = [int(size >= least) for size in range(most + 1)]
+    while boxes:
+        if boxes & 1:
+            total = _joined(total, single)
+        boxes >>= 1
+        if boxes:
+            single = _joined(single, single)
+    return total
+
+
+def _joined(one: list[int], two: list[int]) -> list[int]:
+    return [
+        sum(math.comb(size, part) * one[part] * two[size - part] for part in range(size + 1) if one[part])
+        for size in range(len(one))
+    ]
+
+
+def _two_categories(k: int, rounds: int, epsilon0: float) -> Iterable[Cell]:
+    """Cells of the attack on category 0 against 1 while the others hold 1: how far 0 was reported more than 1."""
+    own, wrong = _exact_powers(epsilon0, rounds), 1 / (Decimal(epsilon0).exp() + (k - 1)) ** rounds
+    summed: dict[int, Decimal] = {}
+    for first in range(rounds + 1):
+        for second in range(rounds - first + 1) if k > 2 else (rounds - first,):
+            rest = rounds - first - second
+            ways = math.comb(rounds, first) * math.comb(rounds - first, second) * (k - 2) ** rest
+            summed[first - second] = summed.get(first - second, Decimal(0)) + ways * own[second] * wrong
+    for more, mass in summed.items():
+        ratio = own[more] if more >= 0 else 1 / own[-more]
+        yield mass, mass * ratio, mass, more * epsilon0
+
+
+def _three_categories(k: int, rounds: int, epsilon0: float) -> Iterable[Cell]:
+    """Cells of the attack on category 0 against 1 while the others hold 2."""
+    own, wrong = _exact_powers(epsilon0, rounds), 1 / (Decimal(epsilon0).exp() + (k - 1)) ** rounds
+    summed: dict[tuple[int, int], Decimal] = {}
+    for first in range(rounds + 1):
+        for second in range(rounds - first + 1):
+            left = rounds - first - second
+            chosen = math.comb(rounds, first) * math.comb(rounds - first, second)
+            for third in range(left + 1) if k > 3 else (left,):
+                ways = chosen * math.comb(left, third) * (k - 3) ** (left - third)
+                at = first - third, second - third
+                summed[at] = summed.get(at, Decimal(0)) + ways * own[third] * wrong
+    signed = own + [1 / power for power in own[:0:-1]]  # signed[-d] = E^-d
+    for (one, two), mass in summed.items():
+        yield mass, mass * signed[one], mass * signed[two], (one - two) * epsilon0
+
+
+def attacks(cells: Iterable[Cell]) -> tuple[PairBlanket, PairBlanket]:
+    """Return an attack in both directions; rare cells are taken as one, which an attacker may do.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Chances under the others' record, under x0 and under x1, and the loss of x0 against x1.
+    """
+    ordered = sorted(cells, key=lambda cell: cell[0])
+    rare = sum(cell[0] < _RARE for cell in ordered)
+    if rare:
+        few = ordered[: rare + 1]
+        mass, one, two = (sum(chances, Decimal(0)) for chances in list(zip(*few, strict=True))[:3])
+        ordered = [(mass, one, two, float((one / two).ln())), *ordered[rare + 1 :]]
+    mirrored = [(mass, chance1, chance0, -loss) for mass, chance0, chance1, loss in ordered]
+    return from_cells(1.0, ordered), from_cells(1.0, mirrored)
+
+
+def _apart(pair: PairBlanket) -> float:
+    """E_omega (r_0 - r_1)^2."""
+    return float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
