@@ -151,6 +151,33 @@ def test_learns_at_a_generous_budget_and_stops_at_max_epsilon(run, people):
     assert "would exceed" in stopped["stopped"]
 
 
+@pytest.mark.parametrize("find", ["scale", "rounds"])
+def test_a_target_finds_budgets_or_rounds(run, find):
+    """20 clients of 100 digits at (8, 1e-5) a message: 5 rounds cost 22.6, so both have to be smaller."""
+    asked = [word for word in DIGITS if word not in ("--rounds", "5")] if find == "rounds" else list(DIGITS)
+    answer = run(*asked, "--target-epsilon", "10", "--find", find, "--json").json
+    (level,) = answer["guarantee"]["levels"]
+    assert 7.0 < answer["guarantee"]["epsilon"]["upper"] <= 10.0
+    assert answer["settings"]["rounds"] == answer["guarantee"]["rounds"]
+    if find == "scale":
+        assert answer["guarantee"]["rounds"] == 5
+        assert level["epsilon0"] < 8.0
+    else:
+        assert answer["guarantee"]["rounds"] < 5
+        assert level["epsilon0"] == 8.0
+    assert any("for target_epsilon = 10" in note and "cost" in note for note in answer["notes"])
+
+
+def test_a_checkpoint_is_not_written_over(run):
+    example = [word for word in DIGITS if word not in ("--clients", "20")]
+    example[example.index("example")] = "client"
+    example[example.index("users")] = "sum"
+    one = (*example, "--mechanism", "laplace", "--rounds", "1", "--checkpoint", "run.npz")
+    run(*one, "--json")
+    assert "run.npz exists already" in (error := run(*one).error)
+    assert "--resume" in error
+
+
 def test_what_people_read(run, people):
     shown = run(*BY_ROW, "--rounds", "1", "--holdout", "0").out
     for words in ("Accuracy was not measured", "Central epsilon at most", "What it rests on", "softmax regression"):
@@ -181,6 +208,10 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--epsilon0", "-1"), "epsilon0 must be from 0 to 700"),
         ((*BY_ROW, "--delta", "0"), "delta must"),
         ((*BY_ROW, "--rounds", "0"), "rounds must be a whole number of at least 1"),
+        ((*BY_ROW, "--find", "rounds"), "--find rounds needs --target-epsilon"),
+        ((*BY_ROW, "--target-epsilon", "1", "--find", "n"), "--find must be scale .* or rounds; got 'n'"),
+        ((*BY_ROW, "--target-epsilon", "1", "--find", "rounds", "--rounds", "3"), "leave --rounds out"),
+        ((*BY_ROW, "--target-epsilon", "0"), "--target-epsilon must be positive"),
         ((*BY_ROW, "--min-messages", "10000"), "no round was released"),
         ((*BY_ROW, "--clip", "0"), "clip"),
         ((*BY_ROW, "--hidden", "128,x"), "--hidden must be widths of layers"),

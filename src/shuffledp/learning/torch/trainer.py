@@ -15,13 +15,14 @@ from torch import Tensor, nn
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
 from shuffledp.learning.noise import mechanism_of
+from shuffledp.learning.plans import accountant_of, plan_run
 from shuffledp.learning.progress import Progress, RoundReport
 from shuffledp.learning.rounds import Server
 from shuffledp.learning.settings import Settings, assumptions
+from shuffledp.learning.target import aimed
 from shuffledp.learning.torch.gradients import (
     LOSSES,
     FunctionalGradients,
@@ -32,9 +33,8 @@ from shuffledp.learning.torch.gradients import (
     treats_examples_alone,
 )
 from shuffledp.learning.torch.sender import TorchSender
-from shuffledp.learning.training import Run, plan_run
+from shuffledp.learning.training import Run
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.setting import Seen
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -60,7 +60,7 @@ class ShuffledSGD:
         example changes another's loss. "auto" takes the rules only where the module's parts are known to comply.
     unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
         As in `shuffledp.learning.ShuffledSGDClassifier`.
-    weighting, min_messages, max_epsilon, checkpoint, progress, random
+    weighting, min_messages, max_epsilon, target_epsilon, checkpoint, progress, random
         As in `shuffledp.learning.ShuffledSGDClassifier`.
 
     Attributes
@@ -92,7 +92,7 @@ class ShuffledSGD:
         epsilon0: Any,
         delta: float,
         clip: float,
-        rounds: int,
+        rounds: int | None,
         loss: str | Loss = "cross-entropy",
         norms: str = "auto",
         mechanism: str = "gaussian",
@@ -105,6 +105,7 @@ class ShuffledSGD:
         weighting: str = "auto",
         min_messages: int = 1,
         max_epsilon: float | None = None,
+        target_epsilon: float | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         random: Randomness | None = None,
@@ -135,6 +136,7 @@ class ShuffledSGD:
             pca_data=None,
             public_features=False,
             max_epsilon=max_epsilon,
+            target_epsilon=target_epsilon,
             checkpoint=checkpoint,
             progress=progress,
             random=random,
@@ -211,6 +213,7 @@ class ShuffledSGD:
             )
         clients = Clients.of(groups, rows.shape[0])
         notes += assumptions(s, read_classes=False)
+        s = aimed(s, clients, model.size, notes)
         plan, taking_part = plan_run(s, clients, model.size, notes)
         sender = TorchSender(
             network=cast(Any, model),
@@ -227,7 +230,7 @@ class ShuffledSGD:
             targets=targets,
         )
         server = Server(model.weights, float(s.step), float(s.momentum))
-        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        accountant = accountant_of(s, plan)
         return Run(
             settings=s,
             sender=sender,
