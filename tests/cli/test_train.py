@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from shuffledp.cli.train import weak
 from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, read_digits, sample_folder
 from shuffledp.numerics.randomness import simulation_random
 
@@ -176,6 +177,42 @@ def test_a_checkpoint_is_not_written_over(run):
     run(*one, "--json")
     assert "run.npz exists already" in (error := run(*one).error)
     assert "--resume" in error
+
+
+def test_patience_looks_at_public_rows_alone(run, people, tmp_path):
+    pl.read_csv(tmp_path / people).head(100).write_csv(tmp_path / "public.csv")
+    asked = (*BY_ROW, "--step", "0", "--rounds", "9", "--patience", "2", "--public")
+    answer = run(*asked, "public.csv", "--simulation-seed", "1", "--json").json
+    assert answer["stopped"] == "no better accuracy on the public data since round 1"
+    assert answer["guarantee"]["rounds"] == 9
+    assert (answer["rows"], answer["test_rows"]) == (800, 200)
+    error = run(*BY_ROW, "--patience", "2").error
+    assert "--patience needs --public" in error
+    (tmp_path / "odd.csv").write_text("age,income,buys\n1,1,maybe\n")
+    assert "'maybe', which is no label of the training rows" in run(*asked, "odd.csv").error
+    assert "gone.csv does not exist" in run(*asked, "gone.csv").error
+
+
+def test_pictures_are_watched_on_public_ones(run):
+    answer = run(*DIGITS, "--public", "mnist-sample", "--json").json
+    assert answer["rows"] == 2000
+    assert answer["test_rows"] == 500
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(5.0, None), (5.1, "above 5 says little"), (11.0, "above 10 says next")])
+def test_a_number_that_says_little_is_called_so(epsilon, told):
+    found = weak(epsilon)
+    assert (found == ()) if told is None else told in found[0]
+
+
+def test_the_page_has_seconds_and_warnings(run, people, tmp_path):
+    bare = [word.replace("age:0:100", "age") for word in BY_ROW]
+    answer = run(*bare, "--rounds", "1", "--report", "r.html", "--json").json
+    page = (tmp_path / "r.html").read_text()
+    assert f"Trained in {answer['cpu_seconds']:.1f} CPU seconds." in page
+    assert f"Always saying the most frequent class gets {100 * answer['majority_share']:.1f} %." in page
+    assert "age: no range was given" in answer["warnings"][0]
+    assert "age: no range was given" in page
 
 
 def test_what_people_read(run, people):

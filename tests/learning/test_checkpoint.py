@@ -117,7 +117,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.os, "replace", fail)
     with pytest.raises(InvalidInput, match="cannot be written: No space left"):
-        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS)
+        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
 

@@ -219,6 +219,27 @@ def train(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            "--public",
+            metavar="SOURCE",
+            help="Rows of nobody who is protected, in the form of SOURCE: accuracy after each round is shown on them "
+            "(for pictures, on the training part of a folder or of mnist-sample).",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            "--patience",
+            parser=o.whole_number,
+            metavar="R",
+            help="End after R rounds without a better accuracy on --public, and keep the best model; the guarantee is "
+            "that of all rounds asked for.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     model_out: Annotated[
         Path | None,
         typer.Option(
@@ -263,9 +284,9 @@ def train(
     asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
     way = Way(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
-        max_epsilon, target_epsilon, find,
+        max_epsilon, target_epsilon, find, patience,
     )  # fmt: skip
-    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume))
+    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public))
 
 
 def predict(

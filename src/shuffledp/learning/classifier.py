@@ -85,6 +85,9 @@ class ShuffledSGDClassifier(Parameters):
         ``epsilon0`` states them in proportion only; with rounds=None budgets stay, and the number of rounds is found.
         ``guarantee_.notes`` says what was found. The search takes everybody to be there always; whoever is, training
         stops before the guarantee would exceed the target.
+    patience : int or None
+        With public ``validation`` data: training ends after so many rounds without a better accuracy on them, and the
+        best model is kept. When it ends depends on released models, so the guarantee is that of all rounds asked for.
     checkpoint : str, Path or None
         File written before and after every round; `fit` with resume=True goes on from it. A file that exists already
         is refused without resume=True: it holds the count of what its run has spent.
@@ -142,6 +145,7 @@ class ShuffledSGDClassifier(Parameters):
         public_features: bool = False,
         max_epsilon: float | None = None,
         target_epsilon: float | None = None,
+        patience: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         random: Randomness | None = None,
@@ -169,6 +173,7 @@ class ShuffledSGDClassifier(Parameters):
         self.public_features = public_features
         self.max_epsilon = max_epsilon
         self.target_epsilon = target_epsilon
+        self.patience = patience
         self.checkpoint = checkpoint
         self.progress = progress
         self.random = random
@@ -213,7 +218,7 @@ class ShuffledSGDClassifier(Parameters):
         run = Run.of(Settings(**self.get_params()), checked_features(X, private=True), y, groups, validation, presence)
         run.train(resume=resume)
         self.network_: Network = run.sender.network
-        self.weights_: FloatArray = run.server.result.copy()
+        self.weights_: FloatArray = run.result.copy()
         self.projection_: Projection | None = run.projection
         self.classes_ = np.arange(self.network_.widths[-1])
         self.n_features_in_ = run.inputs

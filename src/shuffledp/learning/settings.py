@@ -59,6 +59,7 @@ class Settings:
     public_features: bool
     max_epsilon: float | None
     target_epsilon: float | None
+    patience: int | None
     checkpoint: str | Path | None
     progress: Progress | None
     random: Randomness | None
@@ -83,6 +84,10 @@ class Settings:
             number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
         if self.target_epsilon is not None and not number_within("target_epsilon", self.target_epsilon, 0.0, 1e6) > 0.0:
             raise InvalidInput("target_epsilon must be positive; got 0")
+        if self.patience is not None:
+            whole_number("patience", self.patience, 1)
+            if self.checkpoint is not None:
+                raise InvalidInput("`patience` does not go with `checkpoint`, which keeps no best model; leave one out")
         if self.pure and self.delta0 is not None:
             raise InvalidInput(f"mechanism = '{self.mechanism}' is pure: leave delta0 out, or use 'gaussian'")
         if self.mechanism == "sketch" and (self.unit != "client" or self.seen not in ("reports", "levels")):

@@ -87,6 +87,7 @@ class Run:
     private: bool = True
     done: int = 0
     paid: list[int] | None = None
+    best: tuple[int, float, FloatArray] | None = None
 
     @staticmethod
     def of(
@@ -140,6 +141,8 @@ class Run:
     def train(self, *, resume: bool) -> None:
         """Run the rounds that are left, or those that the largest epsilon allows."""
         self.stopped = "all rounds are done"
+        if self.settings.patience is not None and (self.validation is None or self.presence is not None):
+            raise InvalidInput("`patience` needs validation data that are public, and everybody there in every round")
         if resume:
             self._resume()
         elif (kept := self.settings.checkpoint) is not None and Path(kept).exists():
@@ -163,10 +166,42 @@ class Run:
             self.done += 1
             self._keep()
             self._report(present.size, released)
+            if self._overdue(counts if released else []):
+                break
         if not self.accountant.rounds:
             raise InvalidInput(
                 f"no round was released ({self.stopped}); ask for fewer min_messages, or allow a larger max_epsilon"
             )
+
+    @property
+    def result(self) -> FloatArray:
+        """The released model: the best on public data with ``patience``, else the server's."""
+        return self.server.result if self.best is None else self.best[2]
+
+    def _overdue(self, counts: list[int]) -> bool:
+        """Whether ``patience`` ends training; remembers the best model.
+
+        When it ends is a function of released models. What was released by then is a function of what all rounds would
+        release, whose cost bounds it; the cost of the rounds behind alone does not. So all of them are counted.
+        """
+        s = self.settings
+        if s.patience is None:
+            return False
+        accuracy = self.history[-1].accuracy
+        if self.best is None or accuracy > self.best[1]:
+            self.best = self.done, accuracy, self.server.result.copy()
+        if self.done - self.best[0] < s.patience or self.done >= s.rounds:
+            return False
+        self.stopped = f"no better accuracy on the public data since round {self.best[0]}"
+        counted = 0
+        while counts and counted < s.rounds - self.done and self._affordable(counts):
+            self.accountant.spend(counts)
+            counted += 1
+        self.notes.append(
+            f"training ended after round {self.done}; when it ends depends on the released models, so {counted} "
+            "further rounds that were not run are counted too"
+        )
+        return True
 
     def guarantee(self) -> TrainingGuarantee:
         """What the released rounds cost."""

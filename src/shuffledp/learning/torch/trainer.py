@@ -60,7 +60,7 @@ class ShuffledSGD:
         example changes another's loss. "auto" takes the rules only where the module's parts are known to comply.
     unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
         As in `shuffledp.learning.ShuffledSGDClassifier`.
-    weighting, min_messages, max_epsilon, target_epsilon, checkpoint, progress, random
+    weighting, min_messages, max_epsilon, target_epsilon, patience, checkpoint, progress, random
         As in `shuffledp.learning.ShuffledSGDClassifier`.
 
     Attributes
@@ -106,6 +106,7 @@ class ShuffledSGD:
         min_messages: int = 1,
         max_epsilon: float | None = None,
         target_epsilon: float | None = None,
+        patience: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         random: Randomness | None = None,
@@ -137,6 +138,7 @@ class ShuffledSGD:
             public_features=False,
             max_epsilon=max_epsilon,
             target_epsilon=target_epsilon,
+            patience=patience,
             checkpoint=checkpoint,
             progress=progress,
             random=random,
@@ -191,7 +193,7 @@ class ShuffledSGD:
                 )
             done = True
         finally:
-            model.load(run.server.result if done else first)
+            model.load(run.result if done else first)
             if not done:
                 for name, buffer in self.module.named_buffers():
                     buffer.copy_(kept[name])
