@@ -141,6 +141,46 @@ def test_what_is_not_known_to_keep_examples_apart_goes_one_by_one(module):
     assert not treats_examples_alone(module, "cross-entropy")
 
 
+class Own(nn.Module):
+    """A class as people write it, with a forward of its own."""
+
+    def __init__(self, middle) -> None:
+        super().__init__()
+        self.first, self.last, self.middle = nn.Linear(4, 5), nn.Linear(5, 3), middle
+
+    def forward(self, rows):
+        return self.last(self.middle(self.first(torch.flatten(rows, 1))))
+
+
+@pytest.mark.parametrize(
+    ("middle", "fast"),
+    [
+        (nn.functional.relu, True),
+        (lambda x: torch.tanh(x * 0.5 + 1.0).relu(), True),
+        (lambda x: x.flatten(1), True),
+        (lambda x: x - x.mean(0), False),
+        (lambda x: x + x, False),
+        (lambda x: x.T.T, False),
+        (lambda x: x.flatten(0).reshape(-1, 5), False),
+        (lambda x: x if x.sum() > 0 else -x, False),
+        (lambda x: torch.relu(x) * torch.ones(5), False),
+    ],
+)
+def test_a_class_of_ones_own_takes_the_fast_path_if_its_forward_keeps_examples_apart(middle, fast):
+    module = Own(middle).double()
+    X, y = data(24)
+    model, gradients, _ = ShuffledSGD(module, **settings())._prepared()
+    assert isinstance(gradients, LayerGradients if fast else FunctionalGradients)
+    assert {id(p) for p in model.parameters.values()} == {id(p) for p in module.parameters()}
+    if fast:
+        rows, targets = torch.tensor(X), torch.tensor(y)
+        wanted = FunctionalGradients(model).each(rows, targets)
+        torch.testing.assert_close(gradients.each(rows, targets), wanted, rtol=0, atol=1e-12)
+        before = module.last.weight.detach().clone()
+        ShuffledSGD(module, **settings()).fit(X, y)
+        assert not torch.equal(before, module.last.weight)
+
+
 def test_an_own_loss_goes_one_by_one():
     assert treats_examples_alone(dense((4, 3)), "cross-entropy")
     assert not treats_examples_alone(dense((4, 3)), CROSS)
@@ -157,6 +197,7 @@ def settings(**more):
         {"seen": "sum"},
         {"seen": "sum", "mechanism": "laplace"},
         {"seen": "users", "unit": "example"},
+        {"seen": "reports", "mechanism": "sketch", "epsilon0": [0.5] * 6 + [2.0] * 6},
         {"clipped": "examples", "momentum": 0.5, "averaging": 0.5},
     ],
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -32,7 +32,8 @@ from shuffledp.learning.torch.gradients import (
     Model,
     treats_examples_alone,
 )
-from shuffledp.learning.torch.sender import TorchSender
+from shuffledp.learning.torch.sender import TorchSender, TorchSketcher
+from shuffledp.learning.torch.tracing import traced
 from shuffledp.learning.training import Run
 from shuffledp.numerics.randomness import Randomness, secure_random
 
@@ -57,7 +58,9 @@ class ShuffledSGD:
     norms : {"auto", "layers", "functional"}
         "functional": torch.func, one example at a time by construction. "layers": rules for Linear, Conv2d, Embedding,
         LayerNorm, GroupNorm in one pass, without building gradients of dense layers; choosing it states that no
-        example changes another's loss. "auto" takes the rules only where the module's parts are known to comply.
+        example changes another's loss. "auto" takes the rules only where the module's parts are known to comply; a
+        class of your own complies if its traced forward (torch.fx) is made of such layers and of functions that give
+        each number from the one in its place.
     unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
         As in `shuffledp.learning.ShuffledSGDClassifier`.
     weighting, min_messages, max_epsilon, target_epsilon, patience, checkpoint, progress, random
@@ -217,25 +220,23 @@ class ShuffledSGD:
         notes += assumptions(s, read_classes=False)
         s = aimed(s, clients, model.size, notes)
         plan, taking_part = plan_run(s, clients, model.size, notes)
-        sender = TorchSender(
-            network=cast(Any, model),
-            clipping=s.clipping,
-            mechanism=mechanism_of(s.mechanism),
-            plan=plan,
-            clients=clients,
-            features=np.empty(0),  # rows and targets are tensors
-            labels=np.empty(0, dtype=np.int64),
-            random=random,
-            model=model,
-            gradients=gradients,
-            rows=rows,
-            targets=targets,
-        )
+        side: dict[str, Any] = {
+            "network": model,
+            "clipping": s.clipping,
+            "plan": plan,
+            "clients": clients,
+            "features": np.empty(0),  # rows and targets are tensors
+            "labels": np.empty(0, dtype=np.int64),
+            "random": random,
+        }
+        noise = mechanism_of("gaussian" if s.mechanism == "sketch" else s.mechanism)
+        sender = TorchSender(**side, mechanism=noise, model=model, gradients=gradients, rows=rows, targets=targets)
+        sketcher = TorchSketcher(**side, sender=sender) if s.mechanism == "sketch" else None
         server = Server(model.weights, float(s.step), float(s.momentum))
         accountant = accountant_of(s, plan)
         return Run(
             settings=s,
-            sender=sender,
+            sender=sketcher or sender,
             server=server,
             accountant=accountant,
             inputs=int(rows[0].numel()),
@@ -285,6 +286,10 @@ class ShuffledSGD:
         if self.norms == "layers" and not alone:
             notes.append("the caller states that no example changes another's loss in the module")
         if self.norms == "layers" or (self.norms == "auto" and alone):
+            return model, LayerGradients(model), notes
+        graph = traced(self.module) if self.norms == "auto" and isinstance(self.loss, str) else None
+        if graph is not None:
+            model = Model(graph, model.loss)  # what is run is what was looked at
             return model, LayerGradients(model), notes
         return model, FunctionalGradients(model), notes
 
