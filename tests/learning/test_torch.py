@@ -141,6 +141,57 @@ def test_what_is_not_known_to_keep_examples_apart_goes_one_by_one(module):
     assert not treats_examples_alone(module, "cross-entropy")
 
 
+@pytest.mark.parametrize("decay", ["none", "linear"])
+def test_sgd_of_torch_is_the_servers_own_step(decay):
+    X, y = data(24)
+    one, other = dense((4, 5, 3)), dense((4, 5, 3))
+    other.load_state_dict(one.state_dict())
+    common = {"seen": "sum", "decay": decay, "rounds": 4}
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.3)
+    ShuffledSGD(one, step=0.3, **settings(random=simulation_random(5), **common)).fit(X, y)
+    fitted = ShuffledSGD(other, optimizer=optimizer, **settings(random=simulation_random(5), **common)).fit(X, y)
+    torch.testing.assert_close(Model(other, CROSS).weights, Model(one, CROSS).weights, rtol=0, atol=1e-12)
+    assert optimizer.param_groups[0]["lr"] == 0.3
+    assert fitted.guarantee_.rounds == 4
+
+
+def test_adam_moves_every_number_by_its_rate():
+    """Adam's first step is the learning rate along each number's sign, whatever the noise."""
+    X, y = data(24)
+    module = dense((4, 3))
+    before = Model(module, CROSS).weights
+    adam = torch.optim.Adam(module.parameters(), lr=0.01)
+    ShuffledSGD(module, optimizer=adam, **settings(rounds=1, decay="none")).fit(X, y)
+    np.testing.assert_allclose(np.abs(Model(module, CROSS).weights - before), 0.01, rtol=1e-4)
+
+
+def test_optimizers_that_do_not_fit_are_refused(tmp_path):
+    X, y = data(24)
+    module = dense((4, 5, 3))
+    some = torch.optim.SGD(list(module.parameters())[:2], lr=0.1)
+    with pytest.raises(InvalidInput, match="must hold just the parameters"):
+        ShuffledSGD(module, optimizer=some, **settings()).fit(X, y)
+    whole = torch.optim.SGD(module.parameters(), lr=0.1)
+    with pytest.raises(InvalidInput, match="does not keep an optimizer's state"):
+        ShuffledSGD(module, optimizer=whole, **settings(checkpoint=tmp_path / "x.npz")).fit(X, y)
+
+
+def test_a_dataloader_is_its_dataset():
+    X, y = data(24)
+    rows, targets = torch.tensor(X), torch.tensor(y)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(rows, targets), batch_size=7, shuffle=True)
+    one, other = dense((4, 3)), dense((4, 3))
+    other.load_state_dict(one.state_dict())
+    ShuffledSGD(one, **settings(random=simulation_random(5))).fit(X, y)
+    ShuffledSGD(other, **settings(random=simulation_random(5))).fit(loader)
+    assert np.array_equal(Model(one, CROSS).weights, Model(other, CROSS).weights)
+    with pytest.raises(InvalidInput, match="brings its own targets"):
+        ShuffledSGD(other, **settings()).fit(loader, y)
+    alone = torch.utils.data.DataLoader(rows)
+    with pytest.raises(InvalidInput, match="a pair of row and target"):
+        ShuffledSGD(other, **settings()).fit(alone)
+
+
 class Own(nn.Module):
     """A class as people write it, with a forward of its own."""
 

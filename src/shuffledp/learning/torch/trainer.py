@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
@@ -32,6 +33,7 @@ from shuffledp.learning.torch.gradients import (
     Model,
     treats_examples_alone,
 )
+from shuffledp.learning.torch.optimizing import OptimizerServer, whole_dataset
 from shuffledp.learning.torch.sender import TorchSender, TorchSketcher
 from shuffledp.learning.torch.tracing import traced
 from shuffledp.learning.training import Run
@@ -61,6 +63,10 @@ class ShuffledSGD:
         example changes another's loss. "auto" takes the rules only where the module's parts are known to comply; a
         class of your own complies if its traced forward (torch.fx) is made of such layers and of functions that give
         each number from the one in its place.
+    optimizer : torch.optim.Optimizer or None
+        Takes the server's steps, with the noisy mean as gradient, in place of ``step`` and ``momentum``; ``decay``
+        multiplies its learning rates. It must hold just the module's trained parameters, and does not go with
+        ``checkpoint``, which does not keep its state.
     unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
         As in `shuffledp.learning.ShuffledSGDClassifier`.
     weighting, min_messages, max_epsilon, target_epsilon, patience, checkpoint, progress, random
@@ -98,6 +104,7 @@ class ShuffledSGD:
         rounds: int | None,
         loss: str | Loss = "cross-entropy",
         norms: str = "auto",
+        optimizer: torch.optim.Optimizer | None = None,
         mechanism: str = "gaussian",
         delta0: Any = None,
         clipped: str | None = None,
@@ -117,6 +124,7 @@ class ShuffledSGD:
         self.module = module
         self.loss = loss
         self.norms = norms
+        self.optimizer = optimizer
         self.settings = Settings(
             unit=unit,
             seen=seen,
@@ -149,8 +157,8 @@ class ShuffledSGD:
 
     def fit(
         self,
-        X: Tensor | ArrayLike,
-        y: Tensor | ArrayLike,
+        X: Tensor | ArrayLike | DataLoader[Any],
+        y: Tensor | ArrayLike | None = None,
         groups: ArrayLike | None = None,
         *,
         validation: tuple[ArrayLike, ArrayLike] | None = None,
@@ -161,11 +169,12 @@ class ShuffledSGD:
 
         Parameters
         ----------
-        X : Tensor or array_like, first axis examples
-            What the module takes; floats are turned into the parameters' type. A record whose gradient is not finite
+        X : Tensor, array_like or DataLoader; first axis examples
+            Of a loader the dataset is taken, each example once; its batches and order are ignored. What the module
+            takes; floats are turned into the parameters' type. A record whose gradient is not finite
             contributes zero: an error, or a missing message, would tell that there is one.
         y : Tensor or array_like, first axis examples
-            What the loss takes.
+            What the loss takes; None with a DataLoader, which brings it.
         groups : array_like, shape (examples,), optional
             Whose example each is; by default everybody has one.
         validation : (X, y), optional
@@ -210,7 +219,7 @@ class ShuffledSGD:
         """Check everything, and plan the messages."""
         s, random = self.settings.checked(), self.settings.random or secure_random()
         model, gradients, notes = self._prepared()
-        rows, targets = self._examples(X, y, model)
+        rows, targets = self._examples(*whole_dataset(X, y), model)
         if groups is None and s.unit == "example":
             raise InvalidInput(
                 "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
@@ -232,7 +241,7 @@ class ShuffledSGD:
         noise = mechanism_of("gaussian" if s.mechanism == "sketch" else s.mechanism)
         sender = TorchSender(**side, mechanism=noise, model=model, gradients=gradients, rows=rows, targets=targets)
         sketcher = TorchSketcher(**side, sender=sender) if s.mechanism == "sketch" else None
-        server = Server(model.weights, float(s.step), float(s.momentum))
+        server = self._server(model)
         accountant = accountant_of(s, plan)
         return Run(
             settings=s,
@@ -249,6 +258,15 @@ class ShuffledSGD:
             features=self._fingerprint(model),
             private=random.private,
         )
+
+    def _server(self, model: Model) -> Server:
+        """Build the server's side."""
+        s = self.settings
+        if self.optimizer is None:
+            return Server(model.weights, float(s.step), float(s.momentum))
+        if s.checkpoint is not None:
+            raise InvalidInput("a checkpoint does not keep an optimizer's state; leave one of the two out")
+        return OptimizerServer(model.weights, 1.0, 0.0, model=model, optimizer=self.optimizer)
 
     def _fingerprint(self, model: Model) -> str:
         """What a checkpoint must agree on besides the settings: names and shapes of what is trained, and the loss."""
