@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from shuffledp.cli.train import weak
 from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, read_digits, sample_folder
 from shuffledp.numerics.randomness import simulation_random
 
@@ -151,6 +152,69 @@ def test_learns_at_a_generous_budget_and_stops_at_max_epsilon(run, people):
     assert "would exceed" in stopped["stopped"]
 
 
+@pytest.mark.parametrize("find", ["scale", "rounds"])
+def test_a_target_finds_budgets_or_rounds(run, find):
+    """20 clients of 100 digits at (8, 1e-5) a message: 5 rounds cost 22.6, so both have to be smaller."""
+    asked = [word for word in DIGITS if word not in ("--rounds", "5")] if find == "rounds" else list(DIGITS)
+    answer = run(*asked, "--target-epsilon", "10", "--find", find, "--json").json
+    (level,) = answer["guarantee"]["levels"]
+    assert 7.0 < answer["guarantee"]["epsilon"]["upper"] <= 10.0
+    assert answer["settings"]["rounds"] == answer["guarantee"]["rounds"]
+    if find == "scale":
+        assert answer["guarantee"]["rounds"] == 5
+        assert level["epsilon0"] < 8.0
+    else:
+        assert answer["guarantee"]["rounds"] < 5
+        assert level["epsilon0"] == 8.0
+    assert any("for target_epsilon = 10" in note and "cost" in note for note in answer["notes"])
+
+
+def test_a_checkpoint_is_not_written_over(run):
+    example = [word for word in DIGITS if word not in ("--clients", "20")]
+    example[example.index("example")] = "client"
+    example[example.index("users")] = "sum"
+    one = (*example, "--mechanism", "laplace", "--rounds", "1", "--checkpoint", "run.npz")
+    run(*one, "--json")
+    assert "run.npz exists already" in (error := run(*one).error)
+    assert "--resume" in error
+
+
+def test_patience_looks_at_public_rows_alone(run, people, tmp_path):
+    pl.read_csv(tmp_path / people).head(100).write_csv(tmp_path / "public.csv")
+    asked = (*BY_ROW, "--step", "0", "--rounds", "9", "--patience", "2", "--public")
+    answer = run(*asked, "public.csv", "--simulation-seed", "1", "--json").json
+    assert answer["stopped"] == "no better accuracy on the public data since round 1"
+    assert answer["guarantee"]["rounds"] == 9
+    assert (answer["rows"], answer["test_rows"]) == (800, 200)
+    error = run(*BY_ROW, "--patience", "2").error
+    assert "--patience needs --public" in error
+    (tmp_path / "odd.csv").write_text("age,income,buys\n1,1,maybe\n")
+    assert "'maybe', which is no label of the training rows" in run(*asked, "odd.csv").error
+    assert "gone.csv does not exist" in run(*asked, "gone.csv").error
+
+
+def test_pictures_are_watched_on_public_ones(run):
+    answer = run(*DIGITS, "--public", "mnist-sample", "--json").json
+    assert answer["rows"] == 2000
+    assert answer["test_rows"] == 500
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(5.0, None), (5.1, "above 5 says little"), (11.0, "above 10 says next")])
+def test_a_number_that_says_little_is_called_so(epsilon, told):
+    found = weak(epsilon)
+    assert (found == ()) if told is None else told in found[0]
+
+
+def test_the_page_has_seconds_and_warnings(run, people, tmp_path):
+    bare = [word.replace("age:0:100", "age") for word in BY_ROW]
+    answer = run(*bare, "--rounds", "1", "--report", "r.html", "--json").json
+    page = (tmp_path / "r.html").read_text()
+    assert f"Trained in {answer['cpu_seconds']:.1f} CPU seconds." in page
+    assert f"Always saying the most frequent class gets {100 * answer['majority_share']:.1f} %." in page
+    assert "age: no range was given" in answer["warnings"][0]
+    assert "age: no range was given" in page
+
+
 def test_what_people_read(run, people):
     shown = run(*BY_ROW, "--rounds", "1", "--holdout", "0").out
     for words in ("Accuracy was not measured", "Central epsilon at most", "What it rests on", "softmax regression"):
@@ -181,6 +245,10 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--epsilon0", "-1"), "epsilon0 must be from 0 to 700"),
         ((*BY_ROW, "--delta", "0"), "delta must"),
         ((*BY_ROW, "--rounds", "0"), "rounds must be a whole number of at least 1"),
+        ((*BY_ROW, "--find", "rounds"), "--find rounds needs --target-epsilon"),
+        ((*BY_ROW, "--target-epsilon", "1", "--find", "n"), "--find must be scale .* or rounds; got 'n'"),
+        ((*BY_ROW, "--target-epsilon", "1", "--find", "rounds", "--rounds", "3"), "leave --rounds out"),
+        ((*BY_ROW, "--target-epsilon", "0"), "--target-epsilon must be positive"),
         ((*BY_ROW, "--min-messages", "10000"), "no round was released"),
         ((*BY_ROW, "--clip", "0"), "clip"),
         ((*BY_ROW, "--hidden", "128,x"), "--hidden must be widths of layers"),

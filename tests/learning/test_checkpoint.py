@@ -84,6 +84,16 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path, changes, told):
     assert not hasattr(other, "weights_")
 
 
+def test_a_checkpoint_is_not_written_over(tmp_path):
+    """Its count of messages that were sent would be lost."""
+    path = tmp_path / "run.npz"
+    classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match=r"run\.npz exists already, and holds the count of what its run has spent"):
+        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS)
+    assert path.read_bytes() == before
+
+
 def test_a_missing_or_damaged_file_is_named(tmp_path):
     path = tmp_path / "run.npz"
     one = classifier(checkpoint=path)
@@ -107,7 +117,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.os, "replace", fail)
     with pytest.raises(InvalidInput, match="cannot be written: No space left"):
-        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS)
+        classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
 

@@ -141,6 +141,97 @@ def test_what_is_not_known_to_keep_examples_apart_goes_one_by_one(module):
     assert not treats_examples_alone(module, "cross-entropy")
 
 
+@pytest.mark.parametrize("decay", ["none", "linear"])
+def test_sgd_of_torch_is_the_servers_own_step(decay):
+    X, y = data(24)
+    one, other = dense((4, 5, 3)), dense((4, 5, 3))
+    other.load_state_dict(one.state_dict())
+    common = {"seen": "sum", "decay": decay, "rounds": 4}
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.3)
+    ShuffledSGD(one, step=0.3, **settings(random=simulation_random(5), **common)).fit(X, y)
+    fitted = ShuffledSGD(other, optimizer=optimizer, **settings(random=simulation_random(5), **common)).fit(X, y)
+    torch.testing.assert_close(Model(other, CROSS).weights, Model(one, CROSS).weights, rtol=0, atol=1e-12)
+    assert optimizer.param_groups[0]["lr"] == 0.3
+    assert fitted.guarantee_.rounds == 4
+
+
+def test_adam_moves_every_number_by_its_rate():
+    """Adam's first step is the learning rate along each number's sign, whatever the noise."""
+    X, y = data(24)
+    module = dense((4, 3))
+    before = Model(module, CROSS).weights
+    adam = torch.optim.Adam(module.parameters(), lr=0.01)
+    ShuffledSGD(module, optimizer=adam, **settings(rounds=1, decay="none")).fit(X, y)
+    np.testing.assert_allclose(np.abs(Model(module, CROSS).weights - before), 0.01, rtol=1e-4)
+
+
+def test_optimizers_that_do_not_fit_are_refused(tmp_path):
+    X, y = data(24)
+    module = dense((4, 5, 3))
+    some = torch.optim.SGD(list(module.parameters())[:2], lr=0.1)
+    with pytest.raises(InvalidInput, match="must hold just the parameters"):
+        ShuffledSGD(module, optimizer=some, **settings()).fit(X, y)
+    whole = torch.optim.SGD(module.parameters(), lr=0.1)
+    with pytest.raises(InvalidInput, match="does not keep an optimizer's state"):
+        ShuffledSGD(module, optimizer=whole, **settings(checkpoint=tmp_path / "x.npz")).fit(X, y)
+
+
+def test_a_dataloader_is_its_dataset():
+    X, y = data(24)
+    rows, targets = torch.tensor(X), torch.tensor(y)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(rows, targets), batch_size=7, shuffle=True)
+    one, other = dense((4, 3)), dense((4, 3))
+    other.load_state_dict(one.state_dict())
+    ShuffledSGD(one, **settings(random=simulation_random(5))).fit(X, y)
+    ShuffledSGD(other, **settings(random=simulation_random(5))).fit(loader)
+    assert np.array_equal(Model(one, CROSS).weights, Model(other, CROSS).weights)
+    with pytest.raises(InvalidInput, match="brings its own targets"):
+        ShuffledSGD(other, **settings()).fit(loader, y)
+    alone = torch.utils.data.DataLoader(rows)
+    with pytest.raises(InvalidInput, match="a pair of row and target"):
+        ShuffledSGD(other, **settings()).fit(alone)
+
+
+class Own(nn.Module):
+    """A class as people write it, with a forward of its own."""
+
+    def __init__(self, middle) -> None:
+        super().__init__()
+        self.first, self.last, self.middle = nn.Linear(4, 5), nn.Linear(5, 3), middle
+
+    def forward(self, rows):
+        return self.last(self.middle(self.first(torch.flatten(rows, 1))))
+
+
+@pytest.mark.parametrize(
+    ("middle", "fast"),
+    [
+        (nn.functional.relu, True),
+        (lambda x: torch.tanh(x * 0.5 + 1.0).relu(), True),
+        (lambda x: x.flatten(1), True),
+        (lambda x: x - x.mean(0), False),
+        (lambda x: x + x, False),
+        (lambda x: x.T.T, False),
+        (lambda x: x.flatten(0).reshape(-1, 5), False),
+        (lambda x: x if x.sum() > 0 else -x, False),
+        (lambda x: torch.relu(x) * torch.ones(5), False),
+    ],
+)
+def test_a_class_of_ones_own_takes_the_fast_path_if_its_forward_keeps_examples_apart(middle, fast):
+    module = Own(middle).double()
+    X, y = data(24)
+    model, gradients, _ = ShuffledSGD(module, **settings())._prepared()
+    assert isinstance(gradients, LayerGradients if fast else FunctionalGradients)
+    assert {id(p) for p in model.parameters.values()} == {id(p) for p in module.parameters()}
+    if fast:
+        rows, targets = torch.tensor(X), torch.tensor(y)
+        wanted = FunctionalGradients(model).each(rows, targets)
+        torch.testing.assert_close(gradients.each(rows, targets), wanted, rtol=0, atol=1e-12)
+        before = module.last.weight.detach().clone()
+        ShuffledSGD(module, **settings()).fit(X, y)
+        assert not torch.equal(before, module.last.weight)
+
+
 def test_an_own_loss_goes_one_by_one():
     assert treats_examples_alone(dense((4, 3)), "cross-entropy")
     assert not treats_examples_alone(dense((4, 3)), CROSS)
@@ -157,6 +248,7 @@ def settings(**more):
         {"seen": "sum"},
         {"seen": "sum", "mechanism": "laplace"},
         {"seen": "users", "unit": "example"},
+        {"seen": "reports", "mechanism": "sketch", "epsilon0": [0.5] * 6 + [2.0] * 6},
         {"clipped": "examples", "momentum": 0.5, "averaging": 0.5},
     ],
 )

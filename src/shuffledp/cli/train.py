@@ -14,7 +14,7 @@ import numpy as np
 
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
-from shuffledp.cli.train_data import Asked, Records, load
+from shuffledp.cli.train_data import Asked, Records, load, public_rows
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
 from shuffledp.learning.models import MODEL_FORMAT, write_model
@@ -24,6 +24,9 @@ from shuffledp.report.train import Training, print_training, training_page, trai
 EDGES_CLIP, EDGES_STEP = 0.2, 2.0
 """What serves oriented gradients, whose length is 3."""
 PLAIN_CLIP, PLAIN_STEP = 1.0, 0.5
+DEFAULT_ROUNDS = 20
+LITTLE, NOTHING = 5.0, 10.0
+"""A central epsilon above these says little, or next to nothing: e^5 = 148, e^10 = 22,026 times as likely."""
 BAR_LEVELS = 32
 """With more budget levels of clients, asking after every round what all of them have spent would outlast training."""
 
@@ -38,13 +41,29 @@ class Way:
     delta0: float | None
     mechanism: str
     clip: float | None
-    rounds: int
+    rounds: int | None
     hidden: str | None
     step: float | None
     momentum: float
     averaging: float
     min_messages: int
     max_epsilon: float | None
+    target_epsilon: float | None
+    find: str | None
+    patience: int | None
+
+    def rounds_asked(self) -> int | None:
+        """Return --rounds, or 20; None where --find rounds asks for as many as --target-epsilon allows."""
+        asked = DEFAULT_ROUNDS if self.rounds is None else self.rounds
+        if self.find is None:
+            return asked
+        if self.find not in ("scale", "rounds"):
+            raise InvalidInput(f"--find must be scale (a factor on all budgets) or rounds; got {shown(self.find)}")
+        if self.target_epsilon is None:
+            raise InvalidInput(f"--find {self.find} needs --target-epsilon E, what all rounds together may cost")
+        if self.find == "rounds" and self.rounds is not None:
+            raise InvalidInput("--find rounds finds the number of rounds: leave --rounds out, or find the scale")
+        return None if self.find == "rounds" else asked
 
     def layers(self) -> tuple[int, ...]:
         """Read --hidden: widths with commas between them; none for softmax regression."""
@@ -68,6 +87,7 @@ class Files:
     simulation_seed: int | None
     checkpoint: Path | None = None
     resume: bool = False
+    public: str | None = None
 
 
 def run_train(asked: Asked, way: Way, files: Files) -> None:
@@ -97,24 +117,31 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
             "--resume needs the same clients and the same test part as the run before, and both are drawn at random: "
             "name clients with --groups COL, and hold nothing out with --holdout 0"
         )
+    if way.patience is not None and files.public is None:
+        raise InvalidInput(
+            "--patience needs --public TABLE_OR_FOLDER: when training ends tells of the rows that decide it, so these "
+            "must be public"
+        )
     with reserved(files.model_out, "--model-out") as model_file, reserved(files.report, "--report") as page:
         records = load(asked, random)
+        public = None if files.public is None else public_rows(asked, records, files.public)
+        shown_on = records.test if public is None else public
         edges = records.about["kind"] == "edges"
         bar = sys.stderr.isatty() and (way.unit == "example" or np.unique(records.budgets).size <= BAR_LEVELS)
         model = ShuffledSGDClassifier(
             unit=way.unit, seen=way.seen, epsilon0=records.budgets, delta=way.delta, delta0=way.delta0,
-            clip=(EDGES_CLIP if edges else PLAIN_CLIP) if way.clip is None else way.clip, rounds=way.rounds,
+            clip=(EDGES_CLIP if edges else PLAIN_CLIP) if way.clip is None else way.clip, rounds=way.rounds_asked(),
             hidden=way.layers(), mechanism=way.mechanism,
             step=(EDGES_STEP if edges else PLAIN_STEP) if way.step is None else way.step, momentum=way.momentum,
             averaging=way.averaging, min_messages=way.min_messages, classes=len(records.classes),
-            features=records.features, max_epsilon=way.max_epsilon, progress=print_progress if bar else None,
-            checkpoint=files.checkpoint, random=random,
+            features=records.features, max_epsilon=way.max_epsilon, target_epsilon=way.target_epsilon,
+            patience=way.patience, progress=print_progress if bar else None, checkpoint=files.checkpoint, random=random,
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
             began = time.process_time()
-            model.fit(records.rows, records.labels, groups=records.groups, validation=records.test, resume=files.resume)
+            model.fit(records.rows, records.labels, groups=records.groups, validation=shown_on, resume=files.resume)
             seconds = time.process_time() - began
-        if bar and model.history_ and model.history_[-1].round < way.rounds:
+        if bar and model.history_ and model.history_[-1].round < model.history_[-1].rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
         training = _told(asked.source, records, model, seconds)
         if model_file is not None:
@@ -122,6 +149,23 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         if page is not None:
             page.write(training_page(training, command=COMMAND_LINE.get(), version=version("shuffledp")))
     _show(training, files)
+
+
+def weak(epsilon: float) -> tuple[str, ...]:
+    """Warn of a guarantee that is true, and says little.
+
+    Parameters
+    ----------
+    epsilon : float
+        Certified central epsilon.
+    """
+    if epsilon <= LITTLE:
+        return ()
+    above, what = (NOTHING, "next to nothing") if epsilon > NOTHING else (LITTLE, "little")
+    return (
+        f"an epsilon above {above:g} says {what}: take fewer rounds, smaller budgets or more clients, or let "
+        "--target-epsilon find budgets",
+    )
 
 
 def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:
@@ -139,7 +183,7 @@ def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: 
         accuracy=accuracy,
         majority=majority,
         seconds=seconds,
-        warnings=records.warnings,
+        warnings=records.warnings + weak(model.guarantee_.epsilon.upper),
         classes=records.classes,
         features=records.features.origin,
         widths=model.network_.widths,
@@ -149,7 +193,7 @@ def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: 
             "step": float(model.step),
             "momentum": float(model.momentum),
             "averaging": float(model.averaging),
-            "rounds": int(model.rounds),
+            "rounds": model.history_[-1].rounds if model.history_ else int(model.accountant_.rounds),
         },
         guarantee=model.guarantee_,
         notes=(*model.guarantee_.notes, *records.notes),

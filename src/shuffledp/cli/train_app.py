@@ -120,15 +120,15 @@ def train(
         ),
     ] = None,
     rounds: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--rounds",
             parser=o.whole_number,
             metavar="T",
-            help="Messages of every client; the guarantee covers all.",
+            help="Messages of every client; the guarantee covers all (default 20).",
             rich_help_panel=MODEL,
         ),
-    ] = 20,
+    ] = None,
     clip: Annotated[
         float | None,
         typer.Option(
@@ -198,6 +198,48 @@ def train(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    target_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--target-epsilon",
+            parser=o.number,
+            metavar="E",
+            help="Central epsilon that all rounds together may cost: finds the largest factor on all budgets, or, with "
+            "--find rounds, the largest number of rounds.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    find: Annotated[
+        str | None,
+        typer.Option(
+            "--find",
+            metavar="WHAT",
+            help="What --target-epsilon finds: scale (default; --epsilon0 then states budgets in proportion) or "
+            "rounds.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            "--public",
+            metavar="SOURCE",
+            help="Rows of nobody who is protected, in the form of SOURCE: accuracy after each round is shown on them "
+            "(for pictures, on the training part of a folder or of mnist-sample).",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            "--patience",
+            parser=o.whole_number,
+            metavar="R",
+            help="End after R rounds without a better accuracy on --public, and keep the best model; the guarantee is "
+            "that of all rounds asked for.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     model_out: Annotated[
         Path | None,
         typer.Option(
@@ -242,9 +284,9 @@ def train(
     asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
     way = Way(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
-        max_epsilon,
+        max_epsilon, target_epsilon, find, patience,
     )  # fmt: skip
-    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume))
+    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public))
 
 
 def predict(

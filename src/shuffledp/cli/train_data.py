@@ -215,6 +215,44 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     )
 
 
+def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+    """Read rows and labels that protect nobody, in the form of the training rows.
+
+    Parameters
+    ----------
+    asked : Asked
+        What is learned from.
+    records : Records
+        As read.
+    source : str
+        Table with the same columns; or, for pictures, a folder or mnist-sample, of which the training part is taken.
+
+    Raises
+    ------
+    InvalidInput
+        If they do not fit the training rows.
+    """
+    if not isinstance(records.features, Scaled):
+        folder = sample_folder() if source == SAMPLE and not Path(source).exists() else Path(source)
+        digits = read_digits(folder, "train")
+        if digits.images.shape[1] != records.rows.shape[1]:
+            raise InvalidInput(f"--public {shown(source)}: its pictures differ in size from those of {asked.source}")
+        if int(digits.labels.max()) >= len(records.classes):
+            raise InvalidInput(f"--public {shown(source)}: it has labels that {asked.source} has not")
+        return digits.images, digits.labels.astype(np.int64)
+    label = str(asked.label)
+    columns = read_columns(Path(source), numbers=list(records.features.names), texts=[label])
+    words: list[str] = columns.texts[label].to_list()
+    place = {name: i for i, name in enumerate(records.classes)}
+    unknown = next((word for word in words if word not in place), None)
+    if unknown is not None:
+        raise InvalidInput(
+            f"--public {shown(source)}: {label} holds {shown(unknown)}, which is no label of the training rows"
+        )
+    rows = np.stack([columns.numbers[name] for name in records.features.names], axis=1)
+    return rows, np.array([place[word] for word in words], dtype=np.int64)
+
+
 def _columns(text: str) -> Scaled:
     names: list[str] = []
     ends: list[tuple[float, float]] = []

@@ -82,30 +82,43 @@ class TrainingAccountant:
     spent: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
     bits: bool = False
     _profiles: dict[object, PrivacyProfile] = field(default_factory=dict[object, PrivacyProfile], repr=False)
+    _crowds: tuple[int, int] = field(default=(0, -1), repr=False)
+    _answers: dict[tuple[int, float], tuple[PrivacyProfile, Interval]] = field(
+        default_factory=dict[tuple[int, float], tuple[PrivacyProfile, Interval]], repr=False
+    )
 
     @property
     def rounds(self) -> int:
         """Rounds released so far."""
         return sum(self.spent.values())
 
-    def spend(self, messages: Sequence[int]) -> None:
-        """Record one released round.
+    def spend(self, messages: Sequence[int], rounds: int = 1) -> None:
+        """Record released rounds.
 
         Parameters
         ----------
         messages : sequence of int, one per tier
-            Messages of each tier in the round. Who takes part must not depend on the records.
+            Messages of each tier in a round. Who takes part must not depend on the records.
+        rounds : int
+            How many such rounds; at least 1.
         """
         key = tuple(int(m) for m in messages)
         if len(key) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
             raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
-        self.spent[key] = self.spent.get(key, 0) + 1
+        self.spent[key] = self.spent.get(key, 0) + rounds
 
-    def epsilon_after(self, messages: Sequence[int], delta: float) -> float:
-        """Worst epsilon if one more round with these messages were released; nothing is recorded."""
+    def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1) -> float:
+        """Return the worst epsilon if so many more rounds with these messages were released; nothing is recorded."""
         ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
-        ahead.spend(messages)
+        ahead.spend(messages, rounds)
         return ahead.epsilon(delta)
+
+    def guess_after(self, messages: Sequence[int], delta: float, rounds: int) -> float:
+        """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
+        ahead = replace(self, spent=dict(self.spent))
+        ahead.spend(messages, rounds)
+        there = [i for i, count in enumerate(messages) if count]
+        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
 
     def epsilon(self, delta: float) -> float:
         """Worst certified epsilon over tiers so far; 0 before the first round."""
@@ -186,12 +199,20 @@ class TrainingAccountant:
         }
         evidence: list[Evidence] = []
         best, smallest = "local", math.inf
-        for answer in weigh(chosen, lambda key: chosen[key](index).epsilon(delta)):
+        for answer in weigh(chosen, lambda key: self._epsilon(chosen[key](index), delta)):
             key, found = answer.bound, answer.value
             evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
             if found is not None and found.upper < smallest:
                 best, smallest = key, found.upper
         return best, smallest, tuple(evidence)
+
+    def _epsilon(self, profile: PrivacyProfile, delta: float) -> Interval:
+        """Invert a profile once, also where it serves many tiers: that takes longer than all else here."""
+        found = self._answers.get((id(profile), delta))
+        if found is None or found[0] is not profile:
+            found = profile, profile.epsilon(delta)
+            self._answers[id(profile), delta] = found  # it keeps the profile, so that no other gets its id
+        return found[1]
 
     def _rounds_of(self, index: int) -> int:
         """Rounds in which somebody of the tier sent a message: the victim took part in each."""
@@ -206,7 +227,13 @@ class TrainingAccountant:
             return GaussianSumProfile(ratio * math.sqrt(rounds))
         if ratio > MAX_EPSILON0:
             raise OutOfRegime(f"local pure composition needs epsilon0 up to {MAX_EPSILON0:g}; got {ratio:g}")
-        return composed(self._once(("local", ratio), lambda: LocalProfile(ratio, 0.0)), rounds)
+        if self.bits and len(self.tiers) > MOST_HIDDEN_TIERS:
+            # more budgets than can be asked for one by one; `blanket` says more anyway
+            ratio = round_up(self._anchor(self.tiers[index].epsilon0), 2)
+        return self._once(
+            ("local", ratio, rounds),
+            lambda: composed(self._once(("local", ratio), lambda: LocalProfile(ratio, 0.0)), rounds),
+        )
 
     def _levels(self, index: int) -> PrivacyProfile:
         self._require_shuffled_clients("levels")
@@ -306,9 +333,15 @@ class TrainingAccountant:
             raise OutOfRegime(
                 f"{key} is for messages computed at one model and shuffled; here each step sees the newest"
             )
-        several = sum(any(m[i] > 1 for m in self.spent) for i in range(len(self.tiers)))
-        if levels_apart and several > MOST_HIDDEN_TIERS:
+        if levels_apart and self._several() > MOST_HIDDEN_TIERS:
             raise OutOfRegime(f"{key} is evaluated for up to {MOST_HIDDEN_TIERS} budget levels; bucket the budgets")
+
+    def _several(self) -> int:
+        """Tiers that had several messages in a round."""
+        key = hash(tuple(self.spent))
+        if self._crowds[0] != key:
+            self._crowds = key, sum(max(each) > 1 for each in zip(*self.spent, strict=True))
+        return self._crowds[1]
 
     def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:
         """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""

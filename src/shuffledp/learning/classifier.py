@@ -45,8 +45,9 @@ class ShuffledSGDClassifier(Parameters):
         Central delta, in (0, 1).
     clip : float
         Largest norm C of what is clipped (Euclidean, or sum of absolute values for Laplace noise).
-    rounds : int
-        Messages of every client; each is one pass over its examples.
+    rounds : int or None
+        Messages of every client; each is one pass over its examples. None: as many as ``target_epsilon`` allows, up to
+        10,000.
     hidden : tuple of int
         Widths of hidden layers; () for softmax regression.
     mechanism : {"gaussian", "laplace", "sketch"}
@@ -78,8 +79,18 @@ class ShuffledSGDClassifier(Parameters):
         Your statement that the features X of the training data are public, so that ``pca`` may be fitted on them.
     max_epsilon : float or None
         Training stops before the guarantee would exceed it.
+    target_epsilon : float or None
+        Central epsilon that all rounds together may cost, positive. All budgets are then multiplied by one factor, the
+        largest found with which the certified epsilon of all rounds is at most this (no budget above 64), so that
+        ``epsilon0`` states them in proportion only; with rounds=None budgets stay, and the number of rounds is found.
+        ``guarantee_.notes`` says what was found. The search takes everybody to be there always; whoever is, training
+        stops before the guarantee would exceed the target.
+    patience : int or None
+        With public ``validation`` data: training ends after so many rounds without a better accuracy on them, and the
+        best model is kept. When it ends depends on released models, so the guarantee is that of all rounds asked for.
     checkpoint : str, Path or None
-        File written after every round; `fit` with resume=True goes on from it.
+        File written before and after every round; `fit` with resume=True goes on from it. A file that exists already
+        is refused without resume=True: it holds the count of what its run has spent.
     progress : callable or None
         Called with a `RoundReport` after every round; `print_progress` shows a line.
     random : Randomness or None
@@ -116,7 +127,7 @@ class ShuffledSGDClassifier(Parameters):
         epsilon0: Any,
         delta: float,
         clip: float,
-        rounds: int,
+        rounds: int | None,
         hidden: tuple[int, ...] = (128,),
         mechanism: str = "gaussian",
         delta0: Any = None,
@@ -133,6 +144,8 @@ class ShuffledSGDClassifier(Parameters):
         pca_data: ArrayLike | None = None,
         public_features: bool = False,
         max_epsilon: float | None = None,
+        target_epsilon: float | None = None,
+        patience: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         random: Randomness | None = None,
@@ -159,6 +172,8 @@ class ShuffledSGDClassifier(Parameters):
         self.pca_data = pca_data
         self.public_features = public_features
         self.max_epsilon = max_epsilon
+        self.target_epsilon = target_epsilon
+        self.patience = patience
         self.checkpoint = checkpoint
         self.progress = progress
         self.random = random
@@ -203,7 +218,7 @@ class ShuffledSGDClassifier(Parameters):
         run = Run.of(Settings(**self.get_params()), checked_features(X, private=True), y, groups, validation, presence)
         run.train(resume=resume)
         self.network_: Network = run.sender.network
-        self.weights_: FloatArray = run.server.result.copy()
+        self.weights_: FloatArray = run.result.copy()
         self.projection_: Projection | None = run.projection
         self.classes_ = np.arange(self.network_.widths[-1])
         self.n_features_in_ = run.inputs

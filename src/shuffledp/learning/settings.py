@@ -41,7 +41,7 @@ class Settings:
     epsilon0: Any
     delta: float
     clip: float
-    rounds: int
+    rounds: Any
     hidden: tuple[int, ...]
     mechanism: str
     delta0: Any
@@ -58,6 +58,8 @@ class Settings:
     pca_data: ArrayLike | None
     public_features: bool
     max_epsilon: float | None
+    target_epsilon: float | None
+    patience: int | None
     checkpoint: str | Path | None
     progress: Progress | None
     random: Randomness | None
@@ -70,13 +72,22 @@ class Settings:
         one_of("weighting", self.weighting, WEIGHTINGS)
         one_of("mechanism", self.mechanism, NAMES)
         check_delta(self.delta)
-        whole_number("rounds", self.rounds, 1)
+        if self.rounds is not None:
+            whole_number("rounds", self.rounds, 1)
+        elif self.target_epsilon is None:
+            raise InvalidInput("`rounds` is missing: say how many, or give `target_epsilon`, from which they are found")
         whole_number("min_messages", self.min_messages, 1)
         number_within("step", self.step, 0.0, 1e6)
         number_within("momentum", self.momentum, 0.0, 1.0, below=True)
         number_within("averaging", self.averaging, 0.0, 1.0)
         if self.max_epsilon is not None:
             number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
+        if self.target_epsilon is not None and not number_within("target_epsilon", self.target_epsilon, 0.0, 1e6) > 0.0:
+            raise InvalidInput("target_epsilon must be positive; got 0")
+        if self.patience is not None:
+            whole_number("patience", self.patience, 1)
+            if self.checkpoint is not None:
+                raise InvalidInput("`patience` does not go with `checkpoint`, which keeps no best model; leave one out")
         if self.pure and self.delta0 is not None:
             raise InvalidInput(f"mechanism = '{self.mechanism}' is pure: leave delta0 out, or use 'gaussian'")
         if self.mechanism == "sketch" and (self.unit != "client" or self.seen not in ("reports", "levels")):

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.checkpoint import Checkpoint, load, save
-from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
     checked_features,
     checked_labels,
-    per_client,
 )
 from shuffledp.learning.network import Network
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.pca import Projection
+from shuffledp.learning.plans import accountant_of, plan_run
 from shuffledp.learning.progress import RoundReport
 from shuffledp.learning.rounds import (
     Clientele,
     Sender,
-    SendPlan,
     Server,
     all_at_once,
     finite,
-    plan_messages,
     step_by_step,
 )
 from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
-from shuffledp.learning.sketches import Sketcher, plan_sketches
+from shuffledp.learning.sketches import Sketcher
+from shuffledp.learning.target import aimed
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.setting import Seen
 
 _CHUNK = 2048
 
@@ -89,6 +86,8 @@ class Run:
     stopped: str = ""
     private: bool = True
     done: int = 0
+    paid: list[int] | None = None
+    best: tuple[int, float, FloatArray] | None = None
 
     @staticmethod
     def of(
@@ -112,17 +111,12 @@ class Run:
         projection = public_components(s, rows, notes)
         ready = prepared(rows, s.features, projection)
         network = Network((ready.shape[1], *s.hidden, classes))
+        s = aimed(s, clients, network.size, notes)
         plan, taking_part = plan_run(s, clients, network.size, notes)
         side = (network, s.clipping, plan, clients, ready, labels, random)
         sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
-        accountant = TrainingAccountant(
-            cast(Unit, s.unit),
-            cast(Seen, s.seen),
-            s.mechanism == "gaussian",
-            plan.tiers,
-            bits=s.mechanism == "sketch",
-        )
+        accountant = accountant_of(s, plan)
         shown = None
         if validation is not None:
             there = checked_features(validation[0], inputs=rows.shape[1])
@@ -147,14 +141,21 @@ class Run:
     def train(self, *, resume: bool) -> None:
         """Run the rounds that are left, or those that the largest epsilon allows."""
         self.stopped = "all rounds are done"
+        if self.settings.patience is not None and (self.validation is None or self.presence is not None):
+            raise InvalidInput("`patience` needs validation data that are public, and everybody there in every round")
         if resume:
             self._resume()
+        elif (kept := self.settings.checkpoint) is not None and Path(kept).exists():
+            raise InvalidInput(
+                f"`checkpoint` {path_shown(kept)} exists already, and holds the count of what its run has spent; go on "
+                "with `resume`, or name another file"
+            )
         while self.done < self.settings.rounds:
             present = self._present()
             counts = self.sender.plan.messages(present)
             released = present.size >= self.settings.min_messages
             if released and not self._affordable(counts):
-                self.stopped = f"one more round would exceed epsilon = {self.settings.max_epsilon:g}"
+                self.stopped = f"one more round would exceed epsilon = {self.most:g}"
                 break
             if released:
                 self.accountant.spend(counts)
@@ -165,10 +166,42 @@ class Run:
             self.done += 1
             self._keep()
             self._report(present.size, released)
+            if self._overdue(counts if released else []):
+                break
         if not self.accountant.rounds:
             raise InvalidInput(
                 f"no round was released ({self.stopped}); ask for fewer min_messages, or allow a larger max_epsilon"
             )
+
+    @property
+    def result(self) -> FloatArray:
+        """The released model: the best on public data with ``patience``, else the server's."""
+        return self.server.result if self.best is None else self.best[2]
+
+    def _overdue(self, counts: list[int]) -> bool:
+        """Whether ``patience`` ends training; remembers the best model.
+
+        When it ends is a function of released models. What was released by then is a function of what all rounds would
+        release, whose cost bounds it; the cost of the rounds behind alone does not. So all of them are counted.
+        """
+        s = self.settings
+        if s.patience is None:
+            return False
+        accuracy = self.history[-1].accuracy
+        if self.best is None or accuracy > self.best[1]:
+            self.best = self.done, accuracy, self.server.result.copy()
+        if self.done - self.best[0] < s.patience or self.done >= s.rounds:
+            return False
+        self.stopped = f"no better accuracy on the public data since round {self.best[0]}"
+        counted = 0
+        while counts and counted < s.rounds - self.done and self._affordable(counts):
+            self.accountant.spend(counts)
+            counted += 1
+        self.notes.append(
+            f"training ended after round {self.done}; when it ends depends on the released models, so {counted} "
+            "further rounds that were not run are counted too"
+        )
+        return True
 
     def guarantee(self) -> TrainingGuarantee:
         """What the released rounds cost."""
@@ -192,9 +225,23 @@ class Run:
             raise InvalidInput(f"presence must say True or False for each of {self.sender.clients.count} clients")
         return self.taking_part[mask[self.taking_part]]
 
+    @property
+    def most(self) -> float:
+        """The epsilon that no round may lead beyond; infinite if nobody set one."""
+        wanted = (self.settings.max_epsilon, self.settings.target_epsilon)
+        return min((each for each in wanted if each is not None), default=math.inf)
+
     def _affordable(self, counts: list[int]) -> bool:
-        most = self.settings.max_epsilon
-        return most is None or self.accountant.epsilon_after(counts, self.settings.delta) <= most
+        """Whether one more round with these counts stays within ``most``."""
+        if math.isinf(self.most) or counts == self.paid:
+            return True
+        left = self.settings.rounds - self.done
+        if self.presence is None and self.accountant.epsilon_after(counts, self.settings.delta, left) <= self.most:
+            self.paid = (
+                counts  # all rounds that are left are alike and fit: asking before each would cost more than they
+            )
+            return True
+        return self.accountant.epsilon_after(counts, self.settings.delta) <= self.most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
@@ -286,52 +333,3 @@ def measured(
         right += int((chances.argmax(axis=1) == known).sum())
         at += _CHUNK
     return loss / labels.size, right / labels.size
-
-
-def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
-    """The messages' plan over all clients, and who takes part."""
-    budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
-    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, np.nextafter(1.0, 0.0))):
-        bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))
-        if bad.size:
-            who = clients.names[bad[0]]
-            raise InvalidInput(f"{name} must be from 0 to {top:g}; client {who} has {values[bad[0]]}")
-    taking_part = np.flatnonzero(budgets > 0.0)
-    if not taking_part.size:
-        raise InvalidInput("every client has the budget epsilon0 = 0: nothing can be learned; give some a positive one")
-    if taking_part.size < clients.count:
-        notes.append(f"{clients.count - taking_part.size} clients with epsilon0 = 0 are left out: they send nothing")
-    if s.mechanism == "sketch":
-        part = plan_sketches(budgets[taking_part], float(s.clip), inverse_variance=s.weighting != "none")
-        return _spread(part, taking_part, clients.count), taking_part
-    ratios = mechanism_of(s.mechanism).multiples(budgets[taking_part], deltas[taking_part])
-    sensitivities = s.clipping.sensitivity(clients.sizes[taking_part], numbers)
-    differ = np.ptp(ratios * sensitivities) > 1e-9 * float((ratios * sensitivities).max())
-    part = plan_messages(
-        budgets[taking_part],
-        deltas[taking_part],
-        clients.sizes[taking_part],
-        clipping=s.clipping,
-        mechanism=mechanism_of(s.mechanism),
-        numbers=numbers,
-        inverse_variance=s.weighting == "inverse-variance" or (s.weighting == "auto" and bool(differ)),
-        summed=s.seen == "sum",
-    )
-    return _spread(part, taking_part, clients.count), taking_part
-
-
-def _spread(plan: SendPlan, taking_part: NDArray[np.int64], clients: int) -> SendPlan:
-    """The same plan, its arrays as long as there are clients; who is left out is never asked for."""
-
-    def over_all(values: NDArray[Any]) -> NDArray[Any]:
-        out = np.zeros(clients, dtype=values.dtype)
-        out[taking_part] = values
-        return out
-
-    return replace(
-        plan,
-        gains=over_all(plan.gains),
-        scales=over_all(plan.scales),
-        weights=over_all(plan.weights),
-        tier_of=over_all(plan.tier_of),
-    )

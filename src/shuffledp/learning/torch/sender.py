@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from shuffledp.learning.rounds import Sender
+from shuffledp.learning.sketches import Sketcher
 from shuffledp.learning.torch.gradients import Gradients, Model, bounded
 from shuffledp.numerics.interval import FloatArray
 
@@ -44,13 +45,16 @@ class TorchSender(Sender):
         self.model.load(weights)
         return self._bounded(client).cpu().numpy()
 
-    def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Several clients' messages before noise, shape (clients, size); clients of few examples together."""
+    def clipped(self, clients: NDArray[np.int64], weights: FloatArray) -> Tensor:
+        """Several clients' clipped averages, shape (clients, size); clients of few examples together."""
         self.model.load(weights)
         if (self.clients.sizes[clients] > _MANY).any():
-            whole = torch.stack([self._bounded(int(client)) for client in clients])
-        else:
-            whole = self._bounded_together(clients)
+            return torch.stack([self._bounded(int(client)) for client in clients])
+        return self._bounded_together(clients)
+
+    def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+        """Several clients' messages before noise, shape (clients, size)."""
+        whole = self.clipped(clients, weights)
         whole *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(whole.device)[:, None]
         return whole.round_().cpu().numpy().astype(np.int64)
 
@@ -101,3 +105,28 @@ class TorchSender(Sender):
         if self.clipping.clipped == "message":
             totals = bounded(totals, self.clipping.bound, self.clipping.order)
         return totals
+
+
+@dataclass(frozen=True, eq=False)
+class TorchSketcher(Sketcher):
+    """A `Sketcher` whose gradients are those of a torch module; seeds, bits and plan are the same.
+
+    Parameters
+    ----------
+    sender : TorchSender
+        Gives the clipped gradients; its noise is not used.
+    """
+
+    sender: TorchSender
+
+    @property
+    def model(self) -> Model:
+        """The module."""
+        return self.sender.model
+
+    def _projected(
+        self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Sketcher._projected`: a gradient that is not finite is zero here, so its bit is fair."""
+        sent = self.sender.clipped(clients, weights).cpu().numpy()
+        return np.einsum("ij,ij->i", z, sent), np.linalg.norm(sent, axis=1)

@@ -6,22 +6,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
 from shuffledp.learning.noise import mechanism_of
+from shuffledp.learning.plans import accountant_of, plan_run
 from shuffledp.learning.progress import Progress, RoundReport
 from shuffledp.learning.rounds import Server
 from shuffledp.learning.settings import Settings, assumptions
+from shuffledp.learning.target import aimed
 from shuffledp.learning.torch.gradients import (
     LOSSES,
     FunctionalGradients,
@@ -31,10 +33,11 @@ from shuffledp.learning.torch.gradients import (
     Model,
     treats_examples_alone,
 )
-from shuffledp.learning.torch.sender import TorchSender
-from shuffledp.learning.training import Run, plan_run
+from shuffledp.learning.torch.optimizing import OptimizerServer, whole_dataset
+from shuffledp.learning.torch.sender import TorchSender, TorchSketcher
+from shuffledp.learning.torch.tracing import traced
+from shuffledp.learning.training import Run
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.setting import Seen
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -57,10 +60,16 @@ class ShuffledSGD:
     norms : {"auto", "layers", "functional"}
         "functional": torch.func, one example at a time by construction. "layers": rules for Linear, Conv2d, Embedding,
         LayerNorm, GroupNorm in one pass, without building gradients of dense layers; choosing it states that no
-        example changes another's loss. "auto" takes the rules only where the module's parts are known to comply.
+        example changes another's loss. "auto" takes the rules only where the module's parts are known to comply; a
+        class of your own complies if its traced forward (torch.fx) is made of such layers and of functions that give
+        each number from the one in its place.
+    optimizer : torch.optim.Optimizer or None
+        Takes the server's steps, with the noisy mean as gradient, in place of ``step`` and ``momentum``; ``decay``
+        multiplies its learning rates. It must hold just the module's trained parameters, and does not go with
+        ``checkpoint``, which does not keep its state.
     unit, seen, epsilon0, delta, clip, rounds, mechanism, delta0, clipped, step, momentum, decay, averaging
         As in `shuffledp.learning.ShuffledSGDClassifier`.
-    weighting, min_messages, max_epsilon, checkpoint, progress, random
+    weighting, min_messages, max_epsilon, target_epsilon, patience, checkpoint, progress, random
         As in `shuffledp.learning.ShuffledSGDClassifier`.
 
     Attributes
@@ -92,9 +101,10 @@ class ShuffledSGD:
         epsilon0: Any,
         delta: float,
         clip: float,
-        rounds: int,
+        rounds: int | None,
         loss: str | Loss = "cross-entropy",
         norms: str = "auto",
+        optimizer: torch.optim.Optimizer | None = None,
         mechanism: str = "gaussian",
         delta0: Any = None,
         clipped: str | None = None,
@@ -105,6 +115,8 @@ class ShuffledSGD:
         weighting: str = "auto",
         min_messages: int = 1,
         max_epsilon: float | None = None,
+        target_epsilon: float | None = None,
+        patience: int | None = None,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         random: Randomness | None = None,
@@ -112,6 +124,7 @@ class ShuffledSGD:
         self.module = module
         self.loss = loss
         self.norms = norms
+        self.optimizer = optimizer
         self.settings = Settings(
             unit=unit,
             seen=seen,
@@ -135,6 +148,8 @@ class ShuffledSGD:
             pca_data=None,
             public_features=False,
             max_epsilon=max_epsilon,
+            target_epsilon=target_epsilon,
+            patience=patience,
             checkpoint=checkpoint,
             progress=progress,
             random=random,
@@ -142,8 +157,8 @@ class ShuffledSGD:
 
     def fit(
         self,
-        X: Tensor | ArrayLike,
-        y: Tensor | ArrayLike,
+        X: Tensor | ArrayLike | DataLoader[Any],
+        y: Tensor | ArrayLike | None = None,
         groups: ArrayLike | None = None,
         *,
         validation: tuple[ArrayLike, ArrayLike] | None = None,
@@ -154,11 +169,12 @@ class ShuffledSGD:
 
         Parameters
         ----------
-        X : Tensor or array_like, first axis examples
-            What the module takes; floats are turned into the parameters' type. A record whose gradient is not finite
+        X : Tensor, array_like or DataLoader; first axis examples
+            Of a loader the dataset is taken, each example once; its batches and order are ignored. What the module
+            takes; floats are turned into the parameters' type. A record whose gradient is not finite
             contributes zero: an error, or a missing message, would tell that there is one.
         y : Tensor or array_like, first axis examples
-            What the loss takes.
+            What the loss takes; None with a DataLoader, which brings it.
         groups : array_like, shape (examples,), optional
             Whose example each is; by default everybody has one.
         validation : (X, y), optional
@@ -189,7 +205,7 @@ class ShuffledSGD:
                 )
             done = True
         finally:
-            model.load(run.server.result if done else first)
+            model.load(run.result if done else first)
             if not done:
                 for name, buffer in self.module.named_buffers():
                     buffer.copy_(kept[name])
@@ -203,7 +219,7 @@ class ShuffledSGD:
         """Check everything, and plan the messages."""
         s, random = self.settings.checked(), self.settings.random or secure_random()
         model, gradients, notes = self._prepared()
-        rows, targets = self._examples(X, y, model)
+        rows, targets = self._examples(*whole_dataset(X, y), model)
         if groups is None and s.unit == "example":
             raise InvalidInput(
                 "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
@@ -211,26 +227,25 @@ class ShuffledSGD:
             )
         clients = Clients.of(groups, rows.shape[0])
         notes += assumptions(s, read_classes=False)
+        s = aimed(s, clients, model.size, notes)
         plan, taking_part = plan_run(s, clients, model.size, notes)
-        sender = TorchSender(
-            network=cast(Any, model),
-            clipping=s.clipping,
-            mechanism=mechanism_of(s.mechanism),
-            plan=plan,
-            clients=clients,
-            features=np.empty(0),  # rows and targets are tensors
-            labels=np.empty(0, dtype=np.int64),
-            random=random,
-            model=model,
-            gradients=gradients,
-            rows=rows,
-            targets=targets,
-        )
-        server = Server(model.weights, float(s.step), float(s.momentum))
-        accountant = TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), s.mechanism == "gaussian", plan.tiers)
+        side: dict[str, Any] = {
+            "network": model,
+            "clipping": s.clipping,
+            "plan": plan,
+            "clients": clients,
+            "features": np.empty(0),  # rows and targets are tensors
+            "labels": np.empty(0, dtype=np.int64),
+            "random": random,
+        }
+        noise = mechanism_of("gaussian" if s.mechanism == "sketch" else s.mechanism)
+        sender = TorchSender(**side, mechanism=noise, model=model, gradients=gradients, rows=rows, targets=targets)
+        sketcher = TorchSketcher(**side, sender=sender) if s.mechanism == "sketch" else None
+        server = self._server(model)
+        accountant = accountant_of(s, plan)
         return Run(
             settings=s,
-            sender=sender,
+            sender=sketcher or sender,
             server=server,
             accountant=accountant,
             inputs=int(rows[0].numel()),
@@ -243,6 +258,15 @@ class ShuffledSGD:
             features=self._fingerprint(model),
             private=random.private,
         )
+
+    def _server(self, model: Model) -> Server:
+        """Build the server's side."""
+        s = self.settings
+        if self.optimizer is None:
+            return Server(model.weights, float(s.step), float(s.momentum))
+        if s.checkpoint is not None:
+            raise InvalidInput("a checkpoint does not keep an optimizer's state; leave one of the two out")
+        return OptimizerServer(model.weights, 1.0, 0.0, model=model, optimizer=self.optimizer)
 
     def _fingerprint(self, model: Model) -> str:
         """What a checkpoint must agree on besides the settings: names and shapes of what is trained, and the loss."""
@@ -280,6 +304,10 @@ class ShuffledSGD:
         if self.norms == "layers" and not alone:
             notes.append("the caller states that no example changes another's loss in the module")
         if self.norms == "layers" or (self.norms == "auto" and alone):
+            return model, LayerGradients(model), notes
+        graph = traced(self.module) if self.norms == "auto" and isinstance(self.loss, str) else None
+        if graph is not None:
+            model = Model(graph, model.loss)  # what is run is what was looked at
             return model, LayerGradients(model), notes
         return model, FunctionalGradients(model), notes
 
