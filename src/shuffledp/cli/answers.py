@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -95,15 +96,30 @@ def run_answer(
         console().print("The shuffler holds your answer.", highlight=False)
 
 
-def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, as_json: bool) -> None:
-    """Open a batch, write the signed release, and show it."""
+@dataclass(frozen=True)
+class Entered:
+    """The ledger's options, as typed."""
+
+    ledger: Path | None
+    population: str
+    fixed_in_advance: str | None
+
+
+def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
+    """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     target = batch.parent / f"{batch.stem}.release" if out is None else out
-    if target.resolve() in {path.resolve() for path in (batch, key, report) if path is not None}:
+    if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key"))
     with reserved(report, "--report") as page:
         with working("Opening the batch"):
-            opened = open_batch(read_bytes(batch, "the batch"), secret)
+            opened = open_batch(
+                read_bytes(batch, "the batch"),
+                secret,
+                ledger=entered.ledger,
+                population=entered.population,
+                fixed_in_advance=entered.fixed_in_advance,
+            )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
         write_bytes(target, release)
@@ -113,6 +129,10 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, a
         sys.stdout.write(document.decode("utf-8") + "\n")
     else:
         _print_opened(opened)
+        if entered.ledger is not None:
+            how = "Entered" if opened.entered else "Entered before"
+            more = "" if opened.entered else "; the same batch costs nothing more"
+            console().print(f"{how} in the ledger {escape(str(entered.ledger))}{more}.", highlight=False)
 
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
