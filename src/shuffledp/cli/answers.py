@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from shuffledp.cli.entered import Entered
 from shuffledp.cli.files import read_bytes, write_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.collection.analyzer import Opened, open_batch
@@ -96,15 +96,6 @@ def run_answer(
         console().print("The shuffler holds your answer.", highlight=False)
 
 
-@dataclass(frozen=True)
-class Entered:
-    """The ledger's options, as typed."""
-
-    ledger: Path | None
-    population: str
-    fixed_in_advance: str | None
-
-
 def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     target = batch.parent / f"{batch.stem}.release" if out is None else out
@@ -116,9 +107,7 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
             opened = open_batch(
                 read_bytes(batch, "the batch"),
                 secret,
-                ledger=entered.ledger,
-                population=entered.population,
-                fixed_in_advance=entered.fixed_in_advance,
+                **entered.arguments,
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)

@@ -185,6 +185,7 @@ def open_(
 
     shuffledp open lunch.batch --key lunch.key --report lunch.html
     """
-    from shuffledp.cli.answers import Entered, run_open
+    from shuffledp.cli.answers import run_open
+    from shuffledp.cli.entered import Entered
 
     run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), as_json=json)

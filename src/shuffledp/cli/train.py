@@ -12,6 +12,7 @@ from typing import IO, TextIO, cast
 
 import numpy as np
 
+from shuffledp.cli.entered import Entered
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.train_data import Asked, Records, load
@@ -70,7 +71,7 @@ class Files:
     resume: bool = False
 
 
-def run_train(asked: Asked, way: Way, files: Files) -> None:
+def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
     """Train, write the files whole or not at all, and tell accuracy and guarantee.
 
     Parameters
@@ -81,6 +82,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         How.
     files : Files
         Where results go.
+    entered : Entered
+        The ledger's options.
 
     Raises
     ------
@@ -91,6 +94,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         raise InvalidInput(f"--model-out must end in .npz; got {files.model_out}")
     if files.resume and files.checkpoint is None:
         raise InvalidInput("--resume needs --checkpoint FILE, the file that the run before wrote")
+    if entered.ledger is not None:
+        _check_covered(asked)
     random = choose_random(files.simulation_seed)
     if files.resume and (asked.spreads or asked.holds_out):
         raise InvalidInput(
@@ -112,7 +117,10 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
             began = time.process_time()
-            model.fit(records.rows, records.labels, groups=records.groups, validation=records.test, resume=files.resume)
+            model.fit(
+                records.rows, records.labels, groups=records.groups, validation=records.test, resume=files.resume,
+                **entered.arguments,
+            )  # fmt: skip
             seconds = time.process_time() - began
         if bar and model.history_ and model.history_[-1].round < way.rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
@@ -122,6 +130,20 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         if page is not None:
             page.write(training_page(training, command=COMMAND_LINE.get(), version=version("shuffledp")))
     _show(training, files)
+
+
+def _check_covered(asked: Asked) -> None:
+    """Refuse what would tell of records outside the training that the ledger enters."""
+    if asked.holds_out:
+        raise InvalidInput(
+            "--ledger enters the training, and the accuracy on rows held out of the same table would be a release of "
+            "its own; say --holdout 0"
+        )
+    if asked.is_table and asked.classes is None:
+        raise InvalidInput(
+            "with --ledger, name the labels with --classes A,B,C: reading them off the table would be a release that "
+            "no ledger enters"
+        )
 
 
 def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:

@@ -15,6 +15,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.checkpoint import Checkpoint, load, save
 from shuffledp.learning.clipping import Unit
+from shuffledp.learning.entering import Mark, Plan, enter_run
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
@@ -40,6 +41,7 @@ from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared,
 from shuffledp.learning.sketches import Sketcher, plan_sketches
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.protocol.entering import Entering
 from shuffledp.setting import Seen
 
 _CHUNK = 2048
@@ -71,6 +73,8 @@ class Run:
         Who is there in a round.
     features : str
         Fingerprint of what stands between rows and network, for the checkpoint; made without a record.
+    entering : Entering or None
+        The ledger, and what the run is entered under.
     """
 
     settings: Settings
@@ -89,6 +93,8 @@ class Run:
     stopped: str = ""
     private: bool = True
     done: int = 0
+    entering: Entering | None = None
+    mark: Mark | None = None
 
     @staticmethod
     def of(
@@ -98,6 +104,7 @@ class Run:
         groups: ArrayLike | None,
         validation: tuple[ArrayLike, ArrayLike] | None,
         presence: Callable[[int], ArrayLike] | None,
+        entering: Entering | None = None,
     ) -> Run:
         """Check everything, and plan the messages."""
         s, random = settings.checked(), settings.random or secure_random()
@@ -142,6 +149,7 @@ class Run:
             presence,
             probed(rows, s.features, projection),
             private=random.private,
+            entering=entering,
         )
 
     def train(self, *, resume: bool) -> None:
@@ -149,11 +157,13 @@ class Run:
         self.stopped = "all rounds are done"
         if resume:
             self._resume()
+        if self.entering is not None:
+            self._enter(self.entering)
         while self.done < self.settings.rounds:
             present = self._present()
             counts = self.sender.plan.messages(present)
             released = present.size >= self.settings.min_messages
-            if released and not self._affordable(counts):
+            if released and not self._affordable(self.accountant, counts):
                 self.stopped = f"one more round would exceed epsilon = {self.settings.max_epsilon:g}"
                 break
             if released:
@@ -184,17 +194,39 @@ class Run:
         else:
             all_at_once(self.sender, self.server, present, factor, average=average)
 
+    def _enter(self, entering: Entering) -> None:
+        """Enter all rounds that will be released; who is there is asked now, once, for all of them."""
+        s = self.settings
+        if not self.private:
+            raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
+        if s.classes is None:
+            raise InvalidInput(
+                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
+                "that no ledger enters"
+            )
+        turns = range(self.done, s.rounds)
+        there = {turn: self._there(turn) for turn in turns}
+        if self.presence is not None:
+            known = {turn: np.isin(np.arange(self.sender.clients.count), present) for turn, present in there.items()}
+            self.presence = known.__getitem__
+        ahead = [self.sender.plan.messages(who) if who.size >= s.min_messages else None for who in there.values()]
+        plan = Plan(self.accountant, ahead, self._affordable)
+        self.mark = enter_run(entering, self.mark, self._model(), float(s.delta), plan)
+
     def _present(self) -> NDArray[np.int64]:
+        return self._there(self.done)
+
+    def _there(self, turn: int) -> NDArray[np.int64]:
         if self.presence is None:
             return self.taking_part
-        mask = np.asarray(self.presence(self.done))
+        mask = np.asarray(self.presence(turn))
         if mask.shape != (self.sender.clients.count,) or mask.dtype != np.bool_:
             raise InvalidInput(f"presence must say True or False for each of {self.sender.clients.count} clients")
         return self.taking_part[mask[self.taking_part]]
 
-    def _affordable(self, counts: list[int]) -> bool:
+    def _affordable(self, so_far: TrainingAccountant, counts: list[int]) -> bool:
         most = self.settings.max_epsilon
-        return most is None or self.accountant.epsilon_after(counts, self.settings.delta) <= most
+        return most is None or so_far.epsilon_after(counts, self.settings.delta) <= most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
@@ -251,6 +283,7 @@ class Run:
                 self.private,
                 *vectors,
                 averaged=server.averaged,
+                mark=None if self.mark is None else (self.mark.run, list(self.mark.entered.items())),
             ),
         )
 
@@ -263,6 +296,16 @@ class Run:
             raise InvalidInput(
                 f"{s.checkpoint} has {found.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
             )
+        if (found.mark is None) != (self.entering is None):
+            raise InvalidInput(
+                f"the run in {s.checkpoint} was entered in a ledger; name it with `ledger`"
+                if found.mark is not None
+                else f"the run in {s.checkpoint} began without a ledger, and what it sent is in none; go on without "
+                "`ledger`, or start again"
+            )
+        if found.mark is not None:
+            run, entered = found.mark
+            self.mark = Mark(run, {tuple(messages): times for messages, times in entered})
         found.restore(self.server)
         if s.rounds != found.rounds and found.done < s.rounds * (1.0 - s.averaging):
             self.server.forget_average()  # in the longer run these models are not among the last ones
