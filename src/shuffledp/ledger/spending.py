@@ -96,6 +96,29 @@ class Spending:
         kept = known if len(known) <= MOST_LEVELS else ()
         return Spending(worst, delta, n, len(known), StoredProfile.stated(worst, delta), kept)
 
+    @staticmethod
+    def apart(parts: Sequence[Spending]) -> Spending:
+        """Return what a release costs those of several groups who spend most; nobody is in two of them.
+
+        Parameters
+        ----------
+        parts : sequence of Spending
+            One a group, at least one, all at one delta.
+        """
+        levels: dict[tuple[float, float], list[StoredProfile]] = {}
+        for level in (level for part in parts for level in part.levels):
+            levels.setdefault((level.epsilon0, level.delta0), []).append(level.profile)
+        kept = tuple(LevelSpending(*key, StoredProfile.largest(found)) for key, found in sorted(levels.items()))
+        told = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
+        return Spending(
+            max(part.epsilon for part in parts),
+            parts[0].delta,
+            sum(part.n for part in parts),
+            max(len(kept), max(part.levels_total for part in parts)),
+            StoredProfile.largest([part.worst for part in parts]),
+            kept if told else (),
+        )
+
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
     """The certified upper end alone: witnesses would cost time, and do not enter."""
