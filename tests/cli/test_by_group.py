@@ -49,6 +49,19 @@ def test_the_object(run):
     assert found["private"] is True
 
 
+def test_total_counts_the_group_that_costs_most(run, tmp_path):
+    grouped = run(*COMMANDS["mean"], *ASK, "--json").out
+    (tmp_path / "g.json").write_text(grouped, encoding="utf-8")
+    (tmp_path / "one.json").write_text(run(*COMMANDS["mean"], *ASK[:-1], "north,south", "--json").out, encoding="utf-8")
+    found = run("total", "g.json", "one.json", "--delta", 1e-6, "--json").json
+    assert [entry["question"] for entry in found["files"]] == ["mean, by group"] * 2
+    assert all(entry["recomputed"] for entry in found["files"])
+    north = run(
+        "amplify", "--epsilon0", 1, "--n", 300, "--randomizer", "one-bit", "--rounds", 2, "--delta", 1e-6, "--json"
+    )
+    assert north.json["epsilon"]["lower"] <= found["epsilon"]["upper"] <= 1.05 * north.json["epsilon"]["upper"]
+
+
 def test_groups_may_stand_in_a_file(run, tmp_path):
     (tmp_path / "groups.txt").write_text("south\nnorth\n", encoding="utf-8")
     found = run(*COMMANDS["mean"], *ASK[:-1], "groups.txt", "--json").json
