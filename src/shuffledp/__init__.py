@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from shuffledp.protocol import Frequency as Frequency
     from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
     from shuffledp.protocol import FrequencyTally as FrequencyTally
+    from shuffledp.protocol import GroupedRelease as GroupedRelease
     from shuffledp.protocol import Histogram as Histogram
     from shuffledp.protocol import HistogramEstimator as HistogramEstimator
     from shuffledp.protocol import JointRelease as JointRelease
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from shuffledp.protocol import project_to_simplex as project_to_simplex
     from shuffledp.protocol import quantiles_of_table as quantiles_of_table
     from shuffledp.protocol import release as release
+    from shuffledp.protocol import release_by as release_by
     from shuffledp.protocol import release_together as release_together
     from shuffledp.protocol import tally_for as tally_for
     from shuffledp.protocol import tally_from_state as tally_from_state

@@ -105,6 +105,15 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert "Which dish?" in page
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")
+    entering = ("open", "lunch.batch", "--key", "lunch.key", "--ledger", "p.ledger", "--population", "town")
+    assert "Entered in the ledger p.ledger." in ok(run, *entering)
+    assert "Entered before in the ledger p.ledger; the same batch costs nothing more." in ok(run, *entering)
+    assert "p.ledger" not in ok(run, *entering, "--json")  # the release is a document of its own
+    (entry,) = json.loads(ok(run, "ledger", "p.ledger", "--json"))["entries"]
+    assert entry["epsilon"] == max(found["collection"]["floor"].values())
+    assert "repeat those names" in refused(run, *entering, "--fixed-in-advance", "plan")
+    ok(run, "ledger", "small.ledger", "--limit", "0.01,1e-6")
+    assert "the batch stays closed" in refused(run, *entering[:4], "--ledger", "small.ledger")
     checked = json.loads(ok(run, "task", "verify", "lunch.task", "lunch.release", "--batch", "lunch.batch", "--json"))
     assert checked["verified"] is True
     assert "cannot be checked" in ok(run, "task", "verify", "lunch.task", "lunch.release")

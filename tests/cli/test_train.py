@@ -270,3 +270,34 @@ def test_bad_input_leaves_no_model(run, people, tmp_path, arguments, message):
     assert re.search(message, run(*arguments, *written).error)
     assert not list(tmp_path.glob("*model*"))
     assert not list(tmp_path.glob(".*.part"))
+
+
+LEDGERED = (*BY_ROW, "--rounds", "3", "--classes", "no,yes", "--holdout", "0", "--ledger", "p.ledger")
+
+
+def test_the_whole_run_is_entered(run, people):
+    found = run(*LEDGERED, "--population", "town", "--fixed-in-advance", "plan", "--json").json
+    (entry,) = run("ledger", "p.ledger", "--json").json["entries"]
+    assert entry["epsilon"] == pytest.approx(found["guarantee"]["epsilon"]["upper"], rel=1e-6)
+    assert (entry["title"], entry["population"]) == ("training, 3 rounds", "town")
+
+
+def test_a_limit_stops_training_before_a_message(run, people, tmp_path):
+    run("ledger", "p.ledger", "--limit", "1.6,1e-4")
+    error = run(*LEDGERED, "--model-out", "model.npz").error
+    assert "nothing was released; what would fit: --rounds " in error
+    assert run("ledger", "p.ledger", "--json").json["entries"] == []
+    assert not (tmp_path / "model.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("without", "told"),
+    [("--holdout", "say --holdout 0"), ("--classes", "name the labels with --classes")],
+)
+def test_a_ledger_covers_all_that_is_told(run, people, without, told):
+    place = LEDGERED.index(without)
+    assert told in run(*LEDGERED[:place], *LEDGERED[place + 2 :]).error
+
+
+def test_a_plan_needs_a_ledger(run, people):
+    assert "--ledger" in run(*LEDGERED[:-2], "--fixed-in-advance", "plan").error

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from shuffledp.cli.entered import Entered
 from shuffledp.cli.files import read_bytes, write_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.collection.analyzer import Opened, open_batch
@@ -95,15 +96,19 @@ def run_answer(
         console().print("The shuffler holds your answer.", highlight=False)
 
 
-def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, as_json: bool) -> None:
-    """Open a batch, write the signed release, and show it."""
+def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
+    """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     target = batch.parent / f"{batch.stem}.release" if out is None else out
-    if target.resolve() in {path.resolve() for path in (batch, key, report) if path is not None}:
+    if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key"))
     with reserved(report, "--report") as page:
         with working("Opening the batch"):
-            opened = open_batch(read_bytes(batch, "the batch"), secret)
+            opened = open_batch(
+                read_bytes(batch, "the batch"),
+                secret,
+                **entered.arguments,
+            )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
         write_bytes(target, release)
@@ -113,6 +118,10 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, *, a
         sys.stdout.write(document.decode("utf-8") + "\n")
     else:
         _print_opened(opened)
+        if entered.ledger is not None:
+            how = "Entered" if opened.entered else "Entered before"
+            more = "" if opened.entered else "; the same batch costs nothing more"
+            console().print(f"{how} in the ledger {escape(str(entered.ledger))}{more}.", highlight=False)
 
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:

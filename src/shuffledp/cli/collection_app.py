@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shuffledp.cli import estimate_options as e
 from shuffledp.cli import options as o
 
 task = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Draft, post, and look after a collection.")
@@ -172,6 +173,9 @@ def open_(
     out: Annotated[
         Path | None, typer.Option("--out", parser=o.file_path, metavar="FILE", help="The release; BATCH.release.")
     ] = None,
+    ledger: e.LedgerFile = None,
+    population: e.PopulationName = "everybody",
+    fixed_in_advance: e.FixedInAdvance = None,
     report: o.Report = None,
     json: o.Json = False,
 ) -> None:
@@ -182,5 +186,6 @@ def open_(
     shuffledp open lunch.batch --key lunch.key --report lunch.html
     """
     from shuffledp.cli.answers import run_open
+    from shuffledp.cli.entered import Entered
 
-    run_open(batch, key, out, report, as_json=json)
+    run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), as_json=json)

@@ -13,6 +13,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 from shuffledp.protocol import (
     Frequency,
+    GroupedRelease,
     Histogram,
     Mean,
     Quantiles,
@@ -23,6 +24,8 @@ from shuffledp.protocol import (
     VectorMean,
 )
 from shuffledp.protocol.asking import release
+from shuffledp.protocol.by_group import release_by
+from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
@@ -56,7 +59,7 @@ def run(name: str, typed: Typed) -> None:
     check_weights(typed)
     question = BUILD[name](typed)
     value = parse_values(typed["values"]) if "values" in typed else typed["value"]
-    shown = Shown(
+    besides = Shown(
         simplex=typed.get("simplex", False),
         simultaneous=typed.get("simultaneous", False),
         bounds=typed["verbose"] or typed["bounds"] is not None,
@@ -64,55 +67,73 @@ def run(name: str, typed: Typed) -> None:
     )
     with reserved(typed["report"], "--report") as page, reserved(typed["csv"], "--csv") as table:
         with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
-            found = release(
-                question,
-                typed["table"],
-                value=value,
-                budgets=parse_budgets(typed),
-                seen=typed["seen"],
-                delta=typed["delta"],
-                mechanism=typed.get("mechanism"),
-                person=typed["person"],
-                rows_per_person=typed["rows_per_person"],
-                missing_as=typed["missing_as"],
-                other=typed.get("other"),
-                any_delta=typed["any_delta"],
-                clip=typed.get("clip", False),
-                weights=typed["weights"],
-                random=choose_random(typed["simulation_seed"]),
-                table_options=TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
-                progress=progress,
-                ledger=typed["ledger"],
-                population=typed["population"],
-                fixed_in_advance=typed["fixed_in_advance"],
-                title=typed["title"] or "",
-            )
-        found = shown.complete(found)
+            asked: dict[str, Any] = {"value": value, "progress": progress, **_arguments(typed)}
+            if typed["by"] is None and typed["groups"] is None:
+                found = release(question, typed["table"], **asked)
+            else:
+                by, groups = parse_groups(typed["by"], typed["groups"])
+                found = release_by(question, typed["table"], by=by, groups=groups, **asked)
+        found = _completed(found, besides)
         if page is not None:
-            page.write(_page(typed, found, shown))
+            page.write(_page(typed, found, besides))
         if table is not None:
-            table.write(found.to_frame(simultaneous=shown.simultaneous).write_csv())
-    show(typed, found, shown)
+            table.write(found.to_frame(simultaneous=besides.simultaneous).write_csv())
+    show(typed, found, besides)
 
 
-def show(typed: Typed, found: Release, shown: Shown) -> None:
+def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | GroupedRelease:
+    if isinstance(found, Release):
+        return besides.complete(found)
+    return GroupedRelease(found.by, {name: besides.complete(each) for name, each in found.releases.items()})
+
+
+def _arguments(typed: Typed) -> dict[str, Any]:
+    """Return what `release` and `release_by` take alike."""
+    return {
+        "budgets": parse_budgets(typed),
+        "mechanism": typed.get("mechanism"),
+        "other": typed.get("other"),
+        "clip": typed.get("clip", False),
+        "random": choose_random(typed["simulation_seed"]),
+        "table_options": TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
+        "title": typed["title"] or "",
+    } | {
+        name: typed[name]
+        for name in ("seen", "delta", "person", "rows_per_person", "missing_as", "any_delta", "weights", "ledger",
+                     "population", "fixed_in_advance")
+    }  # fmt: skip
+
+
+def show(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> None:
     """Print the release for a program, or for a person."""
+    to_json, to_terminal = (
+        (release_to_json, print_release) if isinstance(found, Release) else (grouped_to_json, print_grouped)
+    )
     if typed["json"]:
-        print(dumps(release_to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)))
+        print(dumps(to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)))  # type: ignore[arg-type]
         return
-    print_release(console(), found, shown)
+    to_terminal(console(), found, shown)  # type: ignore[arg-type]
     for path in (typed["report"], typed["csv"]):
         if path is not None:
             console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def _page(typed: Typed, found: Release, shown: Shown) -> str:
+def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
     from importlib.metadata import version
 
-    asked = title_of(found, typed.get("value") or typed["values"])
-    answer = Answer(asked, found.guarantee, found, simplex=shown.simplex, simultaneous=shown.simultaneous)
-    heading = typed["title"] or "A private estimate"
-    return render(heading, [answer], command=COMMAND_LINE.get(), version=version("shuffledp"))
+    value = typed.get("value") or typed["values"]
+    by_group = isinstance(found, GroupedRelease)
+    each = [(f", {found.by} {name}", one) for name, one in found.releases.items()] if by_group else [("", found)]
+    answers = [
+        Answer(
+            title_of(one, value).replace("?", f"{where}?"), one.guarantee, one,
+            simplex=shown.simplex, simultaneous=shown.simultaneous,
+        )
+        for where, one in each
+    ]  # fmt: skip
+    heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
+    besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
+    return render(heading, answers, command=COMMAND_LINE.get(), version=version("shuffledp"), **besides)
 
 
 def title_of(found: Release, value: str) -> str:
@@ -209,6 +230,28 @@ def parse_categories(text: str | None) -> list[str]:
     if len(names) < 2:
         raise InvalidInput(f"--categories {text} holds {len(names)} of the categories; write two or more, one per line")
     return names
+
+
+def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]]:
+    """Read --by and --groups: names with a comma between them (quotes as in CSV), or a file with one per line."""
+    if by is None:
+        raise InvalidInput("--groups names the groups of a column; name the column with --by")
+    if text is None:
+        raise InvalidInput(
+            "--by needs the names of all groups, known beforehand: write --groups A,B,C or name a text file with one "
+            "per line"
+        )
+    if Path(text).is_file():
+        try:
+            lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(f"--groups {shown(text)} cannot be read as a text file in UTF-8") from None
+        names = tuple(line.strip() for line in lines if line.strip())
+    else:
+        names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    if not names or not all(names):
+        raise InvalidInput(f"--groups needs names with a comma between them; got {shown(text)}")
+    return by, names
 
 
 def parse_values(text: str) -> tuple[str, ...]:

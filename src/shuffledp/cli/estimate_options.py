@@ -10,6 +10,7 @@ import typer
 from shuffledp.cli.options import RESULT, file_path, number
 
 PEOPLE = "Whose rows they are, and gaps"
+GROUPS = "Groups (public)"
 LEDGER = "Ledger (what the same people have spent)"
 
 Person = Annotated[
@@ -57,6 +58,24 @@ MissingBudget = Annotated[
         metavar="E",
         help="The local budget of rows whose budget is missing; 0 sends no information.",
         rich_help_panel=PEOPLE,
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="COL",
+        help="The column with each row's public group: one answer, and one guarantee, for each of --groups.",
+        rich_help_panel=GROUPS,
+    ),
+]
+GroupNames = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="A,B,C|FILE",
+        help="With --by: all groups, known beforehand; a list, or a text file with one per line.",
+        rich_help_panel=GROUPS,
     ),
 ]
 AnyDelta = Annotated[

@@ -23,6 +23,8 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "rows_per_person": (e.RowsPerPerson, "refuse"),
     "missing_as": (e.MissingAs, None),
     "missing_budget": (e.MissingBudget, None),
+    "by": (e.By, None),
+    "groups": (e.GroupNames, None),
     "consent": (o.Consent, None),
     "weights": (o.Weights, "population"),
     "any_delta": (e.AnyDelta, False),
@@ -123,7 +125,7 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "table": (o.Table, NEEDED),
     "questions": (e.QuestionsFile, None),
     "ask": (e.AskText, None),
-    **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv")},
+    **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
 }
 """Options of `release`, which asks several questions."""
 

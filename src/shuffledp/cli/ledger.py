@@ -116,11 +116,18 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
-        return [_read(entry) for entry in several]
+        return [_of_groups(entry) if "groups" in entry else _read(entry) for entry in several]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise bad from None
+
+
+def _of_groups(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
+    """Of groups that share nobody: at every epsilon the one that costs most there, which need not be the same."""
+    found = [_read(group) for group in entry["groups"]]
+    what, anew = f"{found[0][0]}, by group", all(again for _, _, again in found)
+    return what, Spending.apart([spending for _, spending, _ in found]), anew
 
 
 def _read(entry: dict[str, Any]) -> tuple[str, Spending, bool]:

@@ -12,6 +12,7 @@ from typing import IO, TextIO, cast
 
 import numpy as np
 
+from shuffledp.cli.entered import Entered
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.train_data import Asked, Records, load, public_rows
@@ -90,7 +91,7 @@ class Files:
     public: str | None = None
 
 
-def run_train(asked: Asked, way: Way, files: Files) -> None:
+def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
     """Train, write the files whole or not at all, and tell accuracy and guarantee.
 
     Parameters
@@ -101,6 +102,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         How.
     files : Files
         Where results go.
+    entered : Entered
+        The ledger's options.
 
     Raises
     ------
@@ -111,6 +114,8 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         raise InvalidInput(f"--model-out must end in .npz; got {files.model_out}")
     if files.resume and files.checkpoint is None:
         raise InvalidInput("--resume needs --checkpoint FILE, the file that the run before wrote")
+    if entered.ledger is not None:
+        _check_covered(asked)
     random = choose_random(files.simulation_seed)
     if files.resume and (asked.spreads or asked.holds_out):
         raise InvalidInput(
@@ -139,7 +144,10 @@ def run_train(asked: Asked, way: Way, files: Files) -> None:
         )  # fmt: skip
         with contextlib.nullcontext() if bar else working("Training, counting what it costs"):
             began = time.process_time()
-            model.fit(records.rows, records.labels, groups=records.groups, validation=shown_on, resume=files.resume)
+            model.fit(
+                records.rows, records.labels, groups=records.groups, validation=shown_on, resume=files.resume,
+                **entered.arguments,
+            )  # fmt: skip
             seconds = time.process_time() - began
         if bar and model.history_ and model.history_[-1].round < model.history_[-1].rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
@@ -166,6 +174,20 @@ def weak(epsilon: float) -> tuple[str, ...]:
         f"an epsilon above {above:g} says {what}: take fewer rounds, smaller budgets or more clients, or let "
         "--target-epsilon find budgets",
     )
+
+
+def _check_covered(asked: Asked) -> None:
+    """Refuse what would tell of records outside the training that the ledger enters."""
+    if asked.holds_out:
+        raise InvalidInput(
+            "--ledger enters the training, and the accuracy on rows held out of the same table would be a release of "
+            "its own; say --holdout 0"
+        )
+    if asked.is_table and asked.classes is None:
+        raise InvalidInput(
+            "with --ledger, name the labels with --classes A,B,C: reading them off the table would be a release that "
+            "no ledger enters"
+        )
 
 
 def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shuffledp.cli import estimate_options as e
 from shuffledp.cli import options as o
 
 DATA = "Data"
@@ -268,6 +269,9 @@ def train(
             rich_help_panel=o.RESULT,
         ),
     ] = False,
+    ledger: e.LedgerFile = None,
+    population: e.PopulationName = "everybody",
+    fixed_in_advance: e.FixedInAdvance = None,
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
@@ -278,6 +282,7 @@ def train(
 
     shuffledp train mnist-sample --unit example --seen users --clients 20 --epsilon0 4 --delta 1e-5
     """
+    from shuffledp.cli.entered import Entered
     from shuffledp.cli.train import Files, Way, run_train
     from shuffledp.cli.train_data import Asked
 
@@ -286,7 +291,8 @@ def train(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon, target_epsilon, find, patience,
     )  # fmt: skip
-    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public))
+    entered = Entered(ledger, population, fixed_in_advance)
+    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public), entered)
 
 
 def predict(

@@ -42,10 +42,15 @@ class Asked:
         return self.clients is not None
 
     @property
+    def is_table(self) -> bool:
+        """Whether the source is a table; else it is pictures."""
+        source = Path(self.source)
+        return not (source.is_dir() or (self.source == SAMPLE and not source.exists()))
+
+    @property
     def holds_out(self) -> bool:
         """Whether a part of a table is held out at random; pictures have a test part of their own."""
-        source = Path(self.source)
-        return not (source.is_dir() or (self.source == SAMPLE and not source.exists())) and self.holdout != 0.0
+        return self.is_table and self.holdout != 0.0
 
     @property
     def budget(self) -> float | str:
@@ -118,7 +123,7 @@ def load(asked: Asked, random: Randomness) -> Records:
         If the data are bad, or an option is missing or does not belong to this kind of data.
     """
     source = Path(asked.source)
-    pictures = source.is_dir() or (asked.source == SAMPLE and not source.exists())
+    pictures = not asked.is_table
     if not pictures:
         next(Table.of(source).batches(rows=1))  # a file that is missing or empty is told of before anything else
     if asked.clients is not None and asked.clients < 1:

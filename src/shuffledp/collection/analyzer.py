@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
@@ -19,8 +20,10 @@ from shuffledp.collection.estimates import (
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import crowd_of, floor, floor_of, law_of, reports_of
+from shuffledp.collection.spending import enter_batch
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
+from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import Interval
 from shuffledp.protocol import Frequency, Mean, Release
 from shuffledp.randomizers.wire import unpack_each
@@ -69,6 +72,8 @@ class Opened:
         Central epsilon per level over all questions: certified anew, or the shuffler's number if that is larger.
     crowd : tuple of float or None
         The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
+    entered : bool or None
+        Whether the ledger has entered the batch now; False if it was entered before; None without a ledger.
     """
 
     batch: Batch
@@ -76,6 +81,7 @@ class Opened:
     junk: tuple[Junk, ...]
     floor: tuple[float, ...]
     crowd: tuple[float | None, ...]
+    entered: bool | None = None
 
     @property
     def promise_kept(self) -> bool:
@@ -89,7 +95,16 @@ class Opened:
         return sum(junk.total for junk in self.junk)
 
 
-def open_batch(batch: Batch | bytes, key: AnalyzerKey, *, processes: int | None = None) -> Opened:
+def open_batch(
+    batch: Batch | bytes,
+    key: AnalyzerKey,
+    *,
+    processes: int | None = None,
+    ledger: Ledger | str | Path | None = None,
+    population: str = EVERYBODY,
+    fixed_in_advance: str | None = None,
+    title: str = "",
+) -> Opened:
     """Open a batch and estimate every question.
 
     Parameters
@@ -100,6 +115,11 @@ def open_batch(batch: Batch | bytes, key: AnalyzerKey, *, processes: int | None 
         The key that was made with the draft.
     processes : int, optional
         Most processes; one a core by default.
+    ledger : Ledger, str or Path, optional
+        Where the batch is entered before a row is opened, with the promise that holds whoever the others are. The same
+        batch is entered once, however often it is opened.
+    population, fixed_in_advance, title
+        As for `shuffledp.release`; the title's default is the task's.
 
     Returns
     -------
@@ -109,17 +129,21 @@ def open_batch(batch: Batch | bytes, key: AnalyzerKey, *, processes: int | None 
     Raises
     ------
     InvalidInput
-        If a signature, hash or length is wrong, the task is not the key's, nobody answered, or no row can be used.
+        If a signature, hash or length is wrong, the task is not the key's, nobody answered, no row can be used, or the
+        ledger refuses the batch.
     """
     opened = batch if isinstance(batch, Batch) else Batch.parse(batch)
     draft, manifest = opened.task.draft, opened.manifest
     key.check_draft(draft.data, draft.analyzer_key, draft.analyzer_identity)
     if manifest.n == 0:
         raise InvalidInput("nobody answered: the batch holds dummies alone")
+    entered = enter_batch(opened, ledger, population, fixed_in_advance, title)
     floors = tuple(max(pair) for pair in zip(floor_of(draft), manifest.floor, strict=True))
     crowd = crowd_of(draft, manifest.counts)
     found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
-    return Opened(opened, tuple(release for release, _ in found), tuple(junk for _, junk in found), floors, crowd)
+    return Opened(
+        opened, tuple(release for release, _ in found), tuple(junk for _, junk in found), floors, crowd, entered
+    )
 
 
 def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk]:

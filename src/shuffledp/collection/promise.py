@@ -11,7 +11,15 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from shuffledp.accounting import bounds, calibrate_dummies, compose, compose_floors, floor_profile
+from shuffledp.accounting import (
+    LocalProfile,
+    PrivacyProfile,
+    bounds,
+    calibrate_dummies,
+    compose,
+    compose_floors,
+    floor_profile,
+)
 from shuffledp.budgets import Budgets
 from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import SLACK, Family
@@ -177,10 +185,38 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
 
+def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
+    """Return what a person at each level has spent by answering, whoever the others are: what a ledger enters.
+
+    That is the floor, over all questions. Where one hand runs shuffler and analyzer nobody shuffles out of its sight,
+    so it is the local budgets of all reports.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    """
+    if draft.operated_by.one_hand:
+        reports = len(draft.questions) * reports_of(draft)
+        # integers may imply epsilon0 + 2^-40
+        locals_ = (LocalProfile(float(round_up(level.epsilon0 + float(SLACK))), 0.0) for level in draft.levels)
+        return tuple(compose([(local, reports)]) for local in locals_)
+    families = tuple(question.family for question in draft.questions)
+    dummies = tuple(question.dummies for question in draft.questions)
+    return tuple(_floor_profile(level.draw, families, dummies, reports_of(draft)) for level in draft.levels)
+
+
 @lru_cache(maxsize=512)
 def _floor(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
 ) -> float:
+    return float(_floor_profile(draw, families, dummies, reports).epsilon(delta).upper)
+
+
+@lru_cache(maxsize=16)
+def _floor_profile(
+    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], reports: int
+) -> PrivacyProfile:
     profile = attempt(
         lambda: compose_floors(
             [
@@ -192,7 +228,7 @@ def _floor(
     )
     if isinstance(profile, Refused):
         raise InvalidInput(f"the dummies of this task cannot be certified: {profile.reason}")
-    return float(profile.epsilon(delta).upper)
+    return profile
 
 
 @lru_cache(maxsize=512)

@@ -30,6 +30,7 @@ from shuffledp.accounting import (
     LocalProfile,
     OrderedProfile,
     PrivacyProfile,
+    SmallestProfile,
     bounds,
     check_delta,
     compose,
@@ -189,14 +190,7 @@ class TrainingAccountant:
         tuple
             Key of the smallest valid bound, its certified epsilon (inf if none is finite), and all evidence.
         """
-        chosen: dict[str, Callable[[int], PrivacyProfile]] = {
-            "local": self._local,
-            "levels": self._levels,
-            "blanket": self._blanket,
-            "approximate": self._approximate,
-            "ordered": self._ordered,
-            "sum": self._sum,
-        }
+        chosen = self._theorems()
         evidence: list[Evidence] = []
         best, smallest = "local", math.inf
         for answer in weigh(chosen, lambda key: self._epsilon(chosen[key](index), delta)):
@@ -213,6 +207,37 @@ class TrainingAccountant:
             found = profile, profile.epsilon(delta)
             self._answers[id(profile), delta] = found  # it keeps the profile, so that no other gets its id
         return found[1]
+
+    def tier_profile(self, index: int) -> PrivacyProfile:
+        """Return the whole curve of one tier: the smallest of the bounds that apply.
+
+        Parameters
+        ----------
+        index : int
+            Position in ``tiers``; the tier sent something.
+        """
+        chosen = self._theorems()
+        answers = weigh(chosen, lambda key: chosen[key](index))
+        return SmallestProfile(tuple(answer.value for answer in answers if answer.value is not None))
+
+    def widest_local(self) -> PrivacyProfile:
+        """Return a curve above everybody's: plain composition of all rounds with the narrowest noise.
+
+        A message of wider noise is a post-processing of one of narrower noise, and so is the absence of one.
+        """
+        everybody = max(range(len(self.tiers)), key=lambda i: self.tiers[i].ratio)
+        always = tuple(int(i == everybody) for i in range(len(self.tiers)))
+        return replace(self, spent={always: self.rounds})._local(everybody)
+
+    def _theorems(self) -> dict[str, Callable[[int], PrivacyProfile]]:
+        return {
+            "local": self._local,
+            "levels": self._levels,
+            "blanket": self._blanket,
+            "approximate": self._approximate,
+            "ordered": self._ordered,
+            "sum": self._sum,
+        }
 
     def _rounds_of(self, index: int) -> int:
         """Rounds in which somebody of the tier sent a message: the victim took part in each."""

@@ -12,8 +12,10 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +47,8 @@ class Checkpoint:
         The server's vectors.
     averaged : int
         Models in ``total``.
+    mark : tuple or None
+        Of a run in a ledger: its name there, and the rounds that are entered, as ``spent`` counts them.
     """
 
     model: dict[str, object]
@@ -56,6 +60,7 @@ class Checkpoint:
     velocity: FloatArray
     total: FloatArray
     averaged: int
+    mark: tuple[str, Sequence[tuple[Sequence[int], int]]] | None = None
 
     def restore(self, server: Server) -> None:
         """Put a server where this run stood."""
@@ -80,6 +85,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
         "spent": checkpoint.spent,
         "private": checkpoint.private,
         "averaged": checkpoint.averaged,
+        "ledger": checkpoint.mark,
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     try:
@@ -123,7 +129,7 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
                     "start again without resume"
                 )
             arrays = {key: stored[key] for key in _ARRAYS}
-        spent = [([int(m) for m in messages], int(times)) for messages, times in header["spent"]]
+        spent, kept = _counts(header["spent"]), header.get("ledger")
         found = Checkpoint(
             header["model"],
             int(header["rounds"]),
@@ -132,6 +138,7 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
             header["private"] is True,
             **arrays,
             averaged=header["averaged"],
+            mark=None if kept is None else (str(kept[0]), _counts(kept[1])),
         )
     except InvalidInput:
         raise
@@ -151,6 +158,10 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
     if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
         raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
     return found
+
+
+def _counts(told: Any) -> list[tuple[list[int], int]]:
+    return [([int(m) for m in messages], int(times)) for messages, times in told]
 
 
 def _sync_directory(folder: Path) -> None:

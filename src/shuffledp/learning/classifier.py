@@ -18,9 +18,11 @@ from shuffledp.learning.pca import Features, Projection
 from shuffledp.learning.progress import Progress, RoundReport
 from shuffledp.learning.settings import Settings, prepared
 from shuffledp.learning.training import Run, in_chunks
+from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.params import Parameters
+from shuffledp.protocol.entering import Entering
 
 
 class ShuffledSGDClassifier(Parameters):
@@ -187,6 +189,10 @@ class ShuffledSGDClassifier(Parameters):
         validation: tuple[ArrayLike, ArrayLike] | None = None,
         presence: Callable[[int], ArrayLike] | None = None,
         resume: bool = False,
+        ledger: Ledger | str | Path | None = None,
+        population: str = EVERYBODY,
+        fixed_in_advance: str | None = None,
+        title: str = "",
     ) -> Self:
         """Train.
 
@@ -207,15 +213,22 @@ class ShuffledSGDClassifier(Parameters):
             on the records. Default: everybody, always.
         resume : bool
             Go on from the checkpoint file instead of starting.
+        ledger : Ledger, str or Path, optional
+            Where all rounds are entered before the first message is computed; rounds that a checkpoint shows to be
+            entered are not entered again. It needs ``classes``, and asks ``presence`` for all rounds at once.
+        population, fixed_in_advance, title
+            As for `shuffledp.release`.
 
         Raises
         ------
         InvalidInput
-            On any bad argument or data. The estimator is then as it was before.
+            On any bad argument or data, or if the ledger's limit has no room. The estimator is then as it was before.
         NotConverged
             If training diverges.
         """
-        run = Run.of(Settings(**self.get_params()), checked_features(X, private=True), y, groups, validation, presence)
+        entering = Entering.into(ledger, population, fixed_in_advance, title)
+        rows = checked_features(X, private=True)
+        run = Run.of(Settings(**self.get_params()), rows, y, groups, validation, presence, entering)
         run.train(resume=resume)
         self.network_: Network = run.sender.network
         self.weights_: FloatArray = run.result.copy()

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.checkpoint import Checkpoint, load, save
+from shuffledp.learning.entering import Mark, Plan, enter_run
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
@@ -38,6 +39,7 @@ from shuffledp.learning.sketches import Sketcher
 from shuffledp.learning.target import aimed
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.protocol.entering import Entering
 
 _CHUNK = 2048
 
@@ -68,6 +70,8 @@ class Run:
         Who is there in a round.
     features : str
         Fingerprint of what stands between rows and network, for the checkpoint; made without a record.
+    entering : Entering or None
+        The ledger, and what the run is entered under.
     """
 
     settings: Settings
@@ -88,6 +92,8 @@ class Run:
     done: int = 0
     paid: list[int] | None = None
     best: tuple[int, float, FloatArray] | None = None
+    entering: Entering | None = None
+    mark: Mark | None = None
 
     @staticmethod
     def of(
@@ -97,6 +103,7 @@ class Run:
         groups: ArrayLike | None,
         validation: tuple[ArrayLike, ArrayLike] | None,
         presence: Callable[[int], ArrayLike] | None,
+        entering: Entering | None = None,
     ) -> Run:
         """Check everything, and plan the messages."""
         s, random = settings.checked(), settings.random or secure_random()
@@ -136,6 +143,7 @@ class Run:
             presence,
             probed(rows, s.features, projection),
             private=random.private,
+            entering=entering,
         )
 
     def train(self, *, resume: bool) -> None:
@@ -150,11 +158,13 @@ class Run:
                 f"`checkpoint` {path_shown(kept)} exists already, and holds the count of what its run has spent; go on "
                 "with `resume`, or name another file"
             )
+        if self.entering is not None:
+            self._enter(self.entering)
         while self.done < self.settings.rounds:
             present = self._present()
             counts = self.sender.plan.messages(present)
             released = present.size >= self.settings.min_messages
-            if released and not self._affordable(counts):
+            if released and not self._affordable(self.accountant, counts):
                 self.stopped = f"one more round would exceed epsilon = {self.most:g}"
                 break
             if released:
@@ -194,7 +204,7 @@ class Run:
             return False
         self.stopped = f"no better accuracy on the public data since round {self.best[0]}"
         counted = 0
-        while counts and counted < s.rounds - self.done and self._affordable(counts):
+        while counts and counted < s.rounds - self.done and self._affordable(self.accountant, counts):
             self.accountant.spend(counts)
             counted += 1
         self.notes.append(
@@ -217,10 +227,32 @@ class Run:
         else:
             all_at_once(self.sender, self.server, present, factor, average=average)
 
+    def _enter(self, entering: Entering) -> None:
+        """Enter all rounds that will be released; who is there is asked now, once, for all of them."""
+        s = self.settings
+        if not self.private:
+            raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
+        if s.classes is None:
+            raise InvalidInput(
+                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
+                "that no ledger enters"
+            )
+        turns = range(self.done, s.rounds)
+        there = {turn: self._there(turn) for turn in turns}
+        if self.presence is not None:
+            known = {turn: np.isin(np.arange(self.sender.clients.count), present) for turn, present in there.items()}
+            self.presence = known.__getitem__
+        ahead = [self.sender.plan.messages(who) if who.size >= s.min_messages else None for who in there.values()]
+        plan = Plan(self.accountant, ahead, self._affordable)
+        self.mark = enter_run(entering, self.mark, self._model(), float(s.delta), plan)
+
     def _present(self) -> NDArray[np.int64]:
+        return self._there(self.done)
+
+    def _there(self, turn: int) -> NDArray[np.int64]:
         if self.presence is None:
             return self.taking_part
-        mask = np.asarray(self.presence(self.done))
+        mask = np.asarray(self.presence(turn))
         if mask.shape != (self.sender.clients.count,) or mask.dtype != np.bool_:
             raise InvalidInput(f"presence must say True or False for each of {self.sender.clients.count} clients")
         return self.taking_part[mask[self.taking_part]]
@@ -231,17 +263,15 @@ class Run:
         wanted = (self.settings.max_epsilon, self.settings.target_epsilon)
         return min((each for each in wanted if each is not None), default=math.inf)
 
-    def _affordable(self, counts: list[int]) -> bool:
+    def _affordable(self, so_far: TrainingAccountant, counts: list[int]) -> bool:
         """Whether one more round with these counts stays within ``most``."""
         if math.isinf(self.most) or counts == self.paid:
             return True
         left = self.settings.rounds - self.done
-        if self.presence is None and self.accountant.epsilon_after(counts, self.settings.delta, left) <= self.most:
-            self.paid = (
-                counts  # all rounds that are left are alike and fit: asking before each would cost more than they
-            )
+        if self.presence is None and so_far.epsilon_after(counts, self.settings.delta, left) <= self.most:
+            self.paid = counts  # all rounds that are left are alike and fit: each alone would cost as much to ask
             return True
-        return self.accountant.epsilon_after(counts, self.settings.delta) <= self.most
+        return so_far.epsilon_after(counts, self.settings.delta) <= self.most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
@@ -298,6 +328,7 @@ class Run:
                 self.private,
                 *vectors,
                 averaged=server.averaged,
+                mark=None if self.mark is None else (self.mark.run, list(self.mark.entered.items())),
             ),
         )
 
@@ -310,6 +341,16 @@ class Run:
             raise InvalidInput(
                 f"{s.checkpoint} has {found.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
             )
+        if (found.mark is None) != (self.entering is None):
+            raise InvalidInput(
+                f"the run in {s.checkpoint} was entered in a ledger; name it with `ledger`"
+                if found.mark is not None
+                else f"the run in {s.checkpoint} began without a ledger, and what it sent is in none; go on without "
+                "`ledger`, or start again"
+            )
+        if found.mark is not None:
+            run, entered = found.mark
+            self.mark = Mark(run, {tuple(messages): times for messages, times in entered})
         found.restore(self.server)
         if s.rounds != found.rounds and found.done < s.rounds * (1.0 - s.averaging):
             self.server.forget_average()  # in the longer run these models are not among the last ones

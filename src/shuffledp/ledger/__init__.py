@@ -2,10 +2,11 @@
 
 from shuffledp.ledger.entry import EVERYBODY, Draft, Entry, Use
 from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon
-from shuffledp.ledger.spending import LevelSpending, Spending
+from shuffledp.ledger.spending import MOST_LEVELS, LevelSpending, Spending
 
 __all__ = [
     "EVERYBODY",
+    "MOST_LEVELS",
     "Draft",
     "Entry",
     "Ledger",

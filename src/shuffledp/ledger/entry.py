@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -117,12 +117,56 @@ class Draft:
         The setting in words.
     spending : Spending
         What it costs.
+    output : str
+        Fingerprint of the shuffled reports themselves, where what they were shuffled into is kept and may be opened
+        again; "" where every release draws its own.
     """
 
     question: str
     task: str
     setting: str
     spending: Spending = field(repr=False)
+    output: str = ""
+
+    @property
+    def known_as(self) -> str:
+        """What the ledger keeps of the task: its fingerprint, and that of the reports where there is one."""
+        return f"{self.task}:{self.output}" if self.output else self.task
+
+    def is_in(self, entries: Iterable[Entry], use: Use) -> bool:
+        """Whether these very reports are entered: what is computed from them is covered by that entry.
+
+        Parameters
+        ----------
+        entries : iterable of Entry
+            Of the ledger.
+        use : Use
+            Whom the release concerns; as entered.
+
+        Raises
+        ------
+        InvalidInput
+            If other reports to the same task are entered, or these under another population or plan.
+        """
+        if not self.output:
+            return False
+        for entry in entries:
+            task, _, output = entry.task.partition(":")
+            if task != self.task or not output:
+                continue
+            if output != self.output:
+                raise InvalidInput(
+                    f"entry {entry.number} of the ledger is another batch of this collection; both hold the same "
+                    "reports, which no certified number covers twice; open the batch that was entered"
+                )
+            if use.population != entry.population or use.fixed_in_advance not in (None, entry.plan):
+                plan = "no plan" if entry.plan is None else f"the plan {shown(entry.plan)}"
+                raise InvalidInput(
+                    f"this batch is entry {entry.number} of the ledger, under `population` {shown(entry.population)} "
+                    f"and {plan}; an entry stays as it is: repeat those names"
+                )
+            return True
+        return False
 
     def cover(self, least: float) -> tuple[float, float]:
         """Return mu and outside, the latter at least the given one and at least what no epsilon covers.
@@ -153,7 +197,7 @@ class Draft:
             self.question,
             use.population,
             use.fixed_in_advance,
-            self.task,
+            self.known_as,
             self.setting,
             spending.epsilon,
             spending.delta,

@@ -227,7 +227,7 @@ class Ledger:
         """
         return None if self.limit is None else self._admitted(drafts, use)[1]
 
-    def enter(self, drafts: Sequence[Draft], use: Use) -> None:
+    def enter(self, drafts: Sequence[Draft], use: Use) -> int:
         """Enter releases, all or none, in one transaction that is on the disk when this returns.
 
         Parameters
@@ -237,20 +237,30 @@ class Ledger:
         use : Use
             Whom they concern.
 
+        Returns
+        -------
+        int
+            How many were entered: not those whose very reports are entered already.
+
         Raises
         ------
         InvalidInput
-            If the limit has no room for them, or the file cannot be written: then nothing may be shown.
+            If the limit has no room for them, another batch of the same collection is entered, or the file cannot be
+            written: then nothing may be shown.
         """
         columns = COLUMNS.partition(", ")[2]
         places = ", ".join("?" * len(columns.split(", ")))
         with writing(self._db, self._shown) as db:
+            if any(draft.output for draft in drafts):
+                known = self.entries()
+                drafts = [draft for draft in drafts if not draft.is_in(known, use)]
             covers, refused = self._admitted(drafts, use)  # again: another process may have entered in between
             if refused is not None:
                 raise InvalidInput(refused)
             run = secrets.token_hex(8)
             rows = [draft.row(use, run, cover) for draft, cover in zip(drafts, covers, strict=True)]
             db.executemany(f"INSERT INTO entry ({columns}) VALUES ({places})", rows)
+        return len(rows)
 
     def total(self, delta: float | None = None) -> Total:
         """Return what the releases cost those who spent most.

@@ -11,8 +11,9 @@ from shuffledp.setting import Setting
 
 MOST_LEVELS = 8
 """Levels whose own profile is kept; of more levels only the worst is."""
-_RISING = ("clones", "blanket", "ordered", "sum", "approximate", "local", "floor")
-"""Upper bounds that do not fall when the victim's budget rises and all else is equal."""
+_TOP_STANDS_FOR_ALL = ("clones", "blanket", "ordered", "local", "floor")
+"""Upper bounds whose curve for the users of the largest budget lies on or above everybody's: (T) of
+docs/theorems/ledger.md. Of added noise this is not known of `blanket`, which is then left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,29 @@ class Spending:
         kept = known if len(known) <= MOST_LEVELS else ()
         return Spending(worst, delta, n, len(known), StoredProfile.stated(worst, delta), kept)
 
+    @staticmethod
+    def apart(parts: Sequence[Spending]) -> Spending:
+        """Return what a release costs those of several groups who spend most; nobody is in two of them.
+
+        Parameters
+        ----------
+        parts : sequence of Spending
+            One a group, at least one, all at one delta.
+        """
+        levels: dict[tuple[float, float], list[StoredProfile]] = {}
+        for level in (level for part in parts for level in part.levels):
+            levels.setdefault((level.epsilon0, level.delta0), []).append(level.profile)
+        kept = tuple(LevelSpending(*key, StoredProfile.largest(found)) for key, found in sorted(levels.items()))
+        told = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
+        return Spending(
+            max(part.epsilon for part in parts),
+            parts[0].delta,
+            sum(part.n for part in parts),
+            max(len(kept), max(part.levels_total for part in parts)),
+            StoredProfile.largest([part.worst for part in parts]),
+            kept if told else (),
+        )
+
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
     """The certified upper end alone: witnesses would cost time, and do not enter."""
@@ -103,13 +127,13 @@ def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
 
 
 def _among_many(guarantee: Guarantee) -> StoredProfile:
-    """One curve for all of many levels: of the largest budget where that is the worst, and what `certify` found."""
+    """One curve for all of many levels: of the largest budget where that stands for all, and what `certify` found."""
     setting = guarantee.setting
     stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
     if not setting.budgets.is_pure:
         return stated
-    rising = _answers(_RISING, setting, float(setting.budgets.epsilons[-1]))
-    return StoredProfile.of(SmallestProfile((stated, *rising)))
+    keys = [key for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
+    return StoredProfile.of(SmallestProfile((stated, *_answers(keys, setting, float(setting.budgets.epsilons[-1])))))
 
 
 def _answers(keys: Sequence[str], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shuffledp.protocol.asking import release
+from shuffledp.protocol.by_group import GroupedRelease, release_by
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.estimators import (
     FrequencyEstimator,
@@ -47,6 +48,7 @@ __all__ = [
     "Frequency",
     "FrequencyEstimator",
     "FrequencyTally",
+    "GroupedRelease",
     "Histogram",
     "HistogramEstimator",
     "JointRelease",
@@ -83,6 +85,7 @@ __all__ = [
     "project_to_simplex",
     "quantiles_of_table",
     "release",
+    "release_by",
     "release_together",
     "shuffle_reports",
     "tally_for",

@@ -32,18 +32,20 @@ class Part:
         What missing records and those outside the domain count as.
     task : Task
         Randomizer, budgets, view and weights.
+    people : People
+        Whom it is asked.
     """
 
     question: Question
     columns: tuple[str, ...]
     recode: Recode
     task: Task
+    people: People
 
 
 def collect(
     parts: Sequence[Part],
     source: Source,
-    people: People,
     random: Randomness,
     progress: Callable[[float], None] | None = None,
 ) -> list[Tally]:
@@ -55,11 +57,10 @@ def collect(
     Parameters
     ----------
     parts : sequence of Part
-        The questions, at least one; all of the same people.
+        The questions, at least one; the same question of several groups is one part for each. Rows and budgets are
+        those that were counted in the first pass.
     source : Source
         The data.
-    people : People
-        Who takes part, as counted in the first pass.
     random : Randomness
         Source of the noise. If it is private, batches are drawn in threads, each with a source of its own.
     progress : callable, optional
@@ -76,23 +77,26 @@ def collect(
         For the first bad row; if the data changed since the first pass, or a column is asked for as words and as
         numbers.
     """
-    batches = _counted(source.batches(**_wanted(parts, people)), people.rows, source.name, progress)
+    rows = parts[0].people.rows
+    batches = _counted(source.batches(**_wanted(parts)), rows, source.name, progress)
 
     def take(batch: Batch, tallies: list[Tally], own: Randomness) -> None:
-        levels = people.levels(batch)
-        used = None if people.used is None else people.used[batch.before : batch.before + batch.rows]
-        if used is not None and levels is not None:
-            levels = levels[used]
+        read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
         for part, tally in zip(parts, tallies, strict=True):
-            records = part.question.records([batch.columns[name] for name in part.columns], part.recode, batch.before)
-            records = records if used is None else records[used]
+            used, levels, key = part.people.used_of(batch), part.people.levels(batch), (id(part.question), part.columns)
+            if key not in read:
+                columns = [batch.columns[name] for name in part.columns]
+                read[key] = part.question.records(columns, part.recode, batch.before)
+            records = read[key] if used is None else read[key][used]
+            if not len(records):
+                continue
             epsilons, deltas = part.task.budgets.epsilons, part.task.budgets.deltas
             which = 0 if levels is None else levels
             drawn = part.question.draw(part.task.randomizer, records, epsilons[which], deltas[which], own)
             tally.add(drawn, levels)
 
     several = workers() if random.private else 1
-    if several == 1 or people.rows <= _ONE_BATCH:
+    if several == 1 or rows <= _ONE_BATCH:
         whole = [tally_for(part.task) for part in parts]
         for batch in batches:
             take(batch, whole, random)
@@ -100,9 +104,9 @@ def collect(
     return _in_threads(batches, take, [part.task for part in parts], random, several)
 
 
-def _wanted(parts: Sequence[Part], people: People) -> dict[str, tuple[str, ...]]:
+def _wanted(parts: Sequence[Part]) -> dict[str, tuple[str, ...]]:
     """Columns to read, by kind; an entry that is missing is settled, or refused, by whoever reads it as a record."""
-    who = people.who
+    who = parts[0].people.who
     kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
     for part in parts:
         kinds[part.question.reads] += part.columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.guarantee import Guarantee
-from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.ledger import MOST_LEVELS, Draft, Ledger, Spending, Use
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.people import People
 from shuffledp.protocol.questions import Question
@@ -42,6 +44,8 @@ class Prepared:
         The randomizer's name among the question's.
     again : callable
         Certifies the same question of other people, or with another mechanism.
+    people : People
+        Whom it is asked.
     """
 
     question: Question
@@ -51,6 +55,7 @@ class Prepared:
     guarantee: Guarantee
     mechanism: str
     again: Callable[[People, str], Guarantee]
+    people: People
 
     def draft(self, guarantee: Guarantee | None = None) -> Draft:
         """Return what the ledger enters.
@@ -66,6 +71,27 @@ class Prepared:
         words = f"{setting.randomizer_name}, n = {setting.budgets.n}, {setting.budgets.levels} levels, {setting.seen}"
         title = f"{self.question.name} of {names}"
         return Draft(title, self.task.fingerprint().hex(), words, Spending.of(known))
+
+
+def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
+    """Return what the ledger enters of one question to one or several groups that share nobody.
+
+    Nobody spends more than the group in which the question costs most, so that is what is entered, once.
+
+    Parameters
+    ----------
+    groups : sequence of Prepared
+        The question, for each group.
+    guarantees : sequence of Guarantee, optional
+        Other ones, to see whether they would fit.
+    """
+    known = [None] * len(groups) if guarantees is None else guarantees
+    drafts = [each.draft(guarantee) for each, guarantee in zip(groups, known, strict=True)]
+    if len(drafts) == 1:
+        return drafts[0]
+    task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
+    words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
+    return Draft(f"{drafts[0].question}, by group", task, words, Spending.apart([draft.spending for draft in drafts]))
 
 
 @dataclass(frozen=True)
@@ -101,17 +127,15 @@ class Entering:
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
-    def check(self, prepared: Sequence[Prepared], drafts: Sequence[Draft], people: People) -> None:
+    def check(self, prepared: Sequence[Sequence[Prepared]], drafts: Sequence[Draft]) -> None:
         """Raise InvalidInput unless the limit has room for a run; no record has been read.
 
         Parameters
         ----------
-        prepared : sequence of Prepared
-            The questions of the run.
+        prepared : sequence of sequence of Prepared
+            The questions of the run, each for every group.
         drafts : sequence of Draft
-            What will be entered.
-        people : People
-            Whom they are asked.
+            What will be entered, one a question.
 
         Raises
         ------
@@ -121,7 +145,7 @@ class Entering:
         refusal = self.ledger.refusal(drafts, self.use)
         if refusal is None:
             return
-        ways = list(self._ways(prepared, people))
+        ways = list(self._ways(prepared))
         told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
         raise InvalidInput(f"{refusal}; {told}")
 
@@ -129,36 +153,42 @@ class Entering:
         """Enter what `check` has admitted; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 
-    def _ways(self, prepared: Sequence[Prepared], people: People) -> Iterator[str]:
+    def _ways(self, prepared: Sequence[Sequence[Prepared]]) -> Iterator[str]:
         """Say, each tried out, which changes make the run fit."""
-        budgets = people.population
 
-        def fits(other: Budgets, mechanism: str | None = None) -> bool:
-            whom = replace(people, population=other)
+        def fits(change: Callable[[Budgets], Budgets] = lambda known: known, mechanism: str | None = None) -> bool:
+            def again(each: Prepared) -> Guarantee:
+                whom = replace(each.people, population=change(each.people.population))
+                return each.again(whom, mechanism or each.mechanism)
+
             try:
-                drafts = [each.draft(each.again(whom, mechanism or each.mechanism)) for each in prepared]
+                drafts = [draft_of(groups, [again(each) for each in groups]) for groups in prepared]
             except ShuffleDPError:
                 return False
             return self.ledger.refusal(drafts, self.use) is None
 
-        factor = _largest(lambda factor: fits(Budgets(budgets.epsilons * factor, budgets.counts, budgets.deltas)))
+        factor = _largest(lambda factor: fits(lambda known: _with(known, known.epsilons * factor)))
         if factor is not None:
             yield f"all budgets times {factor:.2g}"
-        for level in range(budgets.levels - 2, -1, -1) if budgets.levels <= 8 else ():
-            top = float(budgets.epsilons[level])
-            if fits(Budgets(np.minimum(budgets.epsilons, top), budgets.counts, budgets.deltas)):
+        levels = sorted({float(e) for each in prepared[0] for e in each.people.population.epsilons})
+        for top in levels[-2::-1] if len(levels) <= MOST_LEVELS else ():
+            if fits(lambda known, top=top: _with(known, np.minimum(known.epsilons, top))):
                 yield f"fewer levels, with budgets above {top:g} lowered to {top:g}"
                 break
         if len(prepared) == 1:
-            others = (name for name in prepared[0].question.mechanisms if name != prepared[0].mechanism)
-            found = [name for name in others if fits(budgets, name)]
+            asked = prepared[0][0]
+            found = [name for name in asked.question.mechanisms if name != asked.mechanism and fits(mechanism=name)]
             if found:
                 yield f"`mechanism = {found[0]}`"
             return
         for count in range(len(prepared) - 1, 0, -1):
-            if self.ledger.refusal([each.draft() for each in prepared[:count]], self.use) is None:
+            if self.ledger.refusal([draft_of(each) for each in prepared[:count]], self.use) is None:
                 yield f"the first {count} of the {len(prepared)} questions"
                 break
+
+
+def _with(known: Budgets, epsilons: FloatArray) -> Budgets:
+    return Budgets(epsilons, known.counts, known.deltas)
 
 
 def _largest(fits: Callable[[float], bool]) -> float | None:

@@ -124,6 +124,34 @@ class Owners:
             )
         return Owned(counts.len(), most, None)
 
+    def per_group(self, codes: NDArray[np.int64], groups: int) -> list[int]:
+        """Count the people of each group of rows.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, shape (rows,)
+            Each row's group.
+        groups : int
+            How many there are.
+
+        Raises
+        ------
+        InvalidInput
+            If a person has rows in several groups.
+        """
+        import polars as pl
+
+        rows = pl.concat(self._names).to_frame().with_columns(pl.Series("group", codes))
+        apart = rows.unique()
+        several = apart.height - apart["person"].n_unique()
+        if several:
+            raise InvalidInput(
+                f"people have rows in several groups ({several:,} times), so what one group costs is not all that a "
+                "person spends; use one row of each with `rows_per_person = 'one'`, or group by what a person keeps"
+            )
+        counts = dict(apart.group_by("group").len().iter_rows())
+        return [int(counts.get(place, 0)) for place in range(groups)]
+
     def _chosen(self, rows: pl.DataFrame) -> Owned:
         """Use the row of each person whose random key is smallest; equal keys (chance n^2 2^-65) go by place."""
         import polars as pl

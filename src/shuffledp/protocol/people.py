@@ -192,8 +192,12 @@ class People:
     group_size: int = 1
     used: NDArray[np.bool_] | None = None
 
+    def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Which rows of a batch are used, shape (rows,); None: all of them."""
+        return None if self.used is None else self.used[batch.before : batch.before + batch.rows]
+
     def levels(self, batch: Batch) -> NDArray[np.int64] | None:
-        """Level of each row of a batch, shape (rows,); None where there is a single level.
+        """Level of each used row of a batch, shape (used rows,); None where there is a single level.
 
         Raises
         ------
@@ -202,14 +206,20 @@ class People:
         """
         if not (self.who.numbers or self.who.texts):
             return None
-        epsilons, deltas = self.who.epsilons(batch), self.who.deltas(batch)
+        epsilons, deltas, used = self.who.epsilons(batch), self.who.deltas(batch), self.used_of(batch)
+        size = batch.rows
+        if used is not None:
+            epsilons, deltas = (np.broadcast_to(each, (size,))[used] for each in (epsilons, deltas))
+            size = int(used.sum())
+            if not size:
+                return None if self.population.levels == 1 else np.zeros(0, dtype=np.int64)
         try:
             places = level_indices(self.population, epsilons, deltas)
         except InvalidInput:
             raise InvalidInput(
                 "a budget was not there when the budgets were counted; leave the table unchanged until the command ends"
             ) from None
-        return None if self.population.levels == 1 else np.broadcast_to(places, (batch.rows,))
+        return None if self.population.levels == 1 else np.broadcast_to(places, (size,))
 
 
 def count_people(
@@ -235,14 +245,14 @@ def count_people(
     InvalidInput
         On a bad budget, an empty person cell, or a person with more rows than allowed.
     """
-    counted = _Counter()
+    counted = BudgetCounter()
     wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
     if not (who.numbers or who.texts or person):
-        counted.add(_count(who.epsilons(_NOTHING), who.deltas(_NOTHING), source.count()))
+        counted.add(counted_part(who.epsilons(_NOTHING), who.deltas(_NOTHING), source.count()))
         return _everybody(who, counted)
-    batches = _explained(source.batches(**wanted), who)
+    batches = explained(source.batches(**wanted), who)
     if person is None:
-        for part in in_order(lambda batch: _count(who.epsilons(batch), who.deltas(batch), batch.rows), batches):
+        for part in in_order(lambda batch: counted_part(who.epsilons(batch), who.deltas(batch), batch.rows), batches):
             counted.add(part)
         return _everybody(who, counted)
     owners, rows = Owners(person, rows_per_person, random), 0
@@ -253,32 +263,34 @@ def count_people(
         if owners.chooses:
             kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
         else:
-            counted.add(_count(epsilons, deltas, batch.rows))
+            counted.add(counted_part(epsilons, deltas, batch.rows))
         rows += batch.rows
     owned = owners.settle()
     if owned.used is not None:
         before = 0
         for epsilons, deltas in kept:
             part = owned.used[before : before + epsilons.size]
-            counted.add(_count(epsilons[part], deltas[part], int(part.sum())))
+            counted.add(counted_part(epsilons[part], deltas[part], int(part.sum())))
             before += epsilons.size
     return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used)
 
 
-def _explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
+def explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
+    """Pass batches on; an error about the column of budgets says how words are explained."""
     try:
         yield from batches
     except InvalidInput as error:
         raise who.explained(error) from None
 
 
-def _everybody(who: RowBudgets, counted: _Counter) -> People:
+def _everybody(who: RowBudgets, counted: BudgetCounter) -> People:
     """Every row is used, and is taken as a person."""
     population = counted.budgets()
     return People(who, population, population.n, population.n)
 
 
-def _count(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | None:
+def counted_part(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | None:
+    """Count the budgets of so many rows, shape () or (rows,) each; None without a row."""
     if rows == 0:
         return None
     if epsilons.ndim == 0 and deltas.ndim == 0:
@@ -286,7 +298,7 @@ def _count(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | Non
     return Budgets.of(np.broadcast_to(epsilons, (rows,)), deltas if deltas.ndim or float(deltas) else None)
 
 
-class _Counter:
+class BudgetCounter:
     """Counts of (epsilon0, delta0), merged now and then."""
 
     def __init__(self) -> None:
@@ -294,6 +306,7 @@ class _Counter:
         self._parts: list[Budgets] = []
 
     def add(self, part: Budgets | None) -> None:
+        """Add what `counted_part` has counted."""
         if part is None:
             return
         self._parts.append(part)
@@ -303,6 +316,7 @@ class _Counter:
             self._pending = 0
 
     def budgets(self) -> Budgets:
+        """Return all that were counted."""
         if len(self._parts) == 1:
             return self._parts[0]
         return Budgets(

@@ -13,13 +13,14 @@ from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.collecting import Part, collect
 from shuffledp.protocol.columns import Recode
-from shuffledp.protocol.entering import Entering, Prepared
+from shuffledp.protocol.entering import Entering, Prepared, draft_of
+from shuffledp.protocol.groups import Groups, count_groups
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule
 from shuffledp.protocol.people import People, RowBudgets, count_people
 from shuffledp.protocol.preparing import certified, checked_random, columns_of
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.released import Release, release_type
-from shuffledp.protocol.sources import open_source
+from shuffledp.protocol.sources import Source, open_source
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
@@ -121,6 +122,34 @@ class Run:
         InvalidInput
             As `release`.
         """
+        random = self._checked_random()
+        source = open_source(data, self.rows, self.table_options)
+        people = count_people(source, self.who, self.person, self.rows_per_person, random)
+        return [found for (found,) in self._asked(asked, source, [people], random, first)]
+
+    def ask_groups(self, ask: Ask, data: Any, groups: Groups) -> list[Release]:
+        """Ask one question of each group, in one pass over all records; groups share nobody.
+
+        Parameters
+        ----------
+        ask : Ask
+            The question.
+        data
+            As for `release`.
+        groups : Groups
+            The groups.
+
+        Raises
+        ------
+        InvalidInput
+            As `release`, for any of the groups.
+        """
+        random = self._checked_random()
+        source = open_source(data, self.rows, self.table_options)
+        people = count_groups(source, self.who, self.person, self.rows_per_person, random, groups)
+        return list(self._asked([ask], source, people, random, None)[0])
+
+    def _checked_random(self) -> Randomness:
         check_choice("weights", self.weights, WEIGHTS)
         random = checked_random(self.random)
         if self.person is None and checked_rule(self.rows_per_person) != "refuse":
@@ -130,24 +159,35 @@ class Run:
             )
         if self.entering is not None and not random.private:
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
-        source = open_source(data, self.rows, self.table_options)
-        people = count_people(source, self.who, self.person, self.rows_per_person, random)
-        prepared = [self._prepared(ask, people) for ask in asked]
+        return random
+
+    def _asked(
+        self,
+        asked: Sequence[Ask],
+        source: Source,
+        groups: Sequence[People],
+        random: Randomness,
+        first: Callable[[Sequence[Spending]], None] | None,
+    ) -> list[tuple[Release, ...]]:
+        """Ask each question of each group: certified, admitted, and only then read."""
+        prepared = [tuple(self._prepared(ask, people) for people in groups) for ask in asked]
         wanted = first is not None or self.entering is not None
-        drafts = [each.draft() for each in prepared] if wanted else []
+        drafts = [draft_of(each) for each in prepared] if wanted else []
         if first is not None:
             first([draft.spending for draft in drafts])
         if self.entering is not None:
-            self.entering.check(prepared, drafts, people)
-        parts = [Part(each.question, each.columns, each.recode, each.task) for each in prepared]
-        tallies = collect(parts, source, people, random, self.progress)
+            self.entering.check(prepared, drafts)
+        every = [(ask, each) for ask, several in zip(asked, prepared, strict=True) for each in several]
+        parts = [Part(each.question, each.columns, each.recode, each.task, each.people) for _, each in every]
+        tallies = collect(parts, source, random, self.progress)
         found = [
-            self._released(ask, each, tally, people, private=random.private)
-            for ask, each, tally in zip(asked, prepared, tallies, strict=True)
+            self._released(ask, each, tally, private=random.private)
+            for (ask, each), tally in zip(every, tallies, strict=True)
         ]
         if self.entering is not None:
             self.entering.enter(drafts)  # nobody has seen an answer yet
-        return found
+        step = len(groups)
+        return [tuple(found[at : at + step]) for at in range(0, len(found), step)]
 
     def _prepared(self, ask: Ask, people: People) -> Prepared:
         """Certify one question."""
@@ -162,10 +202,10 @@ class Run:
             )[0]
 
         columns = columns_of(ask.question, ask.value)
-        return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again)
+        return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again, people)
 
-    def _released(self, ask: Ask, prepared: Prepared, tally: Any, people: People, *, private: bool) -> Release:
-        task, guarantee = prepared.task, prepared.guarantee
+    def _released(self, ask: Ask, prepared: Prepared, tally: Any, *, private: bool) -> Release:
+        task, guarantee, people = prepared.task, prepared.guarantee, prepared.people
         return release_type(ask.question)(
             question=ask.question,
             analysis=tally.estimate(),

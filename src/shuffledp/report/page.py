@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +28,15 @@ DEPTH = 1e-3
 GSPA = "gspa"
 
 
-def render(heading: str, answers: Sequence[Answer], *, command: str, version: str, remark: str = "") -> str:
+def render(
+    heading: str,
+    answers: Sequence[Answer],
+    *,
+    command: str,
+    version: str,
+    remark: str = "",
+    overview: Mapping[str, Any] | None = None,
+) -> str:
     """Write the page.
 
     Parameters
@@ -43,6 +51,8 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
         Version of shuffledp.
     remark : str
         A sentence under the heading.
+    overview : mapping, optional
+        The table of all groups, where the answers are of groups that share nobody.
 
     Returns
     -------
@@ -69,6 +79,7 @@ def render(heading: str, answers: Sequence[Answer], *, command: str, version: st
     page = environment.get_template("page.html").render(
         heading=heading,
         remark=remark,
+        overview=overview,
         answers=[_answer(answer) for answer in answers],
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),

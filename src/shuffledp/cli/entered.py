@@ -1,0 +1,22 @@
+"""The ledger's options of commands that are not questions of a table, as typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Where a release is entered, and under which names; `shuffledp.release` defines them."""
+
+    ledger: Path | None
+    population: str
+    fixed_in_advance: str | None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same, as the library's arguments."""
+        names = {"population": self.population, "fixed_in_advance": self.fixed_in_advance}
+        return {"ledger": self.ledger, **names}

@@ -1,0 +1,158 @@
+"""One question asked of public groups: each group is a population of its own, and nobody is in two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shuffledp.guarantee import Guarantee
+from shuffledp.ledger import EVERYBODY, Ledger
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.entering import Entering
+from shuffledp.protocol.groups import Groups
+from shuffledp.protocol.owners import RowsPerPerson
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.preparing import row_budgets
+from shuffledp.protocol.questions import Question
+from shuffledp.protocol.released import Release
+from shuffledp.protocol.running import Ask, Run
+from shuffledp.protocol.weights import Weights
+from shuffledp.setting import Seen
+from shuffledp.tables import BATCH, TableOptions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRelease:
+    """Releases of one question, one a group.
+
+    Parameters
+    ----------
+    by : str
+        The column with the groups.
+    releases : mapping of hashable to Release
+        By the group's name, in the order in which they were named.
+    """
+
+    by: str
+    releases: Mapping[Hashable, Release] = field(repr=False)
+
+    @property
+    def worst(self) -> Hashable:
+        """The group whose guarantee is the weakest: as a rule the smallest."""
+        return max(self.releases, key=lambda name: self.releases[name].guarantee.epsilon.upper)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that holds for everybody: that of `worst`."""
+        return self.releases[self.worst].guarantee
+
+    @property
+    def n(self) -> int:
+        """People in all groups."""
+        return sum(release.n for release in self.releases.values())
+
+    @property
+    def private(self) -> bool:
+        """False if the noise came from `simulation_random`."""
+        return all(release.private for release in self.releases.values())
+
+    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pl.DataFrame:
+        """Return all groups as one polars DataFrame: ``group``, ``n``, and the columns of `Release.to_frame`.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `Release.to_frame`; intervals hold together within a group.
+        """
+        import polars as pl
+
+        parts: list[pl.DataFrame] = []
+        for name, release in self.releases.items():
+            frame = release.to_frame(level, simultaneous=simultaneous)
+            own = [pl.lit(str(name)).alias("group"), pl.lit(release.n).alias("n")]
+            epsilon = pl.lit(release.guarantee.epsilon.upper).alias("central_epsilon")
+            parts.append(frame.select(*own, pl.all(), epsilon))
+        return pl.concat(parts)
+
+
+def release_by(
+    question: Question,
+    data: Any,
+    *,
+    by: str,
+    groups: Sequence[Hashable],
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets,
+    seen: Seen | None,
+    delta: float,
+    mechanism: str | None = None,
+    person: str | None = None,
+    rows_per_person: RowsPerPerson = "refuse",
+    missing_as: Hashable | None = None,
+    other: Hashable | None = None,
+    missing_budget: float | None = None,
+    any_delta: bool = False,
+    clip: bool = False,
+    consent: Mapping[str, float] | None = None,
+    weights: Weights = "population",
+    random: Randomness | None = None,
+    rows: int = BATCH,
+    table_options: TableOptions | None = None,
+    progress: Callable[[float], None] | None = None,
+    ledger: Ledger | str | Path | None = None,
+    population: str = EVERYBODY,
+    fixed_in_advance: str | None = None,
+    title: str = "",
+) -> GroupedRelease:
+    """Ask one question of each of several public groups, and release an estimate for each.
+
+    Each group is shuffled by itself, so only its own members hide each other: small groups have weak guarantees. Which
+    group a person is in is public, and not protected: it selects whose question she answers.
+
+    Parameters
+    ----------
+    question, data
+        As for `release`.
+    by : str
+        The column with each row's group. It must be public, and must not depend on the records.
+    groups : sequence of hashable
+        The names of all groups, at least one, known beforehand. A row of none of them is an error, and so is a person
+        with rows in several.
+    value, budgets, seen, delta, mechanism, person, rows_per_person, missing_as, other, missing_budget, any_delta, clip
+        As for `release`; they hold for every group, so delta must be below 1/n of the smallest.
+    consent, weights, random, rows, table_options, progress, ledger, population, fixed_in_advance, title
+        As for `release`. The ledger enters what the question costs the group in which it costs most, once.
+
+    Returns
+    -------
+    GroupedRelease
+        One release a group; its guarantee is that of the group in which it is the weakest.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`, for any of the groups; if a group is empty.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> people = {"vote": ["yes", "no"] * 500, "side": ["north"] * 800 + ["south"] * 200}
+    >>> ask = dict(value="vote", budgets=1.0, seen="reports", delta=1e-6)
+    >>> found = sdp.release_by(sdp.Frequency(["yes", "no"]), people, by="side", groups=["north", "south"], **ask)
+    >>> found.n, found.worst, found.guarantee is found.releases["south"].guarantee
+    (1000, 'south', True)
+    """
+    asked = Ask(question, value, mechanism, missing_as, other, clip)
+    named = Groups(by, tuple(groups))
+    entering = Entering.into(ledger, population, fixed_in_advance, title)
+    who = row_budgets(budgets, consent, missing_budget)
+    run = Run(
+        who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering
+    )
+    found = run.ask_groups(asked, data, named)
+    return GroupedRelease(by, dict(zip(named.names, found, strict=True)))

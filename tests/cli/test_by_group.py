@@ -1,0 +1,83 @@
+"""`--by` of the commands that ask a question: one table, one object, one page, one file of all groups."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+ASK = ("--epsilon0", 1, "--delta", 1e-6, "--by", "side", "--groups", "north,south")
+COMMANDS = {
+    "mean": ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40),
+    "variance": ("variance", "p.csv", "--value", "hours", "--low", 0, "--high", 40),
+    "frequency": ("frequency", "p.csv", "--value", "vote", "--categories", "yes,no"),
+    "histogram": ("histogram", "p.csv", "--value", "hours", "--low", 0, "--high", 40, "--bins", 4),
+    "quantiles": ("quantiles", "p.csv", "--value", "hours", "--low", 0, "--high", 40, "--bins", 8),
+    "vector-mean": ("vector-mean", "p.csv", "--values", "hours", "--norm", 40),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path):
+    rows = 900
+    sides = ["north"] * 300 + ["south"] * 600
+    pl.DataFrame({"side": sides, "hours": [20.0, 40.0] * (rows // 2), "vote": ["yes", "no"] * (rows // 2)}).write_csv(
+        tmp_path / "p.csv"
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_groups_are_shown_everywhere(run, tmp_path, name):
+    out = run(*COMMANDS[name], *ASK, "--csv", "g.csv", "--report", "g.html").out
+    words = " ".join(out.split())
+    assert "north" in out
+    assert "the number of north (300 people), which is the smallest" in words
+    assert "A person's group is public and is not protected" in words
+    table = pl.read_csv(tmp_path / "g.csv")
+    assert set(table["group"]) == {"north", "south"}
+    assert {"n", "interval_low", "interval_high", "central_epsilon"} <= set(table.columns)
+    page = (tmp_path / "g.html").read_text(encoding="utf-8")
+    assert "All groups" in page
+    assert "side south?" in page
+    assert "Who is in which group is public" in page
+
+
+def test_the_object(run):
+    found = run(*COMMANDS["mean"], *ASK, "--json").json
+    assert (found["question"], found["by"], found["n"], found["worst_group"]) == ("mean", "side", 900, "north")
+    assert [(group["group"], group["n"]) for group in found["groups"]] == [("north", 300), ("south", 600)]
+    assert found["guarantee"] == found["groups"][0]["guarantee"]
+    assert found["private"] is True
+
+
+def test_total_counts_the_group_that_costs_most(run, tmp_path):
+    grouped = run(*COMMANDS["mean"], *ASK, "--json").out
+    (tmp_path / "g.json").write_text(grouped, encoding="utf-8")
+    (tmp_path / "one.json").write_text(run(*COMMANDS["mean"], *ASK[:-1], "north,south", "--json").out, encoding="utf-8")
+    found = run("total", "g.json", "one.json", "--delta", 1e-6, "--json").json
+    assert [entry["question"] for entry in found["files"]] == ["mean, by group"] * 2
+    assert all(entry["recomputed"] for entry in found["files"])
+    north = run(
+        "amplify", "--epsilon0", 1, "--n", 300, "--randomizer", "one-bit", "--rounds", 2, "--delta", 1e-6, "--json"
+    )
+    assert north.json["epsilon"]["lower"] <= found["epsilon"]["upper"] <= 1.05 * north.json["epsilon"]["upper"]
+
+
+def test_groups_may_stand_in_a_file(run, tmp_path):
+    (tmp_path / "groups.txt").write_text("south\nnorth\n", encoding="utf-8")
+    found = run(*COMMANDS["mean"], *ASK[:-1], "groups.txt", "--json").json
+    assert [group["group"] for group in found["groups"]] == ["south", "north"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (ASK[:-2], "--by needs the names of all groups"),
+        ((*ASK[:4], *ASK[6:]), "name the column with --by"),
+        ((*ASK[:-1], "north"), "'south', none of the groups; a person's group is public"),
+        ((*ASK[:-1], "north,south,east"), "nobody is in the group east"),
+        ((*ASK[:-1], "north,,south"), "--groups needs names"),
+        ((*ASK[:5], "town", *ASK[6:]), "no column 'town'"),
+    ],
+)
+def test_mistakes_are_one_line(run, options, told):
+    assert told in run(*COMMANDS["mean"], *options).error

@@ -1,0 +1,109 @@
+"""A batch in a ledger: the floor of all questions, entered before a row is opened, and one batch is entered once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shuffledp.accounting import LocalProfile, compose
+from shuffledp.collection import analyzer
+from shuffledp.collection.analyzer import open_batch
+from shuffledp.collection.batch import Batch
+from shuffledp.collection.promise import floor_of
+from shuffledp.collection.spending import batch_draft
+from shuffledp.errors import InvalidInput
+from shuffledp.ledger import Ledger
+from shuffledp.numerics.randomness import simulation_random
+from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people, signed_batch
+from tests.collection.tasks import choice, posted
+
+TWO = ((0.5, 60, 0.3), (1.0, 40, 0.6))
+
+
+def collected(**changed):  # type: ignore[no-untyped-def]
+    task = posted(choice(5, 172), choice(2, 100), levels=TWO, **changed)
+    columns, counts = reports_of_people(task, people(np.random.default_rng(3), (60, 40), 5, 2), simulation_random(3))
+    return task, batch_of(task, columns, counts), (columns, counts)
+
+
+def test_what_is_entered_is_the_floor_of_all_questions():
+    task, data, _ = collected()
+    spent = batch_draft(Batch.parse(data)).spending
+    floors = floor_of(task.draft)
+    assert spent.epsilon == max(floors)
+    assert spent.n == 100
+    for level, certified, (epsilon0, _, _) in zip(spent.levels, floors, TWO, strict=True):
+        assert level.epsilon0 == epsilon0
+        assert certified <= level.profile.epsilon(task.draft.delta).upper <= certified * 1.01  # chords lie above
+
+
+@pytest.mark.parametrize("admission", ["codes", "open"])
+def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
+    hands = {"analyzer": "One Hand", "shuffler": "one hand", "page": "another"}
+    task, data, _ = collected(operated_by=hands, admission=admission)
+    spent = batch_draft(Batch.parse(data)).spending
+    reports = 2 if admission == "codes" else 4
+    assert spent.epsilon == pytest.approx(compose([(LocalProfile(1.0, 0.0), reports)]).epsilon(task.draft.delta).upper)
+    assert spent.epsilon > max(floor_of(task.draft))
+
+
+def test_a_batch_is_entered_once_however_often_it_is_opened(tmp_path):
+    task, data, _ = collected()
+    with Ledger(tmp_path / "p.ledger") as ledger:
+        ledger.set_limit(1.0, 1e-5)
+        opened = [open_batch(data, analyzer_key(task), ledger=ledger, population="town") for _ in range(2)]
+        assert [each.entered for each in opened] == [True, False]
+        (entry,) = ledger.entries()
+    assert entry.population == "town"
+    assert entry.spending.epsilon == max(opened[0].floor)
+    assert open_batch(data, analyzer_key(task)).entered is None
+
+
+def test_another_batch_of_the_same_task_is_refused(tmp_path):
+    task, data, (columns, counts) = collected()
+    open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger")
+    again = batch_of(task, columns, counts)  # the same reports, and dummies drawn anew
+    with pytest.raises(InvalidInput, match="another batch of this collection"):
+        open_batch(again, analyzer_key(task), ledger=tmp_path / "p.ledger")
+
+
+@pytest.mark.parametrize("names", [{"population": "village"}, {"fixed_in_advance": "plan"}])
+def test_an_entry_keeps_its_names(tmp_path, names):
+    task, data, _ = collected()
+    open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger")
+    with pytest.raises(InvalidInput, match="repeat those names"):
+        open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger", **names)
+
+
+def test_no_row_is_opened_before_the_batch_is_entered(tmp_path, monkeypatch):
+    task, data, _ = collected()
+    path = tmp_path / "p.ledger"
+
+    def dies(*_: object, **__: object) -> None:
+        with Ledger(path) as seen:
+            assert len(seen.entries()) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(analyzer, "open_column", dies)
+    with pytest.raises(KeyboardInterrupt):
+        open_batch(data, analyzer_key(task), ledger=path)
+
+
+def test_a_limit_without_room_leaves_the_batch_closed(tmp_path, monkeypatch):
+    task, data, _ = collected()
+    monkeypatch.setattr(analyzer, "open_column", lambda *_, **__: pytest.fail("a row was opened"))
+    with Ledger(tmp_path / "p.ledger") as ledger:
+        ledger.set_limit(0.01, 1e-6)
+        with pytest.raises(InvalidInput, match="the batch stays closed"):
+            open_batch(data, analyzer_key(task), ledger=ledger)
+        assert ledger.entries() == []
+
+
+def test_a_batch_that_cannot_be_used_is_entered_all_the_same(tmp_path):
+    """That no row can be used is itself seen in the rows, so it is told only after the entry."""
+    task, _, (_, counts) = collected()
+    rubbish = [[bytes(size)] * (100 + m) for size, m in zip(task.inner_sizes, (172, 100), strict=True)]
+    with Ledger(tmp_path / "p.ledger") as ledger:
+        with pytest.raises(InvalidInput, match="no estimate"):
+            open_batch(signed_batch(task, rubbish, counts), analyzer_key(task), ledger=ledger)
+        assert len(ledger.entries()) == 1
