@@ -11,11 +11,12 @@ from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.choices import check_choice
-from shuffledp.protocol.collecting import Part, collect
+from shuffledp.protocol.collecting import Part
 from shuffledp.protocol.columns import Recode
+from shuffledp.protocol.engine import Engine, OneMachine
 from shuffledp.protocol.entering import Entering, Prepared
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule
-from shuffledp.protocol.people import People, RowBudgets, count_people
+from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.preparing import certified, checked_random, columns_of
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.released import Release, release_type
@@ -130,8 +131,8 @@ class Run:
             )
         if self.entering is not None and not random.private:
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
-        source = open_source(data, self.rows, self.table_options)
-        people = count_people(source, self.who, self.person, self.rows_per_person, random)
+        engine = data if isinstance(data, Engine) else OneMachine(open_source(data, self.rows, self.table_options))
+        people = engine.people(self.who, self.person, self.rows_per_person, random)
         prepared = [self._prepared(ask, people) for ask in asked]
         wanted = first is not None or self.entering is not None
         drafts = [each.draft() for each in prepared] if wanted else []
@@ -140,7 +141,7 @@ class Run:
         if self.entering is not None:
             self.entering.check(prepared, drafts, people)
         parts = [Part(each.question, each.columns, each.recode, each.task) for each in prepared]
-        tallies = collect(parts, source, people, random, self.progress)
+        tallies = engine.tallies(parts, people, random, self.progress)
         found = [
             self._released(ask, each, tally, people, private=random.private)
             for ask, each, tally in zip(asked, prepared, tallies, strict=True)
