@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _NODE = re.compile(r"^[\s:|+\-]*'?(Sample|GlobalLimit|LocalLimit|Limit|Offset|Tail|Deduplicate)\b", re.MULTILINE)
 _DRAWN = re.compile(r"\b(rand|randn|random|uuid|shuffle|randstr|uniform|monotonically_increasing_id)\(", re.IGNORECASE)
+_DEPTH = 16
 _WAY_OUT = "write the rows to a table first (df.write), and release from that"
 
 
@@ -154,9 +155,23 @@ def explained(error: Exception) -> InvalidInput:
         return InvalidInput(
             f"a task failed with {failed[1]} as often as Spark tries one; the logs of the workers have the place"
         )
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    if inner := re.match(r"\[([A-Z_0-9.]+)\]", text):
-        condition = inner[1]
     return InvalidInput(
-        f"Spark could not evaluate the dataframe ({condition}); evaluate its columns without shuffledp to see why"
+        f"Spark could not evaluate the dataframe ({_kind(error)}); evaluate its columns without shuffledp to see why"
     )
+
+
+def _kind(error: Exception) -> str:
+    """Name what Spark found wrong: its own condition, or the class of the innermost Java exception."""
+    if inner := re.match(r"\[([A-Z_0-9.]+)\]", str(error)):
+        return inner[1]
+    if condition := getattr(error, "getCondition", lambda: None)():
+        return str(condition)
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        return type(error).__name__
+    for _ in range(_DEPTH):
+        cause = java.getCause()
+        if cause is None:
+            break
+        java = cause
+    return str(java.getClass().getSimpleName())
