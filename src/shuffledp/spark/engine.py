@@ -25,11 +25,10 @@ from shuffledp.spark.frames import (
     chosen,
     evaluated,
     gathered,
-    quoted,
     without_rows,
 )
 from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
-from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows
+from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows, renamed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +60,7 @@ class SparkEngine(Engine):
     def __init__(self, frame: Any) -> None:
         self.frame: DataFrame = checked_frame(frame)
         probe = evaluated(self.frame.sparkSession.range(0, 1, 1, 1), probing_task(), "version string")
-        _check_versions(gathered(probe)["version"].to_list())
+        check_versions(gathered(probe)["version"].to_list())
 
     def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
         """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
@@ -70,8 +69,8 @@ class SparkEngine(Engine):
         check_columns(self.frame, (*columns, *(() if person is None else (person,))))
         if columns:
             wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
-            _check_types(without_rows(chosen(self.frame, budget_columns(who))), wanted)
-            population = counted_budgets(gathered(budget_counts(self.frame, who)), who)
+            _check_types(without_rows(self.frame, columns), wanted)
+            population = counted_budgets(renamed(gathered(budget_counts(self.frame, columns)), [*columns, _COUNT]), who)
         else:
             rows = asked(self.frame.count)
             population = Budgets([float(who.epsilons(NOTHING))], [rows], [float(who.deltas(NOTHING))]) if rows else None
@@ -94,11 +93,11 @@ class SparkEngine(Engine):
         job = Job(tuple(parts), people)
         check_columns(self.frame, job.columns)
         read = chosen(self.frame, job.columns)
-        _check_types(without_rows(read), wanted)
+        _check_types(without_rows(self.frame, job.columns), wanted)
         found = Counted.nothing(job)
         root = None if random.private else int(random.words(1)[0])
         answers = gathered(self.answers(read, job, root, large=len(found.state()) > LARGE_STATE))
-        _check_versions(answers["version"].to_list())
+        check_versions(answers["version"].to_list())
         bad = int(answers["bad"].sum())
         if bad:
             raise refused_records(bad, parts)
@@ -131,7 +130,7 @@ class SparkEngine(Engine):
                 "row of each person when you write the table, or allow a number of rows"
             )
         most = 1 if rule == "refuse" else int(rule)
-        _check_types(without_rows(chosen(self.frame, [person])), {"texts": (person,)})
+        _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
         found = gathered(owner_counts(self.frame, person, most)).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
@@ -145,13 +144,12 @@ class SparkEngine(Engine):
         return found["people"], most
 
 
-def budget_counts(frame: DataFrame, who: RowBudgets) -> DataFrame:
-    """Return the different entries of the budget columns with their counts; it is not evaluated yet."""
+def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return the different entries of the budget columns, and their counts last; it is not evaluated yet."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    only = chosen(frame, budget_columns(who))
-    counts = only.groupBy(*(F.col(quoted(name)) for name in only.columns)).agg(F.count(F.lit(1)).alias(_COUNT))
-    return counts.limit(MOST_BUDGETS + 1)
+    only = chosen(frame, columns)
+    return only.groupBy(*only.columns).agg(F.count(F.lit(1))).limit(MOST_BUDGETS + 1)
 
 
 def budget_columns(who: RowBudgets) -> list[str]:
@@ -203,7 +201,7 @@ def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
     """Return one row about the rows of persons: rows, empty, people, largest, above; it is not evaluated yet."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    text = F.regexp_replace(F.col(quoted(person)).cast("string"), r"(?U)^\s+|\s+$", "")
+    text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
     owned = chosen(frame, [person]).select(text.alias("person")).groupBy("person").agg(F.count(F.lit(1)).alias("own"))
     empty = F.col("person").isNull() | (F.col("person") == "")
     return owned.agg(
@@ -229,17 +227,18 @@ def _check_types(empty: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Non
     as_batch(empty, wanted)
 
 
-def _check_versions(versions: Sequence[str]) -> None:
+def check_versions(versions: Sequence[str]) -> None:
+    """Raise InvalidInput unless all workers have this package in the driver's version."""
     other = sorted({version for version in versions if version != shuffledp.__version__})
     if not other:
         return
-    if other == [ABSENT]:
+    if ABSENT in other:
         raise InvalidInput(
             f"a worker of Spark has no shuffledp; install shuffledp=={shuffledp.__version__} for the Python that the "
             "workers run (PYSPARK_PYTHON)"
         )
     raise InvalidInput(
-        f"the workers of Spark have shuffledp {', '.join(map(named, other))}, and the driver {shuffledp.__version__}; "
+        f"workers of Spark have shuffledp {', '.join(map(named, other))}, and the driver {shuffledp.__version__}; "
         "install the same version everywhere"
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.spark.session import require_pyspark
+from shuffledp.spark.worker import renamed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,14 +83,13 @@ def check_columns(frame: DataFrame, wanted: Iterable[str]) -> None:
 
 
 def chosen(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return these columns alone, whatever characters stand in their names."""
+    """Return these columns alone, as c0, c1, ...: Spark does not take every name everywhere."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return frame.select(*(F.col(quoted(name)) for name in names))
+    return frame.select(*(F.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(names)))
 
 
-def quoted(name: str) -> str:
-    """Return a column's name as Spark takes it, whatever characters stand in it."""
+def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -100,14 +100,18 @@ def gathered(frame: DataFrame) -> pl.DataFrame:
     return pl.DataFrame(asked(frame.toArrow))
 
 
-def without_rows(frame: DataFrame) -> pl.DataFrame:
-    """Return the columns of a dataframe in the types in which tasks will see them, without a row."""
-    return gathered(frame.limit(0))
+def without_rows(frame: DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return these columns in the types in which tasks will see them, without a row."""
+    return renamed(gathered(chosen(frame, names).limit(0)), names)
 
 
 def evaluated(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: str) -> DataFrame:
     """Have a task run over every partition of a dataframe; it is not evaluated yet."""
-    return frame.mapInArrow(task, schema)
+
+    def made() -> DataFrame:
+        return frame.mapInArrow(task, schema)
+
+    return asked(made)
 
 
 def asked(question: Callable[[], T]) -> T:

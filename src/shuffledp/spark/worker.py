@@ -6,7 +6,7 @@ No module of Spark is used here, so one process can do the same for a list of ta
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_LEVELS = 4096
 """Up to so many budgets a task counts the rows of each; beyond, it returns one sum that tells whether they agree."""
 _ROWS, _CELLS = 1 << 16, 1 << 20
-_SLICES = 1 << 12
+_SLICES = 1 << 9
 """Slices of batches with bad rows that a task looks at, at most, to count these."""
 
 
@@ -180,6 +180,11 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
     return found
 
 
+def renamed(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return a frame whose columns have these names, in order."""
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
 def as_batch(frame: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Batch:
     """Read columns of a frame by the rules for tables.
 
@@ -279,7 +284,8 @@ def answer_partition(
     try:
         job = pickle.loads(payload)
         random = secure_random() if root is None else simulation_of_partition(root, partition)
-        found = tally_partition((pl.DataFrame(batch) for batch in batches), job, random)
+        frames = (renamed(pl.DataFrame(batch), job.columns) for batch in batches)
+        found = tally_partition(frames, job, random)
         return found.n, found.bad, found.state()
     except Exception as error:  # its text, and that of what it came from, may hold a record
         failed = type(error).__name__
