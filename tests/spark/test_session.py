@@ -13,6 +13,8 @@ from shuffledp.spark import session, tasks
 from shuffledp.spark.engine import SparkEngine, check_versions
 from shuffledp.spark.frames import explained
 
+NO_PACKAGE = r"^a worker of Spark has no shuffledp, or not all that it needs; install shuffledp\[spark\]=="
+
 
 def test_without_pyspark_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pyspark" else object())
@@ -64,7 +66,7 @@ def test_a_home_of_java_without_java_is_one_line(monkeypatch, tmp_path):
 def test_versions_of_workers_are_compared():
     check_versions([sdp.__version__] * 3)
     check_versions([])
-    with pytest.raises(InvalidInput, match=r"^a worker of Spark has no shuffledp; install shuffledp=="):
+    with pytest.raises(InvalidInput, match=NO_PACKAGE):
         check_versions([sdp.__version__, tasks.ABSENT])
     with pytest.raises(InvalidInput, match=r"^workers of Spark have shuffledp 0.0.1, and the driver"):
         check_versions([sdp.__version__, "0.0.1"])
@@ -92,24 +94,26 @@ def test_what_spark_finds_wrong_is_one_line_without_its_text(text, message):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("module", ["shuffledp", "polars"])
+@pytest.mark.parametrize("module", ["shuffledp.spark.worker", "polars"])
 def test_a_worker_without_the_package_is_one_line(spark, monkeypatch, module):
-    """Its Python does not find the module while the task runs."""
+    """Its Python does not find the module while the task runs; it is found again for the tests that follow."""
     probe = tasks.probing_task()
 
     def blinded(batches):
         import sys
 
-        known = dict(sys.modules)
-        for name in [name for name in known if name.partition(".")[0] == "shuffledp"]:
-            del sys.modules[name]
+        known = sys.modules.pop(module, None)
         sys.modules[module] = None
         try:
-            yield from list(probe(batches))
+            answers = list(probe(batches))
         finally:
-            sys.modules.clear()
-            sys.modules.update(known)
+            del sys.modules[module]
+            if known is not None:
+                sys.modules[module] = known
+        yield from answers
 
     monkeypatch.setattr("shuffledp.spark.engine.probing_task", lambda: blinded)
-    with pytest.raises(InvalidInput, match=r"^a worker of Spark has no shuffledp; install shuffledp=="):
+    with pytest.raises(InvalidInput, match=NO_PACKAGE):
         SparkEngine(spark.range(4))
+    monkeypatch.undo()
+    SparkEngine(spark.range(4))

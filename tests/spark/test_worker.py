@@ -68,7 +68,8 @@ def test_what_travels_to_a_task_arrives(question, mechanism, seen):
     halves = [
         answer_partition(iter([part]), payload, place, 5) for place, part in enumerate((table[:250], table[250:]))
     ]
-    n, bad, state = answer_merged(halves, payload)
+    _, n, bad, state = answer_merged([("1", *half) for half in halves], payload, "1")
+    assert answer_merged([("1", *halves[0]), ("2", 0, 0, b"")], payload, "1") == ("2", 0, 0, b"")
     assert (n, bad) == (600, 0)
     found = Counted.nothing(job)
     found.add(job, n, bad, state)

@@ -65,10 +65,11 @@ def tallying_task(payload: bytes, version: str, root: int | None, *, place: bool
         number = context.partitionId() if context is not None else 0
         try:
             from shuffledp.spark.worker import answer_partition, version_here
+
+            own = version_here()
         except ImportError:
             own, answer = absent, (0, 0, b"")
         else:
-            own = version_here()
             answer = answer_partition(batches, payload, number, root) if own == version else (0, 0, b"")
         n, bad, state = answer
         places = {"place": pa.array([number], pa.int32())} if place else {}
@@ -87,18 +88,18 @@ def merging_task(payload: bytes, version: str) -> Task:
     """
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
+        from itertools import chain
+
         import pyarrow as pa
 
-        rows = [row for batch in batches for row in batch.select(["version", "n", "bad", "state"]).to_pylist()]
-        if not rows:
-            return
-        if any(row["version"] != version for row in rows):
-            for row in rows:
-                yield pa.RecordBatch.from_pydict({"version": [row["version"]], "n": [0], "bad": [0], "state": [b""]})
+        answers = (row for batch in batches for row in batch.select(["version", "n", "bad", "state"]).to_pylist())
+        first = next(answers, None)
+        if first is None:
             return
         from shuffledp.spark.worker import answer_merged
 
-        n, bad, state = answer_merged(((row["n"], row["bad"], row["state"]) for row in rows), payload)
-        yield pa.RecordBatch.from_pydict({"version": [version], "n": [n], "bad": [bad], "state": [state]})
+        rows = ((row["version"], row["n"], row["bad"], row["state"]) for row in chain([first], answers))
+        own, n, bad, state = answer_merged(rows, payload, version)
+        yield pa.RecordBatch.from_pydict({"version": [own], "n": [n], "bad": [bad], "state": [state]})
 
     return task

@@ -251,7 +251,16 @@ def refused_rows(
 
 
 def version_here() -> str:
-    """Return the version of this package on the machine where this runs."""
+    """Return the version of this package on the machine where this runs.
+
+    Raises
+    ------
+    ImportError
+        If something that a task needs is missing.
+    """
+    import polars as pl
+
+    del pl
     return shuffledp.__version__
 
 
@@ -292,16 +301,30 @@ def answer_partition(
     raise TaskFailed(f"a task of shuffledp failed with {failed}")
 
 
-def answer_merged(answers: Iterable[tuple[int, int, bytes]], payload: bytes) -> tuple[int, int, bytes]:
-    """Return the answers of several partitions as one; see `answer_partition`."""
+def answer_merged(
+    answers: Iterable[tuple[str, int, int, bytes]], payload: bytes, version: str
+) -> tuple[str, int, int, bytes]:
+    """Return the answers of several partitions as one, held in memory one at a time.
+
+    Parameters
+    ----------
+    answers : iterable of (version, n, bad, state)
+        As the tasks gave them.
+    payload : bytes
+        The pickled `Job`.
+    version : str
+        The driver's; an answer of another version ends the merge, and its version is returned.
+    """
     job = pickle.loads(payload)
     found = Counted.nothing(job)
     n = bad = 0
-    for more, refused, state in answers:
+    for own, more, refused, state in answers:
+        if own != version:
+            return own, 0, 0, b""
         n, bad = n + more, bad + refused
         if n <= job.people.rows:  # with more, the driver refuses whatever is in the state
             found.add(job, more, refused, state)
-    return n, bad, found.state()
+    return version, n, bad, found.state()
 
 
 class TaskFailed(RuntimeError):
