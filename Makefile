@@ -15,7 +15,7 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo demo-collection test test-all test-browser test-extras wheel-test docs lint types bench pins clean
+.PHONY: help setup demo demo-collection test test-all test-browser test-extras test-spark wheel-test docs lint types bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -43,7 +43,7 @@ demo-collection: $(STAMP)  ## a whole collection: 2,000 people answer through th
 	$(BIN)/shuffledp demo collection --report shuffledp-collection.html
 
 test: $(STAMP)  ## the tests, slow ones left out
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --hypothesis-profile=repeatable
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark" --hypothesis-profile=repeatable
 
 test-all: $(STAMP) docs  ## all tests, and the documentation
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -76,9 +76,26 @@ $(EXTRAS_STAMP): requirements/extras.in pyproject.toml
 	$(EXTRAS)/bin/python -m pip install --quiet -r requirements/extras.in -e .
 	@touch $@
 
-test-extras: $(EXTRAS_STAMP)  ## the tests of shuffledp[torch] and shuffledp[flower]
+test-extras: $(EXTRAS_STAMP)  ## the tests of shuffledp[torch] and shuffledp[flower], then those of shuffledp[spark]
 	$(EXTRAS)/bin/python -m pytest -n $(WORKERS) -W "ignore:'click.:DeprecationWarning" \
 		tests/learning/test_torch*.py tests/flower src/shuffledp/learning/torch src/shuffledp/flower
+	$(MAKE) test-spark
+
+# Spark is 400 MB, and needs Java, which is the user's own.
+SPARK := .venv-spark
+SPARK_STAMP := $(SPARK)/.set-up
+$(SPARK_STAMP): requirements/spark.in requirements/dev.txt pyproject.toml
+	$(check-python)
+	@echo "setting up $(SPARK) with Spark (minutes)"
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --quiet --require-hashes -r requirements/dev.txt
+	$(SPARK)/bin/python -m pip install --quiet -r requirements/spark.in
+	$(SPARK)/bin/python -m pip install --quiet --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-spark: $(SPARK_STAMP)  ## the tests of shuffledp[spark], slow ones too; needs Java 17 or newer
+	@command -v java >/dev/null || { echo "error: Spark needs Java; install Java 17 or 21 (Debian, Ubuntu: apt install openjdk-17-jre-headless)" >&2; exit 2; }
+	$(SPARK)/bin/python -m pytest -rs tests/spark src/shuffledp/spark
 
 lint: $(STAMP) types  ## ruff and pyright
 	$(BIN)/ruff check .
@@ -104,5 +121,5 @@ pins:  ## pin requirements/*.in again
 	rm -rf $(PINS)
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(EXTRAS) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html shuffledp-collection.html tests/collection/page/node_modules
+	rm -rf $(VENV) $(EXTRAS) $(SPARK) build dist out .pytest_cache .ruff_cache .hypothesis shuffledp-demo.html shuffledp-collection.html tests/collection/page/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

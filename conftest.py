@@ -1,13 +1,35 @@
 """Modules that need an extra are collected (their docstrings are tests too) only where it is installed."""
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
+
+import pytest
 
 collect_ignore_glob = [
     pattern
     for extra, pattern in (
         ("torch", "src/shuffledp/learning/torch/*"),
         ("flwr", "src/shuffledp/flower/*"),
+        ("pyspark", "src/shuffledp/spark/*"),
         ("matplotlib", "src/shuffledp/reproduce/__init__.py"),
     )
     if find_spec(extra) is None
 ]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One session of Spark for all tests and docstrings: two cores, and four attempts for each task."""
+    pytest.importorskip("pyspark", reason="needs the extra shuffledp[spark]")
+    from shuffledp.spark import local_session
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = local_session(2, spark__sql__execution__arrow__maxRecordsPerBatch="1000")
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

@@ -37,7 +37,7 @@ SLOW = {"how-to/training.md", "how-to/compose.md"}
 """Pages whose code takes more than a few seconds; left to `make test-all`."""
 STORY = {f"collection/{name}.md" for name in ("organiser", "operator", "participant", "auditor")}
 """Pages whose commands need those of the other pages; tests/cli/test_collection_pages.py runs them in order."""
-SKETCHES = {"torch.md", "flower.md"}
+SKETCHES = {"torch.md", "flower.md", "how-to/spark.md"}
 """Pages whose code needs an extra and data of one's own; what runs is in examples/, with tests beside."""
 
 

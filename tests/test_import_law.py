@@ -24,7 +24,7 @@ LAYERS = (
     ("accounting",),
     ("ledger",),
     ("randomizers", "protocol", "tables"),
-    ("planning", "learning", "audit", "flower"),
+    ("planning", "learning", "audit", "flower", "spark"),
     ("collection",),
     ("report",),
     ("reproduce",),

@@ -24,6 +24,7 @@ _ZEROS = bytes(1 << 20)
 _SLACK = 15  # a cipher may write up to one block, less a byte, beyond what was asked
 
 _SIMULATION = 0x73687566  # "shuf"
+_PARTITION = 0x70617274  # "part"
 
 
 class Randomness(ABC):
@@ -236,13 +237,19 @@ class _SimulationRandom(Randomness):
 
     private = False
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, *seed: int) -> None:
         # a stream of its own: data drawn from default_rng(seed) must not share it
-        self._bits = np.random.PCG64(np.random.SeedSequence([seed, _SIMULATION]))
+        self._bits = np.random.PCG64(np.random.SeedSequence([*seed]))
 
     def words(self, n: int) -> Words:
         """See `Randomness.words`."""
         return self._bits.random_raw(_count(n))
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInput(
+            "simulated randomness cannot be copied or pickled, or every copy would draw the same words; call "
+            "simulation_random(seed) where it is used"
+        )
 
 
 def secure_random() -> Randomness:
@@ -290,7 +297,31 @@ def simulation_random(seed: int) -> Randomness:
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not whole or seed < 0:
         raise InvalidInput(f"a simulation seed must be a whole number of at least 0; got {shown(seed)}")
-    return _SimulationRandom(int(seed))
+    return _SimulationRandom(int(seed), _SIMULATION)
+
+
+def simulation_of_partition(root: int, partition: int) -> Randomness:
+    """Reproducible randomness for one partition of a simulation: *not private*, and independent between partitions.
+
+    Parameters
+    ----------
+    root : int
+        At least 0; a word that the run's own source of simulated randomness drew.
+    partition : int
+        The partition's number, at least 0.
+
+    Returns
+    -------
+    Randomness
+        With ``private = False``.
+
+    Examples
+    --------
+    >>> first, second = simulation_of_partition(7, 0), simulation_of_partition(7, 1)
+    >>> first.private, bool(first.words(1) == second.words(1))
+    (False, False)
+    """
+    return _SimulationRandom(root, _PARTITION, partition)
 
 
 def _count(n: int) -> int:

@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.columns import Recode
-from shuffledp.protocol.people import People
+from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.sources import Batch, Source
 from shuffledp.protocol.tally import Tally, Task, tally_for
@@ -41,6 +44,22 @@ class Part:
     recode: Recode
     task: Task
     people: People
+
+    def records(self, batch: Batch) -> NDArray[Any]:
+        """Turn the rows of a batch into what the randomizer takes.
+
+        Raises
+        ------
+        InvalidInput
+            For the first record that the question does not cover.
+        """
+        return self.question.records([batch.columns[name] for name in self.columns], self.recode, batch.before)
+
+    def draw(self, records: NDArray[Any], levels: NDArray[np.int64] | None, tally: Tally, random: Randomness) -> None:
+        """Randomize records, each under the budget of its level (None: there is one), and count the reports."""
+        epsilons, deltas = self.task.budgets.epsilons, self.task.budgets.deltas
+        which = 0 if levels is None else levels
+        tally.add(self.question.draw(self.task.randomizer, records, epsilons[which], deltas[which], random), levels)
 
 
 def collect(
@@ -77,26 +96,21 @@ def collect(
         For the first bad row; if the data changed since the first pass, or a column is asked for as words and as
         numbers.
     """
-    rows = parts[0].people.rows
-    batches = _counted(source.batches(**_wanted(parts)), rows, source.name, progress)
+    people = parts[0].people
+    batches = _counted(source.batches(**columns_wanted(parts, people.who)), people.rows, source.name, progress)
 
     def take(batch: Batch, tallies: list[Tally], own: Randomness) -> None:
         read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
         for part, tally in zip(parts, tallies, strict=True):
             used, levels, key = part.people.used_of(batch), part.people.levels(batch), (id(part.question), part.columns)
             if key not in read:
-                columns = [batch.columns[name] for name in part.columns]
-                read[key] = part.question.records(columns, part.recode, batch.before)
+                read[key] = part.records(batch)
             records = read[key] if used is None else read[key][used]
-            if not len(records):
-                continue
-            epsilons, deltas = part.task.budgets.epsilons, part.task.budgets.deltas
-            which = 0 if levels is None else levels
-            drawn = part.question.draw(part.task.randomizer, records, epsilons[which], deltas[which], own)
-            tally.add(drawn, levels)
+            if len(records):
+                part.draw(records, levels, tally, own)
 
     several = workers() if random.private else 1
-    if several == 1 or rows <= _ONE_BATCH:
+    if several == 1 or people.rows <= _ONE_BATCH:
         whole = [tally_for(part.task) for part in parts]
         for batch in batches:
             take(batch, whole, random)
@@ -104,9 +118,21 @@ def collect(
     return _in_threads(batches, take, [part.task for part in parts], random, several)
 
 
-def _wanted(parts: Sequence[Part]) -> dict[str, tuple[str, ...]]:
-    """Columns to read, by kind; an entry that is missing is settled, or refused, by whoever reads it as a record."""
-    who = parts[0].people.who
+def columns_wanted(parts: Sequence[Part], who: RowBudgets | None) -> dict[str, tuple[str, ...]]:
+    """Return the columns to read, by kind; an entry that is missing is settled, or refused, where it becomes a record.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The questions.
+    who : RowBudgets, optional
+        Where budgets come from; None: the columns of the records alone.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is asked for as words and as numbers.
+    """
     kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
     for part in parts:
         kinds[part.question.reads] += part.columns
@@ -116,9 +142,9 @@ def _wanted(parts: Sequence[Part]) -> dict[str, tuple[str, ...]]:
             f"the column {named(both[0])} is asked for as words and as numbers; ask one of the questions in another run"
         )
     return {
-        "numbers": tuple(dict.fromkeys((*kinds["numbers"], *who.numbers))),
-        "texts": tuple(dict.fromkeys((*kinds["texts"], *who.texts))),
-        "gaps": tuple(dict.fromkeys((*who.gaps, *kinds["numbers"], *kinds["texts"]))),
+        "numbers": tuple(dict.fromkeys((*kinds["numbers"], *(who.numbers if who else ())))),
+        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ())))),
+        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"]))),
     }
 
 

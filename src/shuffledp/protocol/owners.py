@@ -115,13 +115,8 @@ class Owners:
         most = 1 if self.rule == "refuse" else int(self.rule)
         above, largest = int((counts > most).sum()), int(counts.max() or 0)  # type: ignore[arg-type]
         if above:
-            verb = "owns" if above == 1 else "own"
-            several = "several rows" if most == 1 else f"more than {most} rows"
-            raise InvalidInput(
-                f"{above:,} of {counts.len():,} people {verb} {several} (one owns {largest:,}), so a guarantee for one "
-                f"row would not be one for a person; say `rows_per_person = {largest}` to protect groups of that many "
-                "rows, or `rows_per_person = 'one'` to use one row of each person, chosen at random"
-            )
+            way_out = ", or `rows_per_person = 'one'` to use one row of each person, chosen at random"
+            raise InvalidInput(several_rows(above, counts.len(), largest, most) + way_out)
         return Owned(counts.len(), most, None)
 
     def per_group(self, codes: NDArray[np.int64], groups: int) -> list[int]:
@@ -161,6 +156,24 @@ class Owners:
         used = np.zeros(rows.height, dtype=np.bool_)
         used[chosen] = True
         return Owned(chosen.size, 1, used)
+
+
+def several_rows(above: int, people: int, largest: int, most: int) -> str:
+    """Say how many people own more rows than the rule allows, and what would allow them.
+
+    Parameters
+    ----------
+    above, people : int
+        How many own too many rows, and how many people there are.
+    largest, most : int
+        Rows of one person: the most there are, and the most that the rule allows.
+    """
+    verb = "owns" if above == 1 else "own"
+    several = "several rows" if most == 1 else f"more than {most} rows"
+    return (
+        f"{above:,} of {people:,} people {verb} {several} (one owns {largest:,}), so a guarantee for one row would not "
+        f"be one for a person; say `rows_per_person = {largest}` to protect groups of that many rows"
+    )
 
 
 def checked_rule(rows_per_person: object) -> RowsPerPerson:

@@ -23,7 +23,8 @@ _MERGE = 1 << 22
 """Different budgets gathered before they are merged: memory is a few times that."""
 
 
-_NOTHING = Batch({}, 0, 0)
+NOTHING = Batch({}, 0, 0)
+"""No row: all that one budget for everybody is read from."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def count_people(
     counted = BudgetCounter()
     wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
     if not (who.numbers or who.texts or person):
-        counted.add(counted_part(who.epsilons(_NOTHING), who.deltas(_NOTHING), source.count()))
+        counted.add(counted_part(who.epsilons(NOTHING), who.deltas(NOTHING), source.count()))
         return _everybody(who, counted)
     batches = explained(source.batches(**wanted), who)
     if person is None:

@@ -11,16 +11,17 @@ from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.choices import check_choice
-from shuffledp.protocol.collecting import Part, collect
+from shuffledp.protocol.collecting import Part
 from shuffledp.protocol.columns import Recode
+from shuffledp.protocol.engine import Engine, OneMachine
 from shuffledp.protocol.entering import Entering, Prepared, draft_of
-from shuffledp.protocol.groups import Groups, count_groups
+from shuffledp.protocol.groups import Groups
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule
-from shuffledp.protocol.people import People, RowBudgets, count_people
+from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.preparing import certified, checked_random, columns_of
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.released import Release, release_type
-from shuffledp.protocol.sources import Source, open_source
+from shuffledp.protocol.sources import open_source
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
@@ -123,9 +124,9 @@ class Run:
             As `release`.
         """
         random = self._checked_random()
-        source = open_source(data, self.rows, self.table_options)
-        people = count_people(source, self.who, self.person, self.rows_per_person, random)
-        return [found for (found,) in self._asked(asked, source, [people], random, first)]
+        engine = self._engine(data)
+        people = engine.people(self.who, self.person, self.rows_per_person, random)
+        return [found for (found,) in self._asked(asked, engine, [people], random, first)]
 
     def ask_groups(self, ask: Ask, data: Any, groups: Groups) -> list[Release]:
         """Ask one question of each group, in one pass over all records; groups share nobody.
@@ -145,9 +146,9 @@ class Run:
             As `release`, for any of the groups.
         """
         random = self._checked_random()
-        source = open_source(data, self.rows, self.table_options)
-        people = count_groups(source, self.who, self.person, self.rows_per_person, random, groups)
-        return list(self._asked([ask], source, people, random, None)[0])
+        engine = self._engine(data)
+        people = engine.groups(self.who, self.person, self.rows_per_person, random, groups)
+        return list(self._asked([ask], engine, people, random, None)[0])
 
     def _checked_random(self) -> Randomness:
         check_choice("weights", self.weights, WEIGHTS)
@@ -161,10 +162,13 @@ class Run:
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
         return random
 
+    def _engine(self, data: Any) -> Engine:
+        return data if isinstance(data, Engine) else OneMachine(open_source(data, self.rows, self.table_options))
+
     def _asked(
         self,
         asked: Sequence[Ask],
-        source: Source,
+        engine: Engine,
         groups: Sequence[People],
         random: Randomness,
         first: Callable[[Sequence[Spending]], None] | None,
@@ -179,7 +183,7 @@ class Run:
             self.entering.check(prepared, drafts)
         every = [(ask, each) for ask, several in zip(asked, prepared, strict=True) for each in several]
         parts = [Part(each.question, each.columns, each.recode, each.task, each.people) for _, each in every]
-        tallies = collect(parts, source, random, self.progress)
+        tallies = engine.tallies(parts, random, self.progress)
         found = [
             self._released(ask, each, tally, private=random.private)
             for (ask, each), tally in zip(every, tallies, strict=True)

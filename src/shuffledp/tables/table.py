@@ -147,14 +147,7 @@ class Table:
         try:
             self._check_names(wanted)
             for batch in self._frames(wanted, rows):
-                yield Columns(
-                    numbers={
-                        name: entries.numbers(batch[name], read, gaps=name in gaps, decimal=self.decimal)
-                        for name in numbers
-                    },
-                    texts={name: entries.texts(batch[name], read, gaps=name in gaps) for name in texts},
-                    rows=batch.height,
-                )
+                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, decimal=self.decimal)
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
@@ -251,6 +244,40 @@ class Table:
             f"{self.name} is not UTF-8 text: {where} cannot be read; say how it is encoded, such as `encoding` = "
             "'cp1252' for a file of Windows (Western Europe)"
         )
+
+
+def read_frame(
+    frame: pl.DataFrame,
+    before: int = 0,
+    *,
+    numbers: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    gaps: Sequence[str] = (),
+    decimal: str = ".",
+) -> Columns:
+    """Read the named columns of some rows, each row checked.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The rows.
+    before : int
+        Rows that came before these, for the row in an error.
+    numbers, texts, gaps
+        As for `Table.batches`.
+    decimal : str
+        The decimal mark of numbers written as text.
+
+    Raises
+    ------
+    InvalidInput
+        For the first entry that is missing and may not be, or no number; if a column holds neither numbers nor words.
+    """
+    return Columns(
+        numbers={name: entries.numbers(frame[name], before, gaps=name in gaps, decimal=decimal) for name in numbers},
+        texts={name: entries.texts(frame[name], before, gaps=name in gaps) for name in texts},
+        rows=frame.height,
+    )
 
 
 def read_columns(

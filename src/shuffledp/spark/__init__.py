@@ -1,0 +1,25 @@
+"""Releases from dataframes of Apache Spark; needs the extra shuffledp[spark]. See docs/how-to/spark.md."""
+
+from shuffledp.spark.asking import (
+    frequency,
+    histogram,
+    mean,
+    quantiles,
+    release,
+    release_together,
+    variance,
+)
+from shuffledp.spark.partitions import simulate_partitions
+from shuffledp.spark.session import local_session
+
+__all__ = [
+    "frequency",
+    "histogram",
+    "local_session",
+    "mean",
+    "quantiles",
+    "release",
+    "release_together",
+    "simulate_partitions",
+    "variance",
+]

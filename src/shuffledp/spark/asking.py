@@ -1,0 +1,196 @@
+"""The questions, asked of a dataframe of Spark: the same flow as in one process, with another engine."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack
+
+from numpy.typing import ArrayLike
+
+from shuffledp import protocol
+from shuffledp.ledger import Ledger
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol import Ask, Frequency, Histogram, JointRelease, Mean, Quantiles, Question, Variance
+from shuffledp.protocol.owners import RowsPerPerson
+from shuffledp.protocol.people import RowBudgets
+from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.weights import Weights
+from shuffledp.protocol.wrappers import as_ranges
+from shuffledp.setting import Seen
+from shuffledp.spark.engine import SparkEngine
+
+
+class RunOptions(TypedDict, total=False):
+    """What holds for all questions of a run; see `shuffledp.release`."""
+
+    seen: Required[Seen | None]
+    delta: Required[float]
+    person: str | None
+    rows_per_person: RowsPerPerson
+    missing_budget: float | None
+    any_delta: bool
+    consent: Mapping[str, float] | None
+    weights: Weights
+    random: Randomness | None
+    ledger: Ledger | str | Path | None
+    population: str
+    fixed_in_advance: str | None
+    title: str
+
+
+class SparkOptions(RunOptions, total=False):
+    """What every question takes besides the question itself; see `shuffledp.release`."""
+
+    mechanism: str | None
+    missing_as: Hashable | None
+    other: Hashable | None
+    clip: bool
+
+
+def release(
+    question: Question,
+    frame: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets,
+    **options: Unpack[SparkOptions],
+) -> Release:
+    """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
+
+    Spark counts the budgets; the driver certifies the guarantee; then every task reads its partition, randomizes the
+    records with secure randomness of its own, and returns a tally. Records never come to the driver.
+
+    Parameters
+    ----------
+    question : Question
+        `Frequency`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
+    frame : pyspark.sql.DataFrame
+        Classic or Connect. It is evaluated several times and must have the same rows each time: a plan that draws at
+        random, or takes rows by their order, is refused.
+    value : str or sequence of str
+        The column with the records; one column for each coordinate of a vector.
+    budgets : float, str or RowBudgets
+        As for `shuffledp.release`.
+    **options
+        `seen`, `delta` (both needed), `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
+        `other`, `missing_budget`, `any_delta`, `clip`, `consent`, `weights`, `random`, `ledger`, `population`,
+        `fixed_in_advance`, `title`, each as for `shuffledp.release`. Of a `simulation_random` one word is drawn, and
+        partition p draws from the seed (word, p); see `simulate_partitions`.
+
+    Returns
+    -------
+    Release
+        A `RangeRelease` for quantiles.
+
+    Raises
+    ------
+    InvalidInput
+        As `shuffledp.release`; bad rows are told by their number alone. If the dataframe changed between its passes;
+        if pyspark is missing, or a worker does not have this package in this version.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> import shuffledp.spark as sps
+    >>> people = getfixture("spark").createDataFrame([("yes", 0.5), ("no", 2.0)] * 500, "vote string, budget double")
+    >>> question = sdp.Frequency(["yes", "no"])
+    >>> sps.release(question, people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
+    1000
+    """
+    return protocol.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
+
+
+def release_together(
+    asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets, **options: Unpack[RunOptions]
+) -> JointRelease:
+    """Ask several questions in one pass over the records of a dataframe of Spark.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+        The questions, at least one.
+    frame, budgets, **options
+        As for `release`; they hold for every question.
+
+    Returns
+    -------
+    JointRelease
+        The releases, and the guarantee of all of them together.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> people = getfixture("spark").createDataFrame([("yes", 20.0), ("no", 40.0)] * 500, "vote string, hours double")
+    >>> asked = [sdp.Ask(sdp.Frequency(["yes", "no"]), "vote"), sdp.Ask(sdp.Mean(0, 80), "hours")]
+    >>> len(release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6).releases)
+    2
+    """
+    return protocol.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
+
+
+def frequency(
+    frame: Any,
+    value: str,
+    categories: Iterable[Hashable],
+    epsilon0: float | str | RowBudgets,
+    **options: Unpack[SparkOptions],
+) -> Release:
+    """Estimate how frequent each category is in a column; see `release` and `shuffledp.frequency_of_table`."""
+    return _of_frame(Frequency(categories), frame, value, epsilon0, options)
+
+
+def mean(
+    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+) -> Release:
+    """Estimate the mean of a column; see `release` and `shuffledp.mean_of_table`."""
+    return _of_frame(Mean(low, high), frame, value, epsilon0, options)
+
+
+def histogram(
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    bins: int,
+    epsilon0: float | str | RowBudgets,
+    **options: Unpack[SparkOptions],
+) -> Release:
+    """Estimate the histogram of a column; see `release` and `shuffledp.histogram_of_table`."""
+    return _of_frame(Histogram(low, high, bins), frame, value, epsilon0, options)
+
+
+def quantiles(
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    probabilities: ArrayLike,
+    epsilon0: float | str | RowBudgets,
+    *,
+    bins: int,
+    branching: int = 4,
+    **options: Unpack[SparkOptions],
+) -> RangeRelease:
+    """Estimate quantiles of a column; see `release` and `shuffledp.quantiles_of_table`."""
+    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
+    return as_ranges(_of_frame(question, frame, value, epsilon0, options))
+
+
+def variance(
+    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+) -> Release:
+    """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
+    return _of_frame(Variance(low, high), frame, value, epsilon0, options)
+
+
+def _of_frame(
+    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets, options: SparkOptions
+) -> Release:
+    given: SparkOptions = {"any_delta": True, **options}
+    return release(question, frame, value=value, budgets=epsilon0, **given)

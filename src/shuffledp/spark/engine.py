@@ -1,0 +1,249 @@
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
+"""Spark as an engine: it counts the budgets, and its tasks return tallies; records never come to the driver."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import shuffledp
+from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.errors import InvalidInput, named
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.collecting import Part, columns_wanted
+from shuffledp.protocol.engine import Engine
+from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_rows
+from shuffledp.protocol.people import NOTHING, People, RowBudgets
+from shuffledp.protocol.tally import Tally
+from shuffledp.spark.frames import (
+    asked,
+    check_columns,
+    checked_frame,
+    chosen,
+    evaluated,
+    gathered,
+    without_rows,
+)
+from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
+from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows, renamed
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import DataFrame
+
+MOST_BUDGETS = 5_000_000
+"""Different budgets that the driver takes."""
+LARGE_STATE = 1 << 16
+"""Bytes of one task's answer above which tasks merge them before the driver does."""
+BUCKETS = 16
+_COUNT = "shuffledp count"
+
+
+class SparkEngine(Engine):
+    """Asks a dataframe of Spark.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of Spark, classic or Connect.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none, or its rows may differ each time it is evaluated; if workers do not have this package in this
+        version.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame: DataFrame = checked_frame(frame)
+        probe = evaluated(self.frame.sparkSession.range(0, 1, 1, 1), probing_task(), "version string")
+        check_versions(gathered(probe)["version"].to_list())
+
+    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+        """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
+        del random
+        columns = budget_columns(who)
+        check_columns(self.frame, (*columns, *(() if person is None else (person,))))
+        if columns:
+            wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
+            _check_types(without_rows(self.frame, columns), wanted)
+            population = counted_budgets(renamed(gathered(budget_counts(self.frame, columns)), [*columns, _COUNT]), who)
+        else:
+            rows = asked(self.frame.count)
+            population = Budgets([float(who.epsilons(NOTHING))], [rows], [float(who.deltas(NOTHING))]) if rows else None
+        if population is None:
+            raise InvalidInput("the dataframe has no rows; give one row per user")
+        if person is None:
+            return People(who, population, population.n, population.n)
+        people, group_size = self._owners(person, checked_rule(rows_per_person), population.n)
+        return People(who, population, population.n, people, group_size)
+
+    def tallies(
+        self,
+        parts: Sequence[Part],
+        random: Randomness,
+        progress: Callable[[float], None] | None = None,
+    ) -> list[Tally]:
+        """See `Engine.tallies`: one pass, of which only sums come to the driver."""
+        people, job = parts[0].people, Job(tuple(parts))
+        wanted = columns_wanted(parts, people.who)
+        check_columns(self.frame, job.columns)
+        read = chosen(self.frame, job.columns)
+        _check_types(without_rows(self.frame, job.columns), wanted)
+        found = Counted.nothing(job)
+        root = None if random.private else int(random.words(1)[0])
+        answers = gathered(self.answers(read, job, root, large=len(found.state()) > LARGE_STATE))
+        check_versions(answers["version"].to_list())
+        bad = int(answers["bad"].sum())
+        if bad:
+            raise refused_records(bad, parts)
+        if int(answers["n"].sum()) != people.rows:
+            raise _changed()
+        for n, state in answers.select("n", "state").iter_rows():
+            found.add(job, n, 0, state)
+        if not np.array_equal(found.levels, job.expected()):
+            raise _changed()
+        if progress is not None:
+            progress(1.0)
+        return found.tallies
+
+    def answers(self, read: DataFrame, job: Job, root: int | None, *, large: bool) -> DataFrame:
+        """Return the dataframe of the tasks' answers: version, n, bad, state; it is not evaluated yet."""
+        payload = pickle.dumps(job)
+        version = shuffledp.__version__
+        if not large:
+            return evaluated(read, tallying_task(payload, version, root, place=False), MERGED)
+        # A task that runs again, after an executor is lost, draws other reports; its answer must go where the first
+        # one went, or it would be counted twice. So the partition's number decides, and nothing that is drawn.
+        answers = evaluated(read, tallying_task(payload, version, root, place=True), STATES)
+        return evaluated(answers.repartition(BUCKETS, "place"), merging_task(payload, version), MERGED)
+
+    def _owners(self, person: str, rule: RowsPerPerson, rows: int) -> tuple[int, int]:
+        """Count the people, and refuse those with more rows than the rule allows."""
+        if rule == "one":
+            raise InvalidInput(
+                "`rows_per_person = 'one'` is not offered on Spark, whose own random choice is not secure; choose one "
+                "row of each person when you write the table, or allow a number of rows"
+            )
+        most = 1 if rule == "refuse" else int(rule)
+        _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
+        found = gathered(owner_counts(self.frame, person, most)).row(0, named=True)
+        if found["empty"]:
+            raise InvalidInput(
+                f"{named(person)} is empty in {found['empty']:,} rows, so nobody knows whose rows they are; give every "
+                "row its person"
+            )
+        if found["rows"] != rows:
+            raise _changed()
+        if found["above"]:
+            raise InvalidInput(several_rows(found["above"], found["people"], found["largest"], most))
+        return found["people"], most
+
+
+def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return the different entries of the budget columns, and their counts last; it is not evaluated yet."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    only = chosen(frame, columns)
+    return only.groupBy(*only.columns).agg(F.count(F.lit(1))).limit(MOST_BUDGETS + 1)
+
+
+def budget_columns(who: RowBudgets) -> list[str]:
+    """Return the columns that budgets are read from."""
+    return list(dict.fromkeys((*who.numbers, *who.texts)))
+
+
+def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
+    """Read the different entries as budgets; None if there is no row.
+
+    Raises
+    ------
+    InvalidInput
+        If rows have no budget, with their number; if there are too many different ones.
+    """
+    if entries.height == 0:
+        return None
+    if entries.height > MOST_BUDGETS:
+        raise InvalidInput(
+            f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer when you write the "
+            "table, which gives nobody less privacy"
+        )
+    wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
+
+    def read(rows: pl.DataFrame) -> Budgets:
+        batch = as_batch(rows, wanted)
+        shape = (rows.height,)
+        epsilons, deltas = np.broadcast_to(who.epsilons(batch), shape), np.broadcast_to(who.deltas(batch), shape)
+        return Budgets(epsilons, rows[_COUNT].to_numpy(), deltas)
+
+    try:
+        return read(entries)
+    except InvalidInput:
+        bad, _ = refused_rows(entries, read)
+    count = int(entries[_COUNT].to_numpy()[bad].sum())
+    names = ", ".join(map(named, budget_columns(who)))
+    way_out = "give every row one, or say which budget a row without one has, as `missing_budget = 0`"
+    if who.consent is None:
+        way_out += "; if words stand for budgets, say what each stands for with `consent`"
+    else:
+        way_out += "; say with `consent` what every word stands for"
+    raise InvalidInput(
+        f"at least {count:,} rows hold no local budget in {names} (a number of nats from 0 to {MAX_EPSILON0:g}, or a "
+        f"word that stands for one); {way_out}"
+    )
+
+
+def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
+    """Return one row about the rows of persons: rows, empty, people, largest, above; it is not evaluated yet."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
+    owned = chosen(frame, [person]).select(text.alias("person")).groupBy("person").agg(F.count(F.lit(1)).alias("own"))
+    empty = F.col("person").isNull() | (F.col("person") == "")
+    return owned.agg(
+        F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
+        F.coalesce(F.sum(F.when(empty, F.col("own"))), F.lit(0)).alias("empty"),
+        F.count(F.lit(1)).alias("people"),
+        F.coalesce(F.max("own"), F.lit(0)).alias("largest"),
+        F.count(F.when(F.col("own") > most, 1)).alias("above"),
+    )
+
+
+def refused_records(bad: int, parts: Sequence[Part]) -> InvalidInput:
+    """Say how many records the questions do not cover; which rows they are is not known here, and not told."""
+    columns = ", ".join(dict.fromkeys(named(name) for part in parts for name in part.columns[:5]))
+    return InvalidInput(
+        f"at least {bad:,} rows hold in {columns} a record that is missing, outside the range, or none of the "
+        "categories; say what such a record counts as: `missing_as`, and `other` for categories or `clip` for numbers"
+    )
+
+
+def _check_types(empty: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> None:
+    """Raise InvalidInput if a column holds neither numbers nor words; no row is looked at."""
+    as_batch(empty, wanted)
+
+
+def check_versions(versions: Sequence[str]) -> None:
+    """Raise InvalidInput unless all workers have this package in the driver's version."""
+    other = sorted({version for version in versions if version != shuffledp.__version__})
+    if not other:
+        return
+    if ABSENT in other:
+        raise InvalidInput(
+            "a worker of Spark has no shuffledp, or not all that it needs; install "
+            f"shuffledp[spark]=={shuffledp.__version__} for the Python that the workers run (PYSPARK_PYTHON)"
+        )
+    raise InvalidInput(
+        f"workers of Spark have shuffledp {', '.join(map(named, other))}, and the driver {shuffledp.__version__}; "
+        "install the same version everywhere"
+    )
+
+
+def _changed() -> InvalidInput:
+    return InvalidInput(
+        "the dataframe had other rows or budgets when the records were read than when its budgets were counted; write "
+        "the rows to a table first (df.write), and release from that"
+    )

@@ -1,0 +1,181 @@
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
+"""Spark's dataframes: which may be read, what is asked of them, and one line for whatever Spark finds wrong."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.spark.session import require_pyspark
+from shuffledp.spark.worker import renamed
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import DataFrame
+
+T = TypeVar("T")
+_NODE = re.compile(r"^[\s:|+\-]*'?(Sample|GlobalLimit|LocalLimit|Limit|Offset|Tail|Deduplicate)\b", re.MULTILINE)
+_DRAWN = re.compile(r"\b(rand|randn|random|uuid|shuffle|randstr|uniform|monotonically_increasing_id)\(", re.IGNORECASE)
+_DEPTH = 16
+_WAY_OUT = "write the rows to a table first (df.write), and release from that"
+
+
+def checked_frame(frame: Any) -> DataFrame:
+    """Return a dataframe of Spark whose rows are the same whenever it is evaluated, as far as its plan tells.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no dataframe of Spark, a stream, or its plan draws at random or depends on the order of rows.
+    """
+    require_pyspark()
+    from pyspark.sql import DataFrame
+
+    if not isinstance(frame, DataFrame):
+        raise InvalidInput(
+            f"shuffledp.spark reads a dataframe of Spark; got {type(frame).__name__}: shuffledp.release reads files, "
+            "other dataframes and arrays"
+        )
+    if asked(lambda: frame.isStreaming):
+        raise InvalidInput(f"a stream has no end, and a release is about a fixed set of people; {_WAY_OUT}")
+    changing = asked(lambda: _changing(frame))
+    if changing is not None:
+        raise InvalidInput(
+            f"the dataframe may have other rows each time it is evaluated (its plan holds {changing}), and it is "
+            f"evaluated several times; {_WAY_OUT}"
+        )
+    return frame
+
+
+def _changing(frame: DataFrame) -> str | None:
+    """Return what in a plan draws at random or takes rows by their order; None if nothing is seen."""
+    if is_classic(frame):
+        plan = frame._jdf.queryExecution().analyzed()  # type: ignore[attr-defined]
+        text, random = str(plan.treeString()), not plan.deterministic()
+    else:
+        text = str(frame._explain_string(extended=True))  # type: ignore[attr-defined]
+        text = text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+        random = _DRAWN.search(text) is not None
+    node = _NODE.search(text)
+    return node[1] if node else "a random expression" if random else None
+
+
+def is_classic(frame: DataFrame) -> bool:
+    """Whether a dataframe belongs to a session with its own Java process, not to one behind Spark Connect."""
+    return type(frame).__module__.startswith("pyspark.sql.classic")
+
+
+def check_columns(frame: DataFrame, wanted: Iterable[str]) -> None:
+    """Raise InvalidInput unless each column is there once."""
+    names = list(frame.columns)
+    for name in wanted:
+        if names.count(name) > 1:
+            raise InvalidInput(f"column {shown(name)} stands twice in the dataframe; rename one")
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {shown(near[0])}? " if near else ""
+            more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+            listed = ", ".join(map(named, names[:20])) + more
+            raise InvalidInput(f"no column {shown(name)} in the dataframe; {hint}its columns are {listed}")
+
+
+def chosen(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return these columns alone, as c0, c1, ...: Spark does not take every name everywhere."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return frame.select(*(F.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(names)))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def gathered(frame: DataFrame) -> pl.DataFrame:
+    """Evaluate a dataframe, and bring its rows here."""
+    import polars as pl
+
+    return pl.DataFrame(asked(frame.toArrow))
+
+
+def without_rows(frame: DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return these columns in the types in which tasks will see them, without a row."""
+    return renamed(gathered(chosen(frame, names).limit(0)), names)
+
+
+def evaluated(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: str) -> DataFrame:
+    """Have a task run over every partition of a dataframe; it is not evaluated yet."""
+
+    def made() -> DataFrame:
+        return frame.mapInArrow(task, schema)
+
+    return asked(made)
+
+
+def asked(question: Callable[[], T]) -> T:
+    """Return what Spark answers; its errors become one line, without their text, which may hold records.
+
+    Parameters
+    ----------
+    question : callable
+        Asks Spark.
+
+    Raises
+    ------
+    InvalidInput
+        If Spark raises anything.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return question()
+    except (PySparkException, Py4JError) as error:
+        refusal = explained(error)
+    raise refusal  # here, so that the original does not travel along as its context
+
+
+def explained(error: Exception) -> InvalidInput:
+    """Say in one line what Spark found wrong.
+
+    Parameters
+    ----------
+    error : Exception
+        What Spark raised. Of its text only names of modules, of error conditions and of classes are used.
+    """
+    text = str(error)
+    if missing := re.search(r"No module named '(\w+)", text):
+        return InvalidInput(
+            f"Python on a worker of Spark has no module {missing[1]}; install shuffledp[spark] for the Python that "
+            "the workers run (PYSPARK_PYTHON), in the driver's version"
+        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return InvalidInput(
+            "the workers of Spark run another version of Python than the driver; set PYSPARK_PYTHON to the same"
+        )
+    if failed := re.search(r"a task of shuffledp failed with (\w+)", text):
+        return InvalidInput(
+            f"a task failed with {failed[1]} as often as Spark tries one; the logs of the workers have the place"
+        )
+    return InvalidInput(
+        f"Spark could not evaluate the dataframe ({_kind(error)}); evaluate its columns without shuffledp to see why"
+    )
+
+
+def _kind(error: Exception) -> str:
+    """Name what Spark found wrong: its own condition, or the class of the innermost Java exception."""
+    if inner := re.match(r"\[([A-Z_0-9.]+)\]", str(error)):
+        return inner[1]
+    if condition := getattr(error, "getCondition", lambda: None)():
+        return str(condition)
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        return type(error).__name__
+    for _ in range(_DEPTH):
+        cause = java.getCause()
+        if cause is None:
+            break
+        java = cause
+    return str(java.getClass().getSimpleName())

@@ -1,0 +1,110 @@
+"""A list of tables, taken as the partitions of a dataframe, in one process: what Spark would release, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+from shuffledp import protocol
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness, simulation_of_partition
+from shuffledp.protocol import Question
+from shuffledp.protocol.collecting import Part
+from shuffledp.protocol.engine import Engine
+from shuffledp.protocol.owners import RowsPerPerson
+from shuffledp.protocol.people import People, RowBudgets, count_people
+from shuffledp.protocol.released import Release
+from shuffledp.protocol.sources import Rows
+from shuffledp.protocol.tally import Tally
+from shuffledp.spark.asking import SparkOptions
+from shuffledp.spark.engine import refused_records
+from shuffledp.spark.worker import Counted, Job, tally_partition
+from shuffledp.tables import BATCH, Table
+
+
+class Partitions(Engine):
+    """Tables that are tallied one after the other, each with randomness of its own.
+
+    Parameters
+    ----------
+    tables : sequence of dataframe
+        In the order of the partitions' numbers; all with the same columns.
+    """
+
+    def __init__(self, tables: Sequence[Any]) -> None:
+        import polars as pl
+
+        self._frames = [Table.of(table).whole() for table in tables]
+        if not self._frames:
+            raise InvalidInput("there is no table; give one for each partition")
+        self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
+
+    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+        """See `Engine.people`."""
+        if rows_per_person == "one":
+            raise InvalidInput("`rows_per_person = 'one'` is not offered on Spark; allow a number of rows")
+        return count_people(self._whole, who, person, rows_per_person, random)
+
+    def tallies(
+        self,
+        parts: Sequence[Part],
+        random: Randomness,
+        progress: Callable[[float], None] | None = None,
+    ) -> list[Tally]:
+        """See `Engine.tallies`."""
+        if random.private:
+            raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
+        job = Job(tuple(parts))
+        root, found = int(random.words(1)[0]), Counted.nothing(job)
+        for place, frame in enumerate(self._frames):
+            more = tally_partition([frame], job, simulation_of_partition(root, place))
+            if more.bad:
+                raise refused_records(more.bad, parts)
+            found.add(job, more.n, 0, more.state())
+            if progress is not None:
+                progress((place + 1) / len(self._frames))
+        return found.tallies
+
+
+def simulate_partitions(
+    question: Question,
+    tables: Sequence[Any],
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets,
+    **options: Unpack[SparkOptions],
+) -> Release:
+    """Release from a list of tables what Spark releases from a dataframe of these partitions, to the bit.
+
+    For tests, and for finding out which of two systems is at fault: the result is not private. With one table it is
+    still not `shuffledp.release` of that table under the same seed, which draws its words in another order.
+
+    Parameters
+    ----------
+    question : Question
+        As for `release`.
+    tables : sequence of dataframe, or of paths
+        One for each partition, in the order of the partitions' numbers; an empty partition is a table without rows.
+    value, budgets, **options
+        As for `release`; `random` must be `simulation_random(seed)`.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`; if `random` is private.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shuffledp as sdp
+    >>> tables = [pl.DataFrame({"vote": ["yes", "no"] * 250}), pl.DataFrame({"vote": ["no"] * 500})]
+    >>> told = {"budgets": 1.0, "seen": "reports", "delta": 1e-6}
+    >>> question = sdp.Frequency(["yes", "no"])
+    >>> first, again = (
+    ...     simulate_partitions(question, tables, value="vote", **told, random=sdp.simulation_random(7))
+    ...     for _ in range(2)
+    ... )
+    >>> first.n, first.private, bool((first.estimate == again.estimate).all())
+    (1000, False, True)
+    """
+    return protocol.release(question, Partitions(tables), value=value, budgets=budgets, **options)

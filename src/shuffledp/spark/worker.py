@@ -1,0 +1,333 @@
+"""What a task does with its partition: read, check, randomize and count; what leaves it are sums.
+
+No module of Spark is used here, so one process can do the same for a list of tables (`simulate_partitions`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import shuffledp
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness, secure_random, simulation_of_partition
+from shuffledp.protocol.collecting import Part, columns_wanted
+from shuffledp.protocol.people import People
+from shuffledp.protocol.sources import Batch
+from shuffledp.protocol.tally import Tally, tally_for, tally_from_state
+from shuffledp.randomizers.codebook import mix
+from shuffledp.tables import read_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_LEVELS = 4096
+"""Up to so many budgets a task counts the rows of each; beyond, it returns one sum that tells whether they agree."""
+_ROWS, _CELLS = 1 << 16, 1 << 20
+_SLICES = 1 << 9
+"""Slices of batches with bad rows that a task looks at, at most, to count these."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of every partition; all of it is public.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The questions, all of the same people, as counted in the first pass.
+    """
+
+    parts: tuple[Part, ...]
+
+    @property
+    def people(self) -> People:
+        """Who takes part."""
+        return self.parts[0].people
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        wanted = columns_wanted(self.parts, self.people.who)
+        return (*wanted["numbers"], *wanted["texts"])
+
+    @property
+    def rows(self) -> int:
+        """Rows that are randomized at a time; fixed by the question, so that a simulation can be repeated."""
+        return max(1, min(_ROWS, _CELLS // max(1, len(self.columns))))
+
+    def expected(self) -> NDArray[np.uint64]:
+        """Return what the levels of all rows add up to, see `Counted.levels`."""
+        counts = self.people.population.counts
+        return self._folded(counts.astype(np.uint64))
+
+    def levels(self, at: NDArray[np.int64] | None, rows: int) -> NDArray[np.uint64]:
+        """Return what these levels add up to; None: there is one."""
+        if at is None:
+            return np.array([rows], dtype=np.uint64)
+        return self._folded(np.bincount(at, minlength=self.people.population.levels).astype(np.uint64))
+
+    def _folded(self, counts: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Counts of levels, or of many levels the sum of their keys modulo 2^64, as tallies have it."""
+        if counts.size <= MOST_LEVELS:
+            return counts
+        keys = mix(np.arange(1, counts.size + 1, dtype=np.uint64))
+        return np.array([np.sum(keys * counts)], dtype=np.uint64)
+
+
+@dataclass
+class Counted:
+    """What one or more partitions add up to.
+
+    Parameters
+    ----------
+    n : int
+        Rows that were tallied.
+    bad : int
+        Rows with a record that the question does not cover; at least so many, as a task stops where it finds many.
+    levels : ndarray of uint64
+        Rows of each level; of more than 4,096 levels one sum of keys.
+    tallies : list of Tally
+        One a question.
+    """
+
+    n: int
+    bad: int
+    levels: NDArray[np.uint64]
+    tallies: list[Tally]
+
+    @classmethod
+    def nothing(cls, job: Job) -> Counted:
+        """No partition yet."""
+        return cls(0, 0, np.zeros_like(job.expected()), [tally_for(part.task) for part in job.parts])
+
+    def state(self) -> bytes:
+        """Levels, then the state of each tally: all of known length."""
+        return self.levels.astype("<u8").tobytes() + b"".join(tally.state() for tally in self.tallies)
+
+    def add(self, job: Job, n: int, bad: int, state: bytes) -> None:
+        """Add what a task returned.
+
+        Raises
+        ------
+        InvalidInput
+            If the bytes are no `state` of this job, or there are more rows than people were counted.
+        """
+        start = 8 * self.levels.size
+        more = np.frombuffer(state[:start], dtype="<u8")
+        if more.shape != self.levels.shape:
+            raise InvalidInput(f"a task returned {len(state)} bytes, which are no tally of this question")
+        for part, mine in zip(job.parts, self.tallies, strict=True):
+            size = len(mine.state())
+            mine.merge(tally_from_state(part.task, state[start : start + size]))
+            start += size
+        self.levels = self.levels + more
+        self.n, self.bad = self.n + n, self.bad + bad
+
+
+def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness) -> Counted:
+    """Read a partition, randomize its records, and count the reports.
+
+    A bad row raises nothing: an error of a task stands in the logs of a cluster, and it would name a record.
+
+    Parameters
+    ----------
+    frames : iterable of polars DataFrame
+        The partition's rows, in pieces of any size.
+    job : Job
+        What is asked.
+    random : Randomness
+        The partition's own source of noise.
+
+    Returns
+    -------
+    Counted
+        Rows whose budget was not there when the budgets were counted are left out of `n`, so that the sum of all
+        partitions shows that the data changed.
+    """
+    found = Counted.nothing(job)
+    people = job.people
+    asked = columns_wanted(job.parts, None)
+    slices = _SLICES
+    mine = {"numbers": people.who.numbers, "texts": people.who.texts, "gaps": people.who.gaps}
+
+    def read(frame: pl.DataFrame) -> list[NDArray[Any]]:
+        batch = as_batch(frame, asked)
+        return [part.records(batch) for part in job.parts]
+
+    for frame in cut(frames, job.rows):
+        try:
+            levels = people.levels(as_batch(frame, mine))
+        except InvalidInput:
+            continue
+        try:
+            records = read(frame)
+        except InvalidInput:
+            bad, slices = refused_rows(frame, read, slices)
+            found.bad += len(bad)
+            if slices == 0:
+                break
+            continue
+        if found.n + frame.height > people.rows:
+            continue  # more rows than were counted: the sum over partitions says so
+        for part, record, tally in zip(job.parts, records, found.tallies, strict=True):
+            part.draw(record, levels, tally, random)
+        found.n += frame.height
+        found.levels = found.levels + job.levels(levels, frame.height)
+    return found
+
+
+def renamed(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return a frame whose columns have these names, in order."""
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+def as_batch(frame: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Batch:
+    """Read columns of a frame by the rules for tables.
+
+    Raises
+    ------
+    InvalidInput
+        For the first bad entry.
+    """
+    numbers, texts, gaps = (wanted.get(kind, ()) for kind in ("numbers", "texts", "gaps"))
+    read = read_frame(frame, numbers=numbers, texts=texts, gaps=gaps)
+    return Batch({**read.numbers, **read.texts}, read.rows, 0)
+
+
+def cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Cut pieces of any size into pieces of `rows` rows, the last one shorter; none is empty."""
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    height = 0
+    for frame in frames:
+        held.append(frame)
+        height += frame.height
+        if height >= rows:
+            whole = pl.concat(held)
+            whole_pieces = height // rows
+            yield from (whole.slice(place * rows, rows).rechunk() for place in range(whole_pieces))
+            held, height = [whole.slice(whole_pieces * rows)], height % rows
+    if height:
+        yield pl.concat(held).rechunk()
+
+
+def refused_rows(
+    frame: pl.DataFrame, read: Callable[[pl.DataFrame], Any], slices: int = _SLICES
+) -> tuple[list[int], int]:
+    """Find the rows that `read` refuses, by halving; every row must be judged by itself.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The rows.
+    read : callable
+        Raises InvalidInput if one of the rows it is given is bad.
+    slices : int
+        How many slices may be looked at.
+
+    Returns
+    -------
+    tuple of list and int
+        The places of bad rows, and how many slices are left; with 0 left there may be more bad rows.
+    """
+    bad: list[int] = []
+    waiting = [(0, frame.height)]
+    while waiting and slices:
+        start, size = waiting.pop()
+        slices -= 1
+        try:
+            read(frame.slice(start, size))
+        except InvalidInput:
+            if size > 1:
+                waiting += [(start + size // 2, size - size // 2), (start, size // 2)]
+            else:
+                bad.append(start)
+    return bad, slices
+
+
+def version_here() -> str:
+    """Return the version of this package on the machine where this runs.
+
+    Raises
+    ------
+    ImportError
+        If something that a task needs is missing.
+    """
+    import polars as pl
+
+    del pl
+    return shuffledp.__version__
+
+
+def answer_partition(
+    batches: Iterator[Any], payload: bytes, partition: int, root: int | None
+) -> tuple[int, int, bytes]:
+    """Return what a task answers: rows tallied, bad rows, and the tallies as bytes.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow RecordBatch
+        The partition's rows.
+    payload : bytes
+        The pickled `Job`.
+    partition : int
+        The partition's number.
+    root : int, optional
+        Of a simulation. None: a secure source that only this attempt of the task knows. No key is derived from the
+        partition's number: a second attempt may meet other rows, and one keystream over two inputs tells their
+        difference.
+
+    Raises
+    ------
+    TaskFailed
+        Without a word of what was read.
+    """
+    import polars as pl
+
+    failed = ""
+    try:
+        job = pickle.loads(payload)
+        random = secure_random() if root is None else simulation_of_partition(root, partition)
+        frames = (renamed(pl.DataFrame(batch), job.columns) for batch in batches)
+        found = tally_partition(frames, job, random)
+        return found.n, found.bad, found.state()
+    except Exception as error:  # its text, and that of what it came from, may hold a record
+        failed = type(error).__name__
+    raise TaskFailed(f"a task of shuffledp failed with {failed}")
+
+
+def answer_merged(
+    answers: Iterable[tuple[str, int, int, bytes]], payload: bytes, version: str
+) -> tuple[str, int, int, bytes]:
+    """Return the answers of several partitions as one, held in memory one at a time.
+
+    Parameters
+    ----------
+    answers : iterable of (version, n, bad, state)
+        As the tasks gave them.
+    payload : bytes
+        The pickled `Job`.
+    version : str
+        The driver's; an answer of another version ends the merge, and its version is returned.
+    """
+    job = pickle.loads(payload)
+    found = Counted.nothing(job)
+    n = bad = 0
+    for own, more, refused, state in answers:
+        if own != version:
+            return own, 0, 0, b""
+        n, bad = n + more, bad + refused
+        if n <= job.people.rows:  # with more, the driver refuses whatever is in the state
+            found.add(job, more, refused, state)
+    return version, n, bad, found.state()
+
+
+class TaskFailed(RuntimeError):
+    """A task could not be done; the message names the kind of error, and nothing of what was read."""
