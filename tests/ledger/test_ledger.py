@@ -12,7 +12,7 @@ import shuffledp as sdp
 from shuffledp.accounting import certify, compose, privacy_profile
 from shuffledp.ledger import Draft, Ledger, Spending, Use
 from shuffledp.ledger.together import shared_by_one
-from shuffledp.protocol import entering, running
+from shuffledp.protocol import engine, entering
 
 VOTES = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500, "hours": [10.0, 40.0] * 500}
 YES = sdp.Frequency(["yes", "no"])
@@ -138,7 +138,7 @@ def test_the_limit_refuses_before_a_record_is_read_and_says_what_fits(book, monk
     def never(*_: object, **__: object) -> None:
         pytest.fail("a record was read")
 
-    monkeypatch.setattr(running, "collect", never)
+    monkeypatch.setattr(engine, "collect", never)
     with pytest.raises(sdp.InvalidInput, match="nothing was released; what would fit") as refused:
         ask(budgets="budget", ledger=book)
     message = str(refused.value)

@@ -10,7 +10,7 @@ import shuffledp as sdp
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import running
+from shuffledp.protocol import engine
 
 ROWS = 1200
 SIDES = np.array(["north"] * 400 + ["south"] * 800)
@@ -65,7 +65,7 @@ def test_the_noise_of_a_group_is_that_of_its_people_alone():
 
 
 def test_every_group_is_certified_before_a_record_is_read(monkeypatch):
-    monkeypatch.setattr(running, "collect", lambda *_: pytest.fail("a record was read"))
+    monkeypatch.setattr(engine, "collect", lambda *_: pytest.fail("a record was read"))
     with pytest.raises(InvalidInput, match="below 1/n"):
         by(delta=2e-3)  # fine for the 400, not for the 800
 
