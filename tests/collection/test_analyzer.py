@@ -276,6 +276,7 @@ LIES = {
     "n": set_("releases", 0, "n", 101),
     "mechanism": set_("releases", 1, "mechanism", "krr:5"),
     "guarantee": set_("releases", 0, "guarantee", "levels", 0, "epsilon", "upper", 0.01),
+    "lower end": set_("releases", 0, "guarantee", "levels", 0, "epsilon", "lower", 0.01),
     "delta": set_("releases", 0, "guarantee", "delta", 1e-9),
     "level": set_("releases", 0, "guarantee", "levels", 0, "count", 59),
     "no guarantee": set_("releases", 0, "guarantee", None),

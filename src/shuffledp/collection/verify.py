@@ -17,7 +17,8 @@ CANNOT = (
     "that the shuffler drew the dummies from the law, once, and forgot them",
     "that it permuted the rows and kept no record of who sent what",
     "that every participant is a person, and another one",
-    "that the estimates follow from the rows: only the analyzer's key opens them",
+    "that the estimates, and the number of rows that could not be used, follow from the rows: only the analyzer's key "
+    "opens them",
 )
 
 
@@ -114,7 +115,9 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
         known = told if isinstance(told, dict) else {}
         _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
         epsilon = known.get("epsilon")
-        _number(f"{what}, guarantee", epsilon.get("upper") if isinstance(epsilon, dict) else None, certified)
+        ends = epsilon if isinstance(epsilon, dict) else {}
+        _number(f"{what}, guarantee", ends.get("upper"), certified)
+        _same(f"{what}, lower end of the guarantee", ends.get("lower"), 0.0)  # no attack is claimed for a floor
 
 
 def _same(what: str, told: object, true: object) -> None:
