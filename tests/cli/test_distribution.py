@@ -113,7 +113,7 @@ def test_simplex_stands_beside_the_unbiased_estimates(run):
         assert "projected" in shown
         assert "small ones come out too large" in " ".join(shown.split())
         assert "projected" not in run(*arguments).out
-        assert "<th>projected</th>" in page_of("page.html")
+        assert ">projected</th>" in page_of("page.html")
 
 
 def page_of(name: str) -> str:
@@ -191,8 +191,8 @@ def test_consent_in_words_and_clipping(run, question):
         ((*OWN, "--seen", "sum"), "seen must be one of reports, levels; got 'sum'"),
         ((*OWN, "--seen", "users"), "seen must be one of reports, levels; got 'users'"),
         (("--epsilon0", "negative", "--seen", "reports"), "negative in row 8 is -1.0; a local budget is a number"),
-        ((*ONE, "--value", "gap"), "gap in row 8 is missing; give every row a number"),
-        ((*ONE, "--value", "undefined"), "undefined in row 8 is 'NaN', not a number"),
+        ((*ONE, "--value", "gap"), "the value in row 8 is missing; say with --missing-as which number"),
+        ((*ONE, "--value", "undefined"), "the value in row 8 is missing; say with --missing-as"),
         ((*ONE, "--value", "outlier"), r"the value in row 8 is 101.0, outside \[0.0, 100.0\]; say --clip"),
         ((*ONE, "--value", "endless"), r"the value in row 8 is inf, outside \[0.0, 100.0\]; say --clip"),
         ((*ONE, "--value", "vote"), "vote in row 1 is 'yes', not a number"),

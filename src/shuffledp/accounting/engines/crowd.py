@@ -77,7 +77,7 @@ class CrowdProfile(PrivacyProfile):
         """Gaussian limit, a first guess: n mu^2 is the mean of E_{x2} (r_0 - r_1)^2."""
         n = float(self.counts.sum())
         second = sum(
-            float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2) * count / n
+            float(pair.masses @ np.minimum(np.abs(pair.ratios0 - pair.ratios1), 1e150) ** 2) * count / n
             for pair, count in zip(self.pairs, self.counts.tolist(), strict=True)
         )
         return gaussian_epsilon(delta, math.sqrt(second / n)) if math.isfinite(second) else None
