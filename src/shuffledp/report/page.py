@@ -15,6 +15,7 @@ from shuffledp.errors import printable
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
+from shuffledp.report.checklist import checklist
 from shuffledp.report.curves import profile_epsilons, worst_profile
 from shuffledp.report.evidence import Section, evidence_sections
 from shuffledp.report.svg import ProfileCurve, bounds_picture, profile_picture
@@ -84,6 +85,7 @@ def render(
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
+        checklist=checklist(answers, groups=overview is not None),
         randomizers=[(answer.question, answer.guarantee.setting.randomizer_name) for answer in answers],
         setting=answers[0].guarantee.setting,
         seen_meaning=SEEN_MEANING[answers[0].guarantee.setting.seen],
