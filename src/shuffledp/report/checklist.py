@@ -57,7 +57,6 @@ def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]
     list of Point
         Ten, in the order in which they are to be read.
     """
-    setting = answers[0].guarantee.setting
     known: dict[str, Iterator[str]] = {
         "Unit of privacy": _unit(answers[0]),
         "Privacy model": _model(answers),
