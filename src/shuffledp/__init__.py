@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from shuffledp.planning import bucket_budgets as bucket_budgets
     from shuffledp.planning import dummies_price as dummies_price
     from shuffledp.planning import plan as plan
+    from shuffledp.protocol import Amounts as Amounts
     from shuffledp.protocol import Ask as Ask
     from shuffledp.protocol import Frequency as Frequency
     from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator

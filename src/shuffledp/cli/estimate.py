@@ -64,6 +64,7 @@ def run(name: str, typed: Typed) -> None:
         simultaneous=typed.get("simultaneous", False),
         bounds=typed["verbose"] or typed["bounds"] is not None,
         published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+        counts=typed.get("counts", False),
     )
     with reserved(typed["report"], "--report") as page, reserved(typed["csv"], "--csv") as table:
         with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
@@ -77,7 +78,7 @@ def run(name: str, typed: Typed) -> None:
         if page is not None:
             page.write(_page(typed, found, besides))
         if table is not None:
-            table.write(found.to_frame(simultaneous=besides.simultaneous).write_csv())
+            table.write(found.to_frame(simultaneous=besides.simultaneous, amounts=True).write_csv())
     show(typed, found, besides)
 
 
@@ -127,7 +128,7 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
     answers = [
         Answer(
             title_of(one, value).replace("?", f"{where}?"), one.guarantee, one,
-            simplex=shown.simplex, simultaneous=shown.simultaneous,
+            simplex=shown.simplex, simultaneous=shown.simultaneous, counts=shown.counts,
         )
         for where, one in each
     ]  # fmt: skip

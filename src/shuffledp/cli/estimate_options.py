@@ -105,6 +105,14 @@ Simultaneous = Annotated[
         rich_help_panel=RESULT,
     ),
 ]
+Counts = Annotated[
+    bool,
+    typer.Option(
+        "--counts",
+        help="Show counts besides shares, and sums besides means; --json and --csv have them always.",
+        rich_help_panel=RESULT,
+    ),
+]
 BoundsShown = Annotated[
     str | None,
     typer.Option(

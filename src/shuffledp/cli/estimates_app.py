@@ -45,7 +45,12 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
 """Options of every question: annotation and default."""
 
 RANGE: Mapping[str, tuple[Any, Any]] = {"low": (o.Low, None), "high": (o.High, None), "clip": (o.Clip, False)}
-SHARES: Mapping[str, tuple[Any, Any]] = {"simplex": (o.Simplex, False), "simultaneous": (e.Simultaneous, False)}
+COUNTS: Mapping[str, tuple[Any, Any]] = {"counts": (e.Counts, False)}
+SHARES: Mapping[str, tuple[Any, Any]] = {
+    "simplex": (o.Simplex, False),
+    "simultaneous": (e.Simultaneous, False),
+    **COUNTS,
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ QUESTIONS: Mapping[str, Command] = {
     "mean": Command(
         "Estimate a mean from a table, privately.",
         "--value hours_per_week --low 1 --high 99 --epsilon0 0.5",
-        {**RANGE, "mechanism": (o.NumberMechanism, "one-bit"), "delta0": (o.OwnDelta0, 0.0)},
+        {**RANGE, "mechanism": (o.NumberMechanism, "one-bit"), "delta0": (o.OwnDelta0, 0.0), **COUNTS},
     ),
     "frequency": Command(
         "Estimate how often each category occurs in a table, privately.",
@@ -115,6 +120,7 @@ QUESTIONS: Mapping[str, Command] = {
             "norm_kind": (e.NormKind, "l2"),
             "clip": (o.Clip, False),
             "simultaneous": (e.Simultaneous, False),
+            **COUNTS,
         },
         {"values": (e.Values, NEEDED)},
     ),
@@ -126,6 +132,7 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "questions": (e.QuestionsFile, None),
     "ask": (e.AskText, None),
     **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
+    **COUNTS,
 }
 """Options of `release`, which asks several questions."""
 

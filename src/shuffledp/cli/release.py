@@ -209,6 +209,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> None:
     shown_besides = Shown(
         bounds=typed["verbose"] or typed["bounds"] is not None,
         published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+        counts=typed["counts"],
     )
     out = console()
     out.print(f"[bold]{_together(found)}[/]", highlight=False)
@@ -224,7 +225,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> None:
 
 def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
     answers = [
-        Answer(title_of(release, str(ask.value)), release.guarantee, release)
+        Answer(title_of(release, str(ask.value)), release.guarantee, release, counts=typed["counts"])
         for ask, release in zip(asked, found.releases, strict=True)
     ]
     return render(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shuffledp.protocol.amounts import Amounts
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.by_group import GroupedRelease, release_by
 from shuffledp.protocol.estimate import Estimate
@@ -43,6 +44,7 @@ from shuffledp.protocol.wrappers import (
 )
 
 __all__ = [
+    "Amounts",
     "Ask",
     "Estimate",
     "Frequency",

@@ -61,19 +61,19 @@ class GroupedRelease:
         """False if the noise came from `simulation_random`."""
         return all(release.private for release in self.releases.values())
 
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pl.DataFrame:
+    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
         """Return all groups as one polars DataFrame: ``group``, ``n``, and the columns of `Release.to_frame`.
 
         Parameters
         ----------
-        level, simultaneous
+        level, simultaneous, amounts
             As for `Release.to_frame`; intervals hold together within a group.
         """
         import polars as pl
 
         parts: list[pl.DataFrame] = []
         for name, release in self.releases.items():
-            frame = release.to_frame(level, simultaneous=simultaneous)
+            frame = release.to_frame(level, simultaneous=simultaneous, amounts=amounts)
             own = [pl.lit(str(name)).alias("group"), pl.lit(release.n).alias("n")]
             epsilon = pl.lit(release.guarantee.epsilon.upper).alias("central_epsilon")
             parts.append(frame.select(*own, pl.all(), epsilon))

@@ -12,6 +12,7 @@ import numpy as np
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.amounts import Amounts
 from shuffledp.protocol.number_questions import Quantiles
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.ranges import RangeEstimate
@@ -19,6 +20,11 @@ from shuffledp.protocol.weights import Weights
 
 if TYPE_CHECKING:
     import polars as pl
+
+SHARES = ("frequency", "histogram")
+"""Questions whose answers are shares, hence have counts."""
+MEANS = ("mean", "vector-mean")
+"""Questions whose answers are means, hence have sums."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,19 +111,77 @@ class Release:
         lower, upper = self.analysis.confidence_interval(level, simultaneous=simultaneous)
         return _plain(lower), _plain(upper)
 
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pl.DataFrame:
-        """Return the estimate as a polars DataFrame, one row per entry.
+    def counts(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
+        """How many records fall into each category or bin: `rows` times the shares.
+
+        The number of records is public, so nothing else is released. What weighs people in the shares weighs them here.
 
         Parameters
         ----------
         level, simultaneous
             As for `confidence_interval`.
 
+        Raises
+        ------
+        InvalidInput
+            If the question is not about shares, or level is not in (0, 1).
+
+        Examples
+        --------
+        >>> import shuffledp as sdp
+        >>> votes = ["yes"] * 300 + ["no"] * 700
+        >>> release = sdp.estimate_frequency(votes, ["yes", "no"], 2.0, seen="reports", delta=1e-6)
+        >>> release.counts().records
+        1000
+        """
+        if self.question.name not in SHARES:
+            raise InvalidInput(f"only shares have counts; the question was a {self.question.name}")
+        return self._amounts(level, simultaneous=simultaneous)
+
+    def sum(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
+        """The sum of the records: `rows` times the mean; of vectors, coordinate by coordinate.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+
+        Raises
+        ------
+        InvalidInput
+            If the question is not about a mean, or level is not in (0, 1).
+
+        Examples
+        --------
+        >>> import shuffledp as sdp
+        >>> release = sdp.estimate_mean([2.0] * 500, 0.0, 4.0, 2.0, seen="reports", delta=1e-6)
+        >>> release.sum().estimate == 500 * release.estimate
+        True
+        """
+        if self.question.name not in MEANS:
+            raise InvalidInput(f"only means have sums; the question was a {self.question.name}")
+        return self._amounts(level, simultaneous=simultaneous)
+
+    def _amounts(self, level: float, *, simultaneous: bool) -> Amounts:
+        interval = self.confidence_interval(level, simultaneous=simultaneous)
+        return Amounts.scaled(self.estimate, self.standard_error, interval, self.rows)
+
+    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
+        """Return the estimate as a polars DataFrame, one row per entry.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+        amounts : bool
+            Whether counts stand beside shares, and sums beside means.
+
         Returns
         -------
         DataFrame
             Columns ``label`` (where there are labels; of bins ``low`` and ``high``), ``estimate``, ``standard_error``,
-            ``interval_low``, ``interval_high``.
+            ``interval_low``, ``interval_high``; with `amounts` also ``count`` or ``sum`` and the same three of it, such
+            as ``count_interval_low``.
         """
         import polars as pl
 
@@ -131,6 +195,15 @@ class Release:
         ):
             if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
+        kind = self.question.name
+        if amounts and kind in SHARES + MEANS:
+            found, name = self._amounts(level, simultaneous=simultaneous), "count" if kind in SHARES else "sum"
+            columns |= {
+                name: np.atleast_1d(found.estimate),
+                f"{name}_standard_error": np.atleast_1d(found.standard_error),
+                f"{name}_interval_low": np.atleast_1d(found.low),
+                f"{name}_interval_high": np.atleast_1d(found.high),
+            }
         return pl.DataFrame(columns)
 
     def _index(self) -> dict[str, Any]:

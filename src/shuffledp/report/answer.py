@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
+from shuffledp.report.amounts import amounts_table
 from shuffledp.report.release_terminal import deviation_words, some_bins
 from shuffledp.report.rows import (
     CONFIDENCE,
@@ -50,6 +51,8 @@ class Answer:
         Show the projected frequencies, too.
     simultaneous : bool
         Show intervals that hold together.
+    counts : bool
+        Show counts beside shares, and sums beside means.
     """
 
     question: str
@@ -58,6 +61,7 @@ class Answer:
     truth: Sequence[float] | None = None
     simplex: bool = False
     simultaneous: bool = False
+    counts: bool = False
 
 
 def estimate_parts(answer: Answer) -> dict[str, Any] | None:
@@ -80,6 +84,7 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
         "confidence": f"{CONFIDENCE:.0%}",
         "truth": None,
         "table": None,
+        "amounts": amounts_table(release, INTERVAL, simultaneous=answer.simultaneous) if answer.counts else None,
     }
     return common | _PARTS[kind](answer, release)
 

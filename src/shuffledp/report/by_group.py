@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.report.release_json import release_to_json
-from shuffledp.report.release_terminal import MOST_ROWS, Shown
+from shuffledp.report.release_terminal import MOST_ROWS, Shown, print_amounts
 from shuffledp.report.rows import CONFIDENCE, bin_rows, frequency_rows, in_bins, interval_words, quantile_rows
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.to_json import guarantee_to_json
@@ -132,6 +132,8 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
     console.print(table)
     if len(every) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(every))} lines; --json and --csv give all.")
+    for name, release in found.releases.items() if shown.counts else ():
+        print_amounts(console, release, shown, f", {found.by} {name}")
     if not found.private:
         console.print(NOT_PRIVATE, style="bold red")
     for note in grouped_notes(found):

@@ -13,6 +13,7 @@ from shuffledp.report.to_json import guarantee_to_json
 from shuffledp.report.wording import notes, weighted_by
 
 if TYPE_CHECKING:
+    from shuffledp.protocol.amounts import Amounts
     from shuffledp.protocol.released import Release
 
 MOST_EDGES = 1000
@@ -33,6 +34,34 @@ def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bo
     """
     known = {"question": release.question.name, "n": release.n}
     return known | _ANSWERS[release.question.name](release, simplex, simultaneous) | _rest(release, simultaneous)
+
+
+def _mean(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    (entry,) = amounts_to_json(release.sum(CONFIDENCE, simultaneous=simultaneous), "estimate")
+    return _number(release, simplex, simultaneous) | {"sum": entry}
+
+
+def amounts_to_json(amounts: Amounts, name: str) -> list[dict[str, Any]]:
+    """List counts or sums, each with its error and interval.
+
+    Parameters
+    ----------
+    amounts : Amounts
+        Of a release.
+    name : str
+        Key of the estimate.
+    """
+    columns = (amounts.estimate, amounts.standard_error, amounts.low, amounts.high)
+    return [
+        {name: value, "standard_error": error, "confidence_interval": [low, high]}
+        for value, error, low, high in np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
+    ]
+
+
+def _counts(release: Release, labels: Sequence[Mapping[str, Any]], simultaneous: bool) -> dict[str, Any]:
+    found = release.counts(CONFIDENCE, simultaneous=simultaneous)
+    listed = zip(labels, amounts_to_json(found, "count"), strict=True)
+    return {"of": found.records, "estimates": [{**label, **entry} for label, entry in listed]}
 
 
 def _number(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
@@ -60,22 +89,36 @@ def _vector(release: Release, simplex: bool, simultaneous: bool) -> dict[str, An
         "estimates": [
             {"coordinate": i, "estimate": value, "standard_error": error, "confidence_interval": [first, last]}
             for i, (value, error, first, last) in enumerate(np.column_stack(columns).tolist())
-        ]
+        ],
+        "sum": {
+            "estimates": [
+                {"coordinate": i} | entry
+                for i, entry in enumerate(
+                    amounts_to_json(release.sum(CONFIDENCE, simultaneous=simultaneous), "estimate")
+                )
+            ]
+        },
     }
 
 
 def _frequency(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
     rows = frequency_rows(release, simplex=simplex, simultaneous=simultaneous)
-    return {"estimates": [{"category": row.category} | _share(row) for row in rows]}
+    labels = [{"category": row.category} for row in rows]
+    return {
+        "estimates": [label | _share(row) for label, row in zip(labels, rows, strict=True)],
+        "counts": _counts(release, labels, simultaneous),
+    }
 
 
 def _histogram(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
     rows = bin_rows(release, simplex=simplex, simultaneous=simultaneous)
+    labels = [{"low": row.left, "high": row.right} for row in rows]
     return {
         "low": rows[0].left,
         "high": rows[-1].right,
         "bins": len(rows),
-        "estimates": [{"low": row.left, "high": row.right} | _share(row) for row in rows],
+        "estimates": [label | _share(row) for label, row in zip(labels, rows, strict=True)],
+        "counts": _counts(release, labels, simultaneous),
     }
 
 
@@ -98,7 +141,7 @@ def _quantiles(release: Any, simplex: bool, simultaneous: bool) -> dict[str, Any
 
 
 _ANSWERS: Mapping[str, Any] = {
-    "mean": _number,
+    "mean": _mean,
     "variance": _variance,
     "vector-mean": _vector,
     "frequency": _frequency,

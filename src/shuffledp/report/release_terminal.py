@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.accounting import certify
+from shuffledp.report.amounts import amounts_table
 from shuffledp.report.rows import (
     CONFIDENCE,
     BinRow,
@@ -49,12 +50,15 @@ class Shown:
         The bounds that were consulted.
     published : bool
         Every published bound among them.
+    counts : bool
+        Counts beside shares, and sums beside means.
     """
 
     simplex: bool = False
     simultaneous: bool = False
     bounds: bool = False
     published: bool = False
+    counts: bool = False
 
     def complete(self, release: Release) -> Release:
         """Compute the published bounds too, if they are to be shown; the certified interval is not touched by them."""
@@ -82,12 +86,41 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
         What is shown besides.
     """
     _PRINT[release.question.name](console, release, shown)
+    if shown.counts:
+        print_amounts(console, release, shown)
     if not release.private:
         console.print(NOT_PRIVATE, style="bold red")
     for note in [*notes(release), *([PROJECTED] if shown.simplex else [])]:
         console.print(note, highlight=False)
     console.print()
     print_guarantee(console, release.guarantee, bounds=shown.bounds)
+
+
+def print_amounts(console: Console, release: Release, shown: Shown, of: str = "") -> None:
+    """Print counts of shares, or sums of means; nothing where there are neither.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    release : Release
+        Of any question.
+    shown : Shown
+        How intervals are shown.
+    of : str
+        Whose they are, where there are several groups.
+    """
+    found = amounts_table(release, shown.interval, simultaneous=shown.simultaneous)
+    if found is None:
+        return
+    table = Table(title=found["title"] + of, title_justify="left")
+    for heading in found["headings"]:
+        table.add_column(heading, justify="left" if heading == "category" else "right")
+    for cells in found["rows"][:MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)
+    if len(found["rows"]) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(found['rows']))}; --json and --csv give all.")
 
 
 def _number(console: Console, release: Any, shown: Shown) -> None:
