@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from shuffledp.planning import plan as plan
     from shuffledp.protocol import Amounts as Amounts
     from shuffledp.protocol import Ask as Ask
+    from shuffledp.protocol import Difference as Difference
     from shuffledp.protocol import Frequency as Frequency
     from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
     from shuffledp.protocol import FrequencyTally as FrequencyTally
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from shuffledp.protocol import VectorMean as VectorMean
     from shuffledp.protocol import VectorMeanEstimator as VectorMeanEstimator
     from shuffledp.protocol import VectorTally as VectorTally
+    from shuffledp.protocol import difference as difference
     from shuffledp.protocol import estimate_frequency as estimate_frequency
     from shuffledp.protocol import estimate_histogram as estimate_histogram
     from shuffledp.protocol import estimate_mean as estimate_mean

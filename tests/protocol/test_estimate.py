@@ -138,3 +138,23 @@ def test_levels_are_chances(level):
     for kind, (family, more) in KINDS.items():
         with pytest.raises(InvalidInput, match=r"a confidence level must lie in \(0, 1\); got"):
             estimate(0.5, 0.1, 0.1, family, **more).confidence_interval(level), kind
+
+
+@pytest.mark.parametrize(("n", "m"), [(40, 40), (30, 3000), (4000, 2500)])
+def test_the_interval_of_a_difference_covers(n, m):
+    # Randomized response at ln 3 of shares .2 and .25; an exact binomial law of 95 % misses more than 6.5 % of 4,000
+    # times with a chance of 1e-5 (normal tail: 1.5 % of 4,000 is 4.35 standard deviations).
+    rng = np.random.default_rng(14)
+    p, q = 0.75, 0.25
+
+    def one_wave(size, share):
+        ones = rng.binomial(size, q + share * (p - q))
+        return estimate((ones / size - q) / (p - q), np.sqrt(p * q / size) / (p - q), 1.0 / (size * (p - q)))
+
+    missed = 0
+    for _ in range(4000):
+        found = one_wave(m, 0.25).minus(one_wave(n, 0.2))
+        low, high = found.confidence_interval()
+        missed += not low <= 0.05 <= high
+    assert missed <= 0.065 * 4000
+    assert found.support == (-1.0, 1.0)

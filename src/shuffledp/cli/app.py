@@ -23,6 +23,7 @@ COMMANDS = (
     "release",
     "ledger",
     "total",
+    "difference",
     "train",
     "predict",
     "audit",

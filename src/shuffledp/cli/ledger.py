@@ -116,7 +116,7 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
-        return [_of_groups(entry) if "groups" in entry else _read(entry) for entry in several]
+        return [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -125,12 +125,19 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
 
 def _of_groups(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
     """Of groups that share nobody: at every epsilon the one that costs most there, which need not be the same."""
-    found = [_read(group) for group in entry["groups"]]
+    found = [read_guarantee(group) for group in entry["groups"]]
     what, anew = f"{found[0][0]}, by group", all(again for _, _, again in found)
     return what, Spending.apart([spending for _, spending, _ in found]), anew
 
 
-def _read(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
+def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
+    """Return question, cost, and whether it was computed again, of one object with a guarantee.
+
+    Parameters
+    ----------
+    entry : dict
+        What a command printed with --json; KeyError, ValueError, TypeError tell that it is no such object.
+    """
     told = entry.get("guarantee", entry)
     delta, upper = check_delta(told["delta"]), float(told["epsilon"]["upper"])
     levels = [(float(level["epsilon0"]), float(level["epsilon"]["upper"])) for level in told["levels"]]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shuffledp.cli import estimate_options as e
 from shuffledp.cli import options as o
 
 Limit = Annotated[
@@ -28,11 +29,18 @@ AtDelta = Annotated[
     ),
 ]
 
+Between = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--between", metavar="A B", help="Two groups of one file that --by made: B minus A."),
+]
+ShareNobody = Annotated[bool, typer.Option("--disjoint", help="State that nobody is in both files.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(ledger)
     app.command()(total)
+    app.command()(difference)
 
 
 def ledger(
@@ -68,3 +76,24 @@ def total(
     from shuffledp.cli.ledger import run_total
 
     run_total(files, delta, as_json=json)
+
+
+def difference(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE.json...", parser=o.file_path, help="What --json wrote: one, or two.")
+    ],
+    delta: o.Delta,
+    between: Between = None,
+    disjoint: ShareNobody = False,
+    simultaneous: e.Simultaneous = False,
+    json: o.Json = False,
+) -> None:
+    """Subtract a release from a later one, or one group's from another's: the interval, and what both cost together.
+
+    Example:
+
+    shuffledp difference january.json february.json --delta 1e-6
+    """
+    from shuffledp.cli.difference import run_difference
+
+    run_difference(files, between, delta, disjoint=disjoint, simultaneous=simultaneous, as_json=json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shuffledp.protocol.amounts import Amounts
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.by_group import GroupedRelease, release_by
+from shuffledp.protocol.differences import Difference, difference
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.estimators import (
     FrequencyEstimator,
@@ -46,6 +47,7 @@ from shuffledp.protocol.wrappers import (
 __all__ = [
     "Amounts",
     "Ask",
+    "Difference",
     "Estimate",
     "Frequency",
     "FrequencyEstimator",
@@ -72,6 +74,7 @@ __all__ = [
     "VectorMean",
     "VectorMeanEstimator",
     "VectorTally",
+    "difference",
     "estimate_frequency",
     "estimate_histogram",
     "estimate_mean",

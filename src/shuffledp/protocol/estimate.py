@@ -54,6 +54,9 @@ class Estimate:
     enough: ClassVar[float] = 4.0
     """From (standard_error / step)^2 = enough z^2 on sums are taken as normal; from twice that on wholly."""
 
+    long_tailed: ClassVar[bool] = False
+    """Whether the noise has no bound."""
+
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Both ends of a two-sided confidence interval, in the range; never empty, see the module.
 
@@ -82,6 +85,38 @@ class Estimate:
         """
         half = self._half_width(chance_of_a_miss(level, self.value.size if simultaneous else 1), self.standard_error)
         return around(self.value, half, half, self.support)
+
+    def minus(self, other: Estimate) -> Estimate:
+        """Return the estimate of the difference of both targets.
+
+        Parameters
+        ----------
+        other : Estimate
+            Of the same shape and range, from other noise. Where no term of either is above its step, the noise of
+            both is one sum of independent terms, each at most the larger step, whose variances add up: Bennett's
+            inequality holds for it. Where the noise of one has no bound, log-moment generating functions add up to at
+            most v s^2/(2 (1 - c s)) with the sum v of the variances and the larger step c, as bounded terms have it
+            too: Bernstein's holds. A variance, whose error depends on its target, is not meant.
+
+        Raises
+        ------
+        InvalidInput
+            If shape or range differ.
+        """
+        if np.shape(self.value) != np.shape(other.value) or self.support != other.support:
+            raise InvalidInput(
+                f"only estimates of one question have a difference; got ranges {self.support} and {other.support}, "
+                f"sizes {np.size(self.value)} and {np.size(other.value)}"
+            )
+        width = self.support[1] - self.support[0]
+        kind = type(self) if self.long_tailed else type(other) if other.long_tailed else Estimate
+        return kind(
+            value=self.value - other.value,
+            standard_error=np.hypot(self.standard_error, other.standard_error),
+            step=max(self.step, other.step),
+            support=(-width, width),
+            uninformative=self.uninformative + other.uninformative,
+        )
 
     def _half_width(self, miss: float, standard_error: FloatArray) -> FloatArray:
         """Half width at that chance of a miss, if the standard error were this one."""

@@ -62,6 +62,7 @@ class LongTailedEstimate(Estimate):
     """
 
     enough: ClassVar[float] = 16.0
+    long_tailed: ClassVar[bool] = True
 
     def _half_widths(
         self, standard_error: FloatArray, spread: FloatArray, z: float, x: float

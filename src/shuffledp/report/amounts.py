@@ -36,7 +36,7 @@ def amounts_table(release: Release, interval: str, *, simultaneous: bool = False
     found = (release.counts if shares else release.sum)(CONFIDENCE, simultaneous=simultaneous)
     columns = [np.atleast_1d(column) for column in (found.estimate, found.standard_error, found.low, found.high)]
     most = found.records if shares else None
-    words = [_words(*ends, most) for ends in zip(*(column.tolist() for column in columns), strict=True)]
+    words = [_words(value, error, low, high, most) for value, error, low, high in np.column_stack(columns).tolist()]
     labels = _labels(release, len(words))
     return {
         "title": f"{'Counts' if shares else 'Sums'} over {count(found.records)} records",

@@ -38,7 +38,13 @@ def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bo
 
 def _mean(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
     (entry,) = amounts_to_json(release.sum(CONFIDENCE, simultaneous=simultaneous), "estimate")
-    return _number(release, simplex, simultaneous) | {"sum": entry}
+    return _number(release, simplex, simultaneous) | {"sum": entry} | _reach(release)
+
+
+def _reach(release: Release) -> dict[str, Any]:
+    """What the interval of a difference needs besides: the largest step of a report, and the range."""
+    found = release.analysis
+    return {"step": found.step, "long_tailed": found.long_tailed, "range": list(found.support)}
 
 
 def amounts_to_json(amounts: Amounts, name: str) -> list[dict[str, Any]]:
@@ -98,6 +104,7 @@ def _vector(release: Release, simplex: bool, simultaneous: bool) -> dict[str, An
                 )
             ]
         },
+        **_reach(release),
     }
 
 
@@ -107,6 +114,7 @@ def _frequency(release: Release, simplex: bool, simultaneous: bool) -> dict[str,
     return {
         "estimates": [label | _share(row) for label, row in zip(labels, rows, strict=True)],
         "counts": _counts(release, labels, simultaneous),
+        **_reach(release),
     }
 
 
@@ -119,6 +127,7 @@ def _histogram(release: Release, simplex: bool, simultaneous: bool) -> dict[str,
         "bins": len(rows),
         "estimates": [label | _share(row) for label, row in zip(labels, rows, strict=True)],
         "counts": _counts(release, labels, simultaneous),
+        **_reach(release),
     }
 
 

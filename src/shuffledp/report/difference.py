@@ -1,0 +1,126 @@
+"""A difference of two releases: as JSON, and on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shuffledp.report.rows import CONFIDENCE
+from shuffledp.report.wording import count, near, probability, share, up, with_error
+
+if TYPE_CHECKING:
+    from shuffledp.protocol.differences import Difference
+
+MOST_ROWS = 60
+"""Categories, bins and coordinates that the table on the terminal lists."""
+
+
+def difference_notes(found: Difference) -> list[str]:
+    """Say for whom the guarantee holds, and how an interval is read."""
+    who = (
+        "Nobody is in both, so the larger cost holds for everybody."
+        if found.disjoint
+        else "This holds for people who are in both, if both releases were fixed before the first answer was seen."
+    )
+    return [who, "Where an interval contains 0, the noise alone may have made the difference."]
+
+
+def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict[str, Any]:
+    """Build the object that `shuffledp difference --json` prints.
+
+    Parameters
+    ----------
+    found : Difference
+        Of two releases.
+    simultaneous : bool
+        Whether the intervals hold together.
+    """
+    return {
+        "question": found.before.question,
+        "n": [found.before.n, found.after.n],
+        "estimates": [
+            label | {"before": before, "after": after, "difference": value, "standard_error": error,
+                     "confidence_interval": [low, high]}
+            for label, (before, after, value, error, low, high) in zip(
+                _labels(found), _numbers(found, simultaneous), strict=True
+            )
+        ],
+        "confidence": CONFIDENCE,
+        "simultaneous": simultaneous,
+        "disjoint": found.disjoint,
+        "epsilon": {"upper": found.epsilon},
+        "delta": found.delta,
+        "notes": difference_notes(found),
+    }  # fmt: skip
+
+
+def print_difference(console: Console, found: Difference, names: tuple[str, str], *, simultaneous: bool) -> None:
+    """Print both answers, their difference with its interval, and the guarantee of both together.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    found : Difference
+        Of two releases.
+    names : tuple of str
+        What the two are called.
+    simultaneous : bool
+        Whether the intervals hold together.
+    """
+    together = ", all together" if simultaneous else ", one by one"
+    labels = list(_labels(found))
+    shares = found.before.question in ("frequency", "histogram")
+    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if shares else "")
+    table = Table(title=Text(title), title_justify="left")
+    first = next(iter(labels[0]), None)
+    first = "bin" if first == "low" else first
+    interval = f"{CONFIDENCE:.0%} interval{together if len(labels) > 1 else ''}"
+    for heading in (*([first] if first else []), *names, "difference", "standard error", interval):
+        table.add_column(Text(heading), justify="left" if heading == "category" else "right")
+    for label, numbers in list(zip(labels, _numbers(found, simultaneous), strict=True))[:MOST_ROWS]:
+        shown = " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
+        cells = _share_cells(*numbers) if shares else _cells(*numbers)
+        table.add_row(*([Text(shown)] if label else []), *cells)
+    console.print(table)
+    if len(labels) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(labels))}; --json gives all.")
+    together = f"Both together: epsilon at most {up(found.epsilon)} at delta = {probability(found.delta)}"
+    console.print(f"[bold]{together}[/]", highlight=False)
+    if found.epsilon == float("inf"):
+        console.print("The deltas of the two leave no room at this delta; name a larger --delta.", highlight=False)
+    for note in difference_notes(found):
+        console.print(note, highlight=False)
+
+
+def _labels(found: Difference) -> Iterator[dict[str, Any]]:
+    kind, labels = found.before.question, found.before.labels
+    for label in labels if labels is not None else range(np.size(found.analysis.value)):
+        if kind == "histogram":
+            low, high = label  # type: ignore[misc]
+            yield {"low": low, "high": high}
+        elif kind == "frequency":
+            yield {"category": str(label)}
+        else:
+            yield {} if kind == "mean" else {"coordinate": label}
+
+
+def _numbers(found: Difference, simultaneous: bool) -> list[list[float]]:
+    low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
+    columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
+    return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
+
+
+def _share_cells(before: float, after: float, value: float, error: float, low: float, high: float) -> list[str]:
+    points = (f"{100.0 * value:+.2f}", f"{100.0 * error:.2f}", f"{100.0 * low:+.2f} to {100.0 * high:+.2f}")
+    return [share(before), share(after), *points]
+
+
+def _cells(before: float, after: float, value: float, error: float, low: float, high: float) -> list[str]:
+    ends = f"{with_error(low, error)} to {with_error(high, error)}"
+    return [*(with_error(x, error) for x in (before, after, value)), near(error, 2), ends]

@@ -1,0 +1,145 @@
+"""`difference`: two waves, or two groups, with interval and joint guarantee."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shuffledp as sdp
+from shuffledp.protocol.means import LongTailedEstimate
+
+REST = ("--epsilon0", 2, "--delta", 1e-6)
+COMMANDS = {
+    "mean": ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40, *REST),
+    "frequency": ("frequency", "p.csv", "--value", "vote", "--categories", "yes,no", *REST),
+    "histogram": ("histogram", "p.csv", "--value", "hours", "--low", 0, "--high", 40, "--bins", 4, *REST),
+    "vector-mean": ("vector-mean", "p.csv", "--values", "hours", "--norm", 40, *REST),
+}
+
+
+@pytest.fixture
+def wave(run, tmp_path):
+    """Write a wave's release to a file."""
+
+    def written(name: str, *command: object, yes: int = 300) -> dict:
+        votes = ["yes"] * yes + ["no"] * (900 - yes)
+        columns = {"hours": [20.0, 30.0] * 450, "vote": votes, "side": ["north"] * 300 + ["south"] * 600}
+        pl.DataFrame(columns).write_csv(tmp_path / "p.csv")
+        out = run(*command, "--json").out
+        (tmp_path / name).write_text(out, encoding="utf-8")
+        return json.loads(out)
+
+    return written
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_difference_of_two_waves(run, wave, kind):
+    a, b = wave("a.json", *COMMANDS[kind]), wave("b.json", *COMMANDS[kind], yes=700)
+    found = run("difference", "a.json", "b.json", "--delta", 1e-6, "--json").json
+    name = "frequency" if kind in ("frequency", "histogram") else "estimate"
+    before, after = ([known] if kind == "mean" else known["estimates"] for known in (a, b))
+    for old, new, entry in zip(before, after, found["estimates"], strict=True):
+        assert entry["difference"] == new[name] - old[name]
+        assert entry["standard_error"] == pytest.approx(
+            (old["standard_error"] ** 2 + new["standard_error"] ** 2) ** 0.5
+        )
+        low, high = entry["confidence_interval"]
+        assert low < entry["difference"] < high
+    assert (found["n"], found["disjoint"]) == ([900, 900], False)
+    total = run("total", "a.json", "b.json", "--delta", 1e-6, "--json").json
+    assert found["epsilon"] == total["epsilon"]
+
+
+def test_people_who_are_in_one_only_pay_the_larger(run, wave):
+    a = wave("a.json", *COMMANDS["frequency"])
+    b = wave("b.json", *COMMANDS["frequency"][:-3], 1, *REST[2:], yes=500)
+    apart = run("difference", "a.json", "b.json", "--delta", 1e-6, "--disjoint", "--json").json
+    both = run("difference", "a.json", "b.json", "--delta", 1e-6, "--json").json
+    assert apart["epsilon"]["upper"] == a["guarantee"]["epsilon"]["upper"]
+    assert apart["epsilon"]["upper"] >= b["guarantee"]["epsilon"]["upper"]
+    assert apart["epsilon"]["upper"] < both["epsilon"]["upper"]
+    assert "Nobody is in both" in apart["notes"][0]
+
+
+def test_two_groups_of_one_file(run, wave):
+    groups = ("--by", "side", "--groups", "north,south")
+    known = wave("g.json", *COMMANDS["frequency"], *groups)
+    found = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6, "--json").json
+    north, south = (group["estimates"][0]["frequency"] for group in known["groups"])
+    assert found["estimates"][0]["difference"] == south - north
+    assert found["disjoint"] is True
+    assert found["n"] == [300, 600]
+    assert found["epsilon"]["upper"] == known["guarantee"]["epsilon"]["upper"]
+    out = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6).out
+    assert "south minus north, in percentage points" in out
+    assert "Both together: epsilon at most" in out
+
+
+def test_noise_without_bound_keeps_its_wider_interval(run, wave):
+    laplace = (*COMMANDS["mean"][:-4], "--epsilon0", 0.5, "--delta", 1e-6)
+    noisy, bit = wave("a.json", *laplace, "--mechanism", "laplace"), wave("b.json", *laplace)
+    assert (noisy["long_tailed"], bit["long_tailed"]) == (True, False)
+    (entry,) = run("difference", "a.json", "b.json", "--delta", 1e-6, "--json").json["estimates"]
+    (other,) = run("difference", "b.json", "a.json", "--delta", 1e-6, "--json").json["estimates"]
+    found = LongTailedEstimate(np.array(entry["difference"]), np.array(entry["standard_error"]),
+                               max(noisy["step"], bit["step"]), (-40.0, 40.0), 0)  # fmt: skip
+    assert entry["confidence_interval"] == [float(end) for end in found.confidence_interval()]
+    assert other["confidence_interval"] == [-end for end in reversed(entry["confidence_interval"])]
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_person_can_read_it(run, wave, kind):
+    wave("a.json", *COMMANDS[kind])
+    wave("b.json", *COMMANDS[kind], yes=500)
+    out = run("difference", "a.json", "b.json", "--delta", 1e-6).out
+    assert "b.json minus a.json" in out
+    assert "95% interval" in out
+    assert "Where an interval contains 0" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("a.json",), "needs two files, or one file of groups"),
+        (("a.json", "./a.json"), "the same one twice"),
+        (("a.json", "m.json"), "a frequency and a mean"),
+        (("a.json", "g.json"), "name two of them with --between A B"),
+        (("g.json", "--between", "north", "north"), "the same one twice"),
+        (("g.json", "--between", "north", "east"), "'east', none of the groups of g.json: north, south"),
+        (("a.json", "--between", "north", "south"), "a.json holds no groups"),
+        (("a.json", "s.json"), "s.json is a simulation"),
+        (("a.json", "old.json"), "old.json is no release of one question"),
+        (("a.json", "zero.json"), "zero.json is no release of one question"),
+        (("a.json", "v.json"), "have a difference here; got variance"),
+        (("a.json", "other.json"), "the same categories or bins"),
+        (("a.json", "p.csv"), "p.csv is no release of one question"),
+    ],
+)
+def test_what_has_no_difference_is_refused(run, wave, tmp_path, arguments, told):
+    known = wave("a.json", *COMMANDS["frequency"])
+    wave("m.json", *COMMANDS["mean"])
+    wave("v.json", "variance", *COMMANDS["mean"][1:])
+    wave("g.json", *COMMANDS["frequency"], "--by", "side", "--groups", "north,south")
+    wave("other.json", *COMMANDS["frequency"][:5], "no,yes", *REST)
+    wave("s.json", *COMMANDS["frequency"], "--simulation-seed", 1)
+    old = {key: value for key, value in known.items() if key != "step"}
+    (tmp_path / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    (tmp_path / "zero.json").write_text(json.dumps(known | {"step": 0.0}), encoding="utf-8")
+    assert told in run("difference", *arguments, "--delta", 1e-6).error
+
+
+def test_in_python_a_simulation_and_a_variance_are_refused():
+    ask = {"seen": "reports", "delta": 1e-6}
+    first = sdp.estimate_mean([1.0, 3.0] * 300, 0.0, 4.0, 2.0, **ask)
+    seeded = sdp.estimate_mean([1.0, 3.0] * 300, 0.0, 4.0, 2.0, random=sdp.simulation_random(1), **ask)
+    with pytest.raises(sdp.InvalidInput, match="simulation"):
+        sdp.difference(first, seeded, delta=1e-6)
+    spread = sdp.estimate_variance([1.0, 3.0] * 300, 0.0, 4.0, 2.0, **ask)
+    with pytest.raises(sdp.InvalidInput, match="got variance"):
+        sdp.difference(spread, spread, delta=1e-6)
+    wider = sdp.estimate_mean([1.0, 3.0] * 300, 0.0, 5.0, 2.0, **ask)
+    with pytest.raises(sdp.InvalidInput, match="only estimates of one question"):
+        sdp.difference(first, wider, delta=1e-6)
