@@ -33,6 +33,7 @@ COMMANDS = (
     "answer",
     "open",
     "serve",
+    "completion",
 )
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -248,6 +249,24 @@ def reproduce(
         raise InvalidInput("name what to reproduce: all, or a name from shuffledp reproduce --list")
     else:
         run_reproduce(name, out, quick=quick, as_json=json)
+
+
+@app.command()
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+) -> None:
+    """Print the script by which a shell completes commands and options.
+
+    bash: source it in ~/.bashrc. zsh: source it in ~/.zshrc, after compinit. fish: write it to
+    ~/.config/fish/completions/shuffledp.fish.
+
+    Example:
+
+    shuffledp completion bash > shuffledp-completion.bash
+    """
+    from shuffledp.cli.completion import script
+
+    typer.echo(script(shell), nl=False)
 
 
 @app.command()
