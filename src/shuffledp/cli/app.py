@@ -266,7 +266,7 @@ def completion(
     """
     from shuffledp.cli.completion import script
 
-    typer.echo(script(shell), nl=False)
+    typer.echo(script(shell, app, COMMANDS), nl=False)
 
 
 @app.command()

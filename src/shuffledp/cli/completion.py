@@ -5,12 +5,10 @@ The scripts hold all names, so that a shell need not start Python at each press 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
-
-from shuffledp.cli.app import COMMANDS, app
 
 Words = Mapping[str, tuple[str, ...]]
 """What may follow a command, its options and commands of its own, by the command's name."""
@@ -47,26 +45,26 @@ compdef _shuffledp shuffledp
 """
 
 
-def script(shell: str) -> str:
+def script(shell: str, app: typer.Typer, names: Sequence[str]) -> str:
     """Return the script of a shell.
 
     Parameters
     ----------
     shell : {"bash", "zsh", "fish"}
         Which.
+    app : Typer
+        The command line.
+    names : sequence of str
+        Its commands, in order.
     """
-    words = _words()
+    commands_of: Mapping[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    words = {name: tuple(dict.fromkeys(_below(commands_of[name]))) for name in names}
     commands = " ".join(words)
     if shell == "fish":
         return "\n".join(_fish(words)) + "\n"
     opening, closing = ("(", ")") if shell == "zsh" else ('"', '"')
     cases = "\n".join(f"    {name}) options={opening}{' '.join(known)}{closing} ;;" for name, known in words.items())
     return (ZSH if shell == "zsh" else BASH).format(commands=commands, cases=cases)
-
-
-def _words() -> Words:
-    commands: Mapping[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return {name: tuple(dict.fromkeys(_below(commands[name]))) for name in COMMANDS}
 
 
 def _below(command: Any) -> Iterator[str]:

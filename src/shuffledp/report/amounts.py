@@ -9,7 +9,7 @@ import numpy as np
 
 from shuffledp.protocol.released import MEANS, SHARES
 from shuffledp.report.rows import CONFIDENCE, bin_rows
-from shuffledp.report.wording import count, near, with_error
+from shuffledp.report.wording import count, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -62,4 +62,4 @@ def _words(value: float, error: float, low: float, high: float, most: int | None
         ends = f"below 0: noise; at most {with_error(high, error)}"
     elif most is not None and value > most:
         ends = f"above {count(most)}: noise; at least {with_error(low, error)}"
-    return [with_error(value, error), near(error, 2), ends]
+    return [with_error(value, error), with_error(error, error), ends]

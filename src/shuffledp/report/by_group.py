@@ -132,8 +132,8 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
     console.print(table)
     if len(every) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(every))} lines; --json and --csv give all.")
-    for name, release in found.releases.items() if shown.counts else ():
-        print_amounts(console, release, shown, f", {found.by} {name}")
+    if shown.counts:
+        print_amounts(console, {str(name): release for name, release in found.releases.items()}, shown, found.by)
     if not found.private:
         console.print(NOT_PRIVATE, style="bold red")
     for note in grouped_notes(found):

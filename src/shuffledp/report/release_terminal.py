@@ -87,7 +87,7 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
     """
     _PRINT[release.question.name](console, release, shown)
     if shown.counts:
-        print_amounts(console, release, shown)
+        print_amounts(console, {"": release}, shown)
     if not release.private:
         console.print(NOT_PRIVATE, style="bold red")
     for note in [*notes(release), *([PROJECTED] if shown.simplex else [])]:
@@ -96,31 +96,39 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
     print_guarantee(console, release.guarantee, bounds=shown.bounds)
 
 
-def print_amounts(console: Console, release: Release, shown: Shown, of: str = "") -> None:
+def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:
     """Print counts of shares, or sums of means; nothing where there are neither.
 
     Parameters
     ----------
     console : Console
         Where to.
-    release : Release
-        Of any question.
+    releases : mapping of str to Release
+        Of one question, by the name of the group.
     shown : Shown
         How intervals are shown.
-    of : str
-        Whose they are, where there are several groups.
+    by : str
+        The column with the groups; "" without groups.
     """
-    found = amounts_table(release, shown.interval, simultaneous=shown.simultaneous)
-    if found is None:
+    found = {name: amounts_table(each, shown.interval, simultaneous=shown.simultaneous)
+             for name, each in releases.items()}  # fmt: skip
+    first = next(iter(found.values()))
+    if first is None:
         return
-    table = Table(title=found["title"] + of, title_justify="left")
-    for heading in found["headings"]:
-        table.add_column(heading, justify="left" if heading == "category" else "right")
-    for cells in found["rows"][:MOST_ROWS]:
+    table = Table(title=f"{first['title'].split()[0]} by {by}" if by else first["title"], title_justify="left")
+    for heading in (*([by, "records"] if by else []), *first["headings"]):
+        table.add_column(Text(heading), justify="left" if heading in (by, "category") else "right")
+    lines: list[list[str]] = []
+    for name, part in found.items():
+        before = [name, count(releases[name].rows)] if by else []
+        for cells in part["rows"] if part is not None else ():
+            lines.append([*before, *cells])
+            before = [""] * len(before)
+    for cells in lines[:MOST_ROWS]:
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
-    if len(found["rows"]) > MOST_ROWS:
-        console.print(f"The first {MOST_ROWS} of {count(len(found['rows']))}; --json and --csv give all.")
+    if len(lines) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(lines))} lines; --json and --csv give all.")
 
 
 def _number(console: Console, release: Any, shown: Shown) -> None:
