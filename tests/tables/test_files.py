@@ -183,3 +183,11 @@ def test_what_is_no_table(tmp_path, content, message):
     with pytest.raises(InvalidInput, match=message) as raised:
         read(written(tmp_path, content))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("start", ['[{"a": 1},\n {"a": 2}]\n', '[\n   {\n      "a":1},{"a":2}]', '{"a": [1, 2]}\n'])
+def test_json_is_named_as_such(tmp_path, start):
+    file = tmp_path / "cars.json"
+    file.write_text(start, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"cars\.json is JSON, not a table"):
+        read(file)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import gzip
+import re
 import sys
 import tempfile
 import weakref
@@ -37,6 +38,8 @@ FOREIGN = {
     b"SQLite format 3": "a database",
     b"\x89PNG": "a picture",
 }
+JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*\")")
+"""A list of objects, or an object: no header of a table begins so."""
 _SAMPLE = 1 << 16
 _PIECE = 1 << 20
 _NAMELESS = Path("/proc/self/fd")
@@ -254,6 +257,8 @@ def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
     for magic, kind in FOREIGN.items():
         if start.startswith(magic):
             raise InvalidInput(f"{name} is {kind}, not a table of text or Parquet; export it as CSV")
+    if JSON_START.match(start):
+        raise InvalidInput(f"{name} is JSON, not a table of text or Parquet; export it as CSV")
     if b"\0" in start and not start.startswith(UTF_16):
         raise InvalidInput(f"{name} is neither text nor Parquet; export it as CSV")
 
