@@ -289,8 +289,8 @@ def test_demo(run, tmp_path):
 
 # test_plan.py runs the example of plan, which takes longest, on its own; test_collection.py and test_service.py run
 # the commands of a collection, whose examples name files that only a collection makes; test_predict.py runs predict,
-# which needs a model
-ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total"}
+# which needs a model; test_difference.py runs difference, which needs two files, and test_completion.py the scripts
+ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total", "difference", "completion"}
 
 
 @pytest.mark.one_in(3)

@@ -61,7 +61,8 @@ def people(run, tmp_path):
 
 def test_histogram_json(run):
     answer = run(*HISTOGRAM, *OWN, "--seen", "reports", "--json").json
-    assert set(answer) == {"question", "n", "low", "high", "bins", "estimates"} | REST
+    own = {"question", "n", "low", "high", "bins", "estimates", "counts", "step", "long_tailed", "range"}
+    assert set(answer) == own | REST
     assert (answer["question"], answer["n"], answer["bins"], answer["private"]) == ("histogram", 600, 8, True)
     edges = np.linspace(0.0, 100.0, 9)
     for row, low, high in zip(answer["estimates"], edges[:-1], edges[1:], strict=True):

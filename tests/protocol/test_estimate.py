@@ -147,14 +147,15 @@ def test_the_interval_of_a_difference_covers(n, m):
     rng = np.random.default_rng(14)
     p, q = 0.75, 0.25
 
-    def one_wave(size, share):
-        ones = rng.binomial(size, q + share * (p - q))
+    def one_wave(size, share):  # an interval covers the share of these people, who are the same every time
+        yes = round(share * size)
+        ones = rng.binomial(yes, p) + rng.binomial(size - yes, q)
         return estimate((ones / size - q) / (p - q), np.sqrt(p * q / size) / (p - q), 1.0 / (size * (p - q)))
 
     missed = 0
     for _ in range(4000):
         found = one_wave(m, 0.25).minus(one_wave(n, 0.2))
         low, high = found.confidence_interval()
-        missed += not low <= 0.05 <= high
+        missed += not low <= round(0.25 * m) / m - 0.2 <= high
     assert missed <= 0.065 * 4000
     assert found.support == (-1.0, 1.0)
