@@ -3,7 +3,7 @@
     python -m tools.costly_tests [pytest arguments]
 
 Runs the tests that are not marked slow, one after the other, and adds up each case's CPU time, that of its processes
-included. A case above 0.5 s is left to `make test-all`; of a test whose cases all are, the cheapest stays if it costs
+included. A case above 0.25 s is left to `make test-all`; of a test whose cases all are, the cheapest stays if it costs
 at most 1 s. What `ESSENTIAL` names stays whatever it costs: a collection from end to end, crashes, the demo, and the
 inputs of defects once found. `tests/conftest.py` reads the file.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).resolve().parent.parent / "tests" / "costly.txt"
-ABOVE, STAYS = 0.5, 1.0
+ABOVE, STAYS = 0.25, 1.0
 ESSENTIAL = (
     "collection/test_crash",
     "collection/test_power",
