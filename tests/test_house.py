@@ -135,3 +135,12 @@ def test_every_entry_that_an_error_shows_is_cut():
                 for part in ast.walk(node):
                     whole = isinstance(part, ast.FormattedValue) and part.conversion == ord("r")
                     assert not whole, f"{short(path)}, line {part.lineno}: show an entry by errors.shown"
+
+
+def test_every_costly_case_is_a_case_of_a_test():
+    """A line that names nothing would leave nothing out, and nobody would notice."""
+    for line in (ROOT / "tests" / "costly.txt").read_text(encoding="utf-8").splitlines():
+        file, _, name = line.partition("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        last = name.partition("[")[0].rpartition(".")[2].rpartition("::")[2]
+        assert re.search(rf"\b(def|class) {re.escape(last)}\b", text), line
