@@ -14,8 +14,10 @@ from shuffledp import (
     Laplace,
     LocalHashing,
     OutOfRegime,
+    Piecewise,
     RandomizedResponse,
     Setting,
+    SubsetSelection,
     UnaryEncoding,
     bounds,
     certify,
@@ -66,7 +68,9 @@ def test_numbers_promised(randomizer, epsilon0, n, most, before):
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-8, 1e-12])
-@pytest.mark.parametrize("randomizer", [HadamardResponse(6), LocalHashing(8, 4), Laplace(0, 1)], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "randomizer", [HadamardResponse(6), SubsetSelection(8, 3), Laplace(0, 1)], ids=lambda r: r.name
+)
 def test_never_below_an_attack(randomizer, delta):
     key = "equal-crowd" if isinstance(randomizer, Laplace) else "reports-exact"
     for epsilon0, n in ((0.3, 3_000), (1.5, 50_000)):
@@ -150,9 +154,11 @@ def test_certify_takes_the_smallest():
 
 def test_what_it_refuses():
     for setting, reason in (
-        (question(RandomizedResponse(2), 1.0, 1000), "two likelihoods"),
-        (question("any", 1.0, 1000), "two likelihoods"),
-        (question(HadamardResponse(2), 1.0, 1000), "two likelihoods"),
+        (question(RandomizedResponse(2), 1.0, 1000), "subsets"),
+        (question("any", 1.0, 1000), "subsets"),
+        (question(HadamardResponse(2), 1.0, 1000), "subsets"),
+        (question(LocalHashing(8, 4), 1.0, 1000), "subsets"),
+        (question(Piecewise(0, 1), 1.0, 1000), "subsets"),
         (question(HadamardResponse(5), 6.0, 1000), "users of a budget"),
         (question(Laplace(0, 1), 1.0, 50), "users of a budget"),
     ):

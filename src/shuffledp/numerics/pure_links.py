@@ -84,6 +84,8 @@ from shuffledp.numerics.ratio_moments import RatioMoments
 
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""
+CHARGES = (2e-8, 1e-10, 1e-14)
+"""Charges worth trying: the first for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
 _SPREAD = 0.1
 _TINY, _SHALLOW = 1e-300, math.log(1e-30)
@@ -226,7 +228,8 @@ class PureLinks:
         total = body * uneven * np.exp(_SPREAD * skew)
         total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
         factor = np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT))
-        return float(np.where(good & np.isfinite(total), factor * np.where(good, total, 0.0), math.inf).min())
+        good &= np.isfinite(total)
+        return float(np.where(good, factor * np.where(good, total, 0.0), math.inf).min())
 
     def _uneven(self, factor: FloatArray) -> FloatArray:
         """(C) for each A of an array."""

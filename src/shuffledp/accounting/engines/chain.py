@@ -11,10 +11,9 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.chain_links import Links, links
 from shuffledp.numerics.interval import Interval
-from shuffledp.numerics.pure_links import MOST_COPIES, PureLinks, copies_of, pure_divergence
+from shuffledp.numerics.pure_links import CHARGES, MOST_COPIES, PureLinks, copies_of, pure_divergence
 from shuffledp.numerics.ratio_moments import RatioMoments
 
-CHARGES = (2e-8, 1e-10, 1e-14)
 _SHARES = (0.4, 0.65, 1.0, 1.6)
 _FEWEST = 4
 

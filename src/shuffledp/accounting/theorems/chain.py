@@ -23,6 +23,7 @@ from shuffledp.setting import Setting
 
 LARGEST_EPSILON0, FEWEST = 5.0, 100
 """Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
+_SERVES = "chain is for normal and Laplace noise, hadamard, unary encoding and subsets over three records or more"
 _TOO_FEW = "chain needs messages up to 1.2 standard deviations of their noise apart and users for its groups; got {}"
 
 
@@ -68,12 +69,9 @@ def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
     budgets, noise, law = setting.budgets, setting.adds_noise, setting.discrete
     if not budgets.is_pure:
         raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
-    family = law if isinstance(law, TwoLevelFamily) and law.k > 2 else None
+    family = law if isinstance(law, TwoLevelFamily) and law.triples_alike and law.k > 2 else None
     if noise is None and family is None:
-        raise OutOfRegime(
-            "chain is for normal and Laplace noise and for reports of two likelihoods over three records or more; got "
-            f"{setting.randomizer_name}"
-        )
+        raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
     served = (budgets.epsilons > 0.0) & (budgets.epsilons <= LARGEST_EPSILON0) & (budgets.counts >= FEWEST)
     if not served.any():
         raise OutOfRegime(f"chain is evaluated for {FEWEST} users of a budget up to {LARGEST_EPSILON0:g} and more")
