@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_budget_makes_fewer_than_fifteen_stays(tmp_path, capsys):
     assert "epsilon" in capsys.readouterr().out
     assert len(stacks) == len(STOPS)
     stays = len(stacks[0])
-    for before, stack in zip(stacks, stacks[1:], strict=False):
+    for before, stack in pairwise(stacks):
         shared = takewhile(lambda pair: pair[0] == pair[1], zip(before, stack, strict=False))
         stays += len(stack) - len(list(shared))
     assert stays < 15
