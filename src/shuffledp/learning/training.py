@@ -37,6 +37,7 @@ from shuffledp.learning.rounds import (
 from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
 from shuffledp.learning.sketches import Sketcher
 from shuffledp.learning.target import aimed
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.protocol.entering import Entering
@@ -370,7 +371,7 @@ def measured(
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
-        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], 1e-300)).sum())
+        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], TINY)).sum())
         right += int((chances.argmax(axis=1) == known).sum())
         at += _CHUNK
     return loss / labels.size, right / labels.size
