@@ -18,6 +18,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.chain import ChainBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
@@ -51,6 +52,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LevelsBound(),
         SumBound(),
         ApproximateBound(),
+        ChainBound(),
         LinkedBound(),
         LocalBound(),
         FloorBound(),
