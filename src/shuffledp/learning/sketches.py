@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,11 @@ def signs(seeds: Words, size: int) -> NDArray[np.float32]:
     return np.take(_SIGNS, octets, axis=0, mode="clip").reshape(seeds.size, -1)[:, :size]
 
 
-def plan_sketches(epsilon0: FloatArray, clip: float, *, inverse_variance: bool) -> SendPlan:
+Weighting = Literal["bits", "precision", "people"]
+"""How the server weighs bits: all the same, proportional to keep, or proportional to 1/keep."""
+
+
+def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) -> SendPlan:
     """Plan the messages: the server adds weight times bit times signs.
 
     Parameters
@@ -76,11 +81,13 @@ def plan_sketches(epsilon0: FloatArray, clip: float, *, inverse_variance: bool) 
         Local budgets of one message; positive.
     clip : float
         Largest norm C.
-    inverse_variance : bool
-        Weights proportional to keep (least variance); otherwise to 1/keep, so that everybody counts the same.
+    weighting : {"bits", "precision", "people"}
+        "bits": all weights are 1, which is all that a server can do that does not see the budgets: a client counts in
+        proportion to keep. "precision": weights proportional to keep, least variance. "people": to 1/keep, so that
+        everybody counts the same. The last two are functions of the messages with their budgets.
     """
     keep = np.tanh(0.5 * epsilon0)
-    weights = keep if inverse_variance else keep.min() / keep
+    weights = {"bits": np.ones_like(keep), "precision": keep, "people": keep.min() / keep}[weighting]
     laws, tier_of = np.unique(epsilon0, return_inverse=True)
     tiers = tuple(Tier(float(e), 0.0, float(e), 1.0) for e in laws)
     return SendPlan(clip / SLOPE, keep, np.ones_like(keep), weights, tiers, tier_of.astype(np.int64).ravel())
