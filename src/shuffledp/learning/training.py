@@ -268,11 +268,11 @@ class Run:
         """Whether one more round with these counts stays within ``most``."""
         if math.isinf(self.most) or counts == self.paid:
             return True
-        left = self.settings.rounds - self.done
-        if self.presence is None and so_far.epsilon_after(counts, self.settings.delta, left) <= self.most:
+        delta, most, left = self.settings.delta, self.most, self.settings.rounds - self.done
+        if self.presence is None and so_far.epsilon_after(counts, delta, left, enough=most) <= most:
             self.paid = counts  # all rounds that are left are alike and fit: each alone would cost as much to ask
             return True
-        return so_far.epsilon_after(counts, self.settings.delta) <= self.most
+        return so_far.epsilon_after(counts, delta, enough=most) <= most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
