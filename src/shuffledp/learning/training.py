@@ -108,6 +108,11 @@ class Run:
     ) -> Run:
         """Check everything, and plan the messages."""
         s, random = settings.checked(), settings.random or secure_random()
+        if entering is not None and s.classes is None and random.private:
+            raise InvalidInput(
+                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
+                "that no ledger enters"
+            )
         labels, classes = checked_labels(y, rows.shape[0], s.classes)
         if groups is None and s.unit == "example":
             raise InvalidInput(
@@ -233,11 +238,6 @@ class Run:
         s = self.settings
         if not self.private:
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
-        if s.classes is None:
-            raise InvalidInput(
-                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
-                "that no ledger enters"
-            )
         turns = range(self.done, s.rounds)
         there = {turn: self._there(turn) for turn in turns}
         if self.presence is not None:
