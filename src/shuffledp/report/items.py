@@ -1,0 +1,104 @@
+"""Frequent items as people read them: what was found, what would have been, and what the names do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shuffledp.protocol.release_kinds import ItemsRelease
+from shuffledp.randomizers.item_domain import ListedItems
+from shuffledp.report.rows import CONFIDENCE, frequency_rows
+from shuffledp.report.wording import count, notes, percent, share
+
+if TYPE_CHECKING:
+    from shuffledp.protocol.released import Release
+
+NOTHING = "No item is frequent enough to be named."
+
+
+def chosen(release: Release) -> bool:
+    """Whether the entries of an answer were chosen by the data, so that their intervals can only hold together."""
+    return isinstance(release, ItemsRelease)
+
+
+def all_notes(release: Release) -> list[str]:
+    """Say what the name of an item stands for, and whatever else `notes` has to say.
+
+    Parameters
+    ----------
+    release : Release
+        Of any question.
+    """
+    return [*(_items(release) if isinstance(release, ItemsRelease) else []), *notes(release)]
+
+
+def _items(release: ItemsRelease) -> list[str]:
+    chance = share(release.question.false_positives)  # type: ignore[attr-defined]
+    finds, domain = release.finds, release.tried.domain
+    if finds < 1.0:
+        said = [f"An item that at least {share(finds)} of the people have is found with a chance of 95 %."]
+    else:
+        said = ["With so few people at such budgets, no item would surely be found, however frequent."]
+    said[0] += f" The chance that any item is named that nobody has is at most {chance}."
+    if len(release.categories):
+        said.append(
+            f"The {CONFIDENCE:.0%} intervals hold all together, although the data chose the items; one that begins at "
+            "0 says that few may have the item."
+        )
+    if not isinstance(domain, ListedItems):
+        said.append(
+            "A share is that of an item and of all words that a public hash puts beside it: of the other people one "
+            f"in {count(1 << domain.bits)}, on average."
+        )
+    if release.tried.full:
+        said.append(
+            "More beginnings of words were frequent than the search follows, so items may be missing; ask about a "
+            "shorter `max_length`, or a smaller `alphabet`."
+        )
+    return said
+
+
+def items_to_json(release: ItemsRelease) -> dict[str, Any]:
+    """Return what the object of the contract says of the search.
+
+    Parameters
+    ----------
+    release : ItemsRelease
+        What was found.
+    """
+    domain = release.tried.domain
+    return {
+        "threshold": release.threshold,
+        "finds": release.finds,
+        "false_positives": release.question.false_positives,  # type: ignore[attr-defined]
+        "levels": domain.levels,
+        "cells": 1 << domain.bits,
+        "tried": len(release.tried.items),
+        "complete": not release.tried.full,
+    }
+
+
+def items_table(release: ItemsRelease, interval: str) -> Mapping[str, Any]:
+    """Return headings and rows of the table of items.
+
+    Parameters
+    ----------
+    release : ItemsRelease
+        What was found.
+    interval : str
+        Heading of the intervals.
+    """
+    rows = [
+        [row.category, share(row.frequency), share(row.standard_error), f"{share(row.low)} to {share(row.high)}"]
+        for row in frequency_rows(release)
+    ]
+    return {"headings": ["item", "share", "standard error", interval], "rows": rows, "remark": ""}
+
+
+def searched(release: ItemsRelease) -> str:
+    """Say in a line how items were searched for."""
+    domain = release.tried.domain
+    if isinstance(domain, ListedItems):
+        return f"among {count(domain.count)} candidates"
+    each = percent(1.0 / domain.levels)
+    return f"letter by letter, at {domain.levels} levels, each answered by about {each} of the people"
