@@ -19,7 +19,7 @@ estimate is of an item together with the words that share its cell: of the other
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ class ItemsEstimate(Estimate):
         """Return the places, among those tried, of the items that are named, the largest share first."""
         above = np.flatnonzero(self.value > self.threshold(chance))
         return above[np.lexsort((above, -self.value[above]))]
+
+    def at(self, places: NDArray[np.intp]) -> ItemsEstimate:
+        """Return the estimates of some of the items tried, for their intervals; thresholds are not theirs."""
+        items = tuple(self.items[place] for place in places)
+        return replace(self, items=items, value=self.value[places], standard_error=self.standard_error[places])
 
     def finds(self, chance: float) -> float:
         """Return the smallest share that is found with a chance of 95 %; see `shuffledp.protocol.item_search`."""
@@ -187,7 +192,10 @@ class ItemTally(Tally):
         sums = [people.read(counts, row) for row in range(4)]
         equal = not self.task.by_level
         largest = float(signs.coefficients[0].max())
-        levels = tuple(Counted.of(*each, largest, family.g, equal=equal) for each in np.stack(sums, axis=1).tolist())
+        levels = tuple(
+            Counted.of(total, squares, apart, apart_squares, largest, family.g, equal=equal)
+            for total, squares, apart, apart_squares in np.stack(sums, axis=1).tolist()
+        )
         added = signs.read(found, 0).reshape(family.levels, -1)
 
         def shares(level: int) -> FloatArray:

@@ -131,15 +131,14 @@ class ItemsRelease(Release):
         InvalidInput
             If level is not in (0, 1).
         """
-        lower, upper = self.tried.confidence_interval(level, simultaneous)
-        return lower[self._named], upper[self._named]
+        return self.tried.at(self._named).confidence_interval(level, simultaneous)
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """The estimated share above which an item is named."""
         return self.tried.threshold(self._asked.false_positives)
 
-    @property
+    @cached_property
     def finds(self) -> float:
         """The smallest share of an item that is found with a chance of 95 %; above 1 if there are too few people."""
         return self.tried.finds(self._asked.false_positives)

@@ -24,8 +24,8 @@ from shuffledp.randomizers.codebook import mix
 
 Codes = NDArray[np.uint32]
 
-MOST_BITS, LEAST_BITS = 20, 16
-"""Bits of a code of a word: 2^20 cells are counted at each level, or fewer where fewer prefixes can be followed."""
+BITS = 20
+"""Bits of a code of a word: 2^20 cells are counted at each level, so that few words share one."""
 MOST_KEPT = 256
 """Prefixes that are followed from one level to the next."""
 LARGEST_BLOCK = 1 << 14
@@ -165,7 +165,7 @@ class WordItems:
     @cached_property
     def blocks(self) -> tuple[int, ...]:
         """Characters of each block: as many as can be tried, more in the first one, which extends a single prefix."""
-        found = [min(self._largest(1 << MOST_BITS), self.length)]
+        found = [min(self._largest(1 << BITS), self.length)]
         step = self._largest(LARGEST_BLOCK)
         while sum(found) < self.length:
             found.append(min(step, self.length - sum(found)))
@@ -174,7 +174,7 @@ class WordItems:
     @property
     def kept(self) -> int:
         """Prefixes that are followed from one level to the next, so that at most 2^20 are tried at each."""
-        return min(MOST_KEPT, (1 << MOST_BITS) // self.size ** self._largest(LARGEST_BLOCK))
+        return min(MOST_KEPT, (1 << BITS) // self.size ** self._largest(LARGEST_BLOCK))
 
     @property
     def levels(self) -> int:
@@ -184,8 +184,7 @@ class WordItems:
     @property
     def bits(self) -> int:
         """See `ItemDomain.bits`."""
-        most = max(self.size ** self.blocks[0], *(self.kept * self.size**block for block in self.blocks[1:]), 1)
-        return min(max((most - 1).bit_length(), LEAST_BITS), MOST_BITS)
+        return BITS
 
     def _largest(self, most: int) -> int:
         """Return how many characters have at most so many words; at least 1."""

@@ -130,7 +130,7 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
         title=f"By {found.by}: {counted(found.n, 'person', 'people')} ({_first(found).mechanism})", title_justify="left"
     )
     for place, heading in enumerate(names):
-        table.add_column(heading, justify="left" if place == 0 or heading == "category" else "right")
+        table.add_column(heading, justify="left" if place == 0 or heading in ("category", "item") else "right")
     every = list(lines(found, simultaneous=shown.simultaneous))
     for cells in every[:MOST_ROWS]:
         table.add_row(*(Text(cell) for cell in cells))

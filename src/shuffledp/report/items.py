@@ -33,7 +33,7 @@ def all_notes(release: Release) -> list[str]:
 
 
 def _items(release: ItemsRelease) -> list[str]:
-    chance = share(release.question.false_positives)  # type: ignore[attr-defined]
+    chance = percent(release.question.false_positives)  # type: ignore[attr-defined]
     finds, domain = release.finds, release.tried.domain
     if finds < 1.0:
         said = [f"An item that at least {share(finds)} of the people have is found with a chance of 95 %."]

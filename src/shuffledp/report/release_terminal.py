@@ -123,7 +123,7 @@ def print_amounts(console: Console, releases: Mapping[str, Release], shown: Show
         return
     table = Table(title=f"{first['title'].split()[0]} by {by}" if by else first["title"], title_justify="left")
     for heading in (*([by, "records"] if by else []), *first["headings"]):
-        table.add_column(Text(heading), justify="left" if heading in (by, "category") else "right")
+        table.add_column(Text(heading), justify="left" if heading in (by, "category", "item") else "right")
     lines: list[list[str]] = []
     for name, part in found.items():
         before = [name, count(releases[name].rows)] if by else []
