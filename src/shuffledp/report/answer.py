@@ -12,7 +12,7 @@ from markupsafe import Markup
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.amounts import amounts_table
-from shuffledp.report.items import NOTHING, all_notes, chosen, items_table, searched
+from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
 from shuffledp.report.release_terminal import deviation_words, some_bins
 from shuffledp.report.rows import (
     CONFIDENCE,
@@ -132,7 +132,6 @@ def _items(answer: Answer, release: Any) -> dict[str, Any]:
     rows = frequency_rows(release)
     return {
         "notes": all_notes(release),
-        "searched": f"searched {searched(release)}",
         "found": items_table(release, INTERVAL),
         "nothing": NOTHING,
         "picture": Markup(bars_picture(rows[:MOST_BARS], None)) if rows else None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.protocol.release_kinds import ItemsRelease
-from shuffledp.randomizers.item_domain import ListedItems
+from shuffledp.randomizers.item_domain import ItemDomain, ListedItems
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import count, notes, percent, share
 
@@ -35,11 +35,12 @@ def all_notes(release: Release) -> list[str]:
 def _items(release: ItemsRelease) -> list[str]:
     chance = percent(release.question.false_positives)  # type: ignore[attr-defined]
     finds, domain = release.finds, release.tried.domain
+    said = [_searched(domain)]
     if finds < 1.0:
-        said = [f"An item that at least {share(finds)} of the people have is found with a chance of 95 %."]
+        said.append(f"An item that at least {share(finds)} of the people have is found with a chance of 95 %.")
     else:
-        said = ["With so few people at such budgets, no item would surely be found, however frequent."]
-    said[0] += f" The chance that any item is named that nobody has is at most {chance}."
+        said.append("With so few people at such budgets, no item would surely be found, however frequent.")
+    said[1] += f" The chance that any item is named that nobody has is at most {chance}."
     if len(release.categories):
         said.append(
             f"The {CONFIDENCE:.0%} intervals hold all together, although the data chose the items; one that begins at "
@@ -47,8 +48,8 @@ def _items(release: ItemsRelease) -> list[str]:
         )
     if not isinstance(domain, ListedItems):
         said.append(
-            "A share is that of an item and of all words that a public hash puts beside it: of the other people one "
-            f"in {count(1 << domain.bits)}, on average."
+            "Names and shares are up to a public hash: a share is that of an item and of all words that fall into the "
+            f"same one of {count(1 << domain.bits)} cells."
         )
     if release.tried.full:
         said.append(
@@ -95,10 +96,10 @@ def items_table(release: ItemsRelease, interval: str) -> Mapping[str, Any]:
     return {"headings": ["item", "share", "standard error", interval], "rows": rows, "remark": ""}
 
 
-def searched(release: ItemsRelease) -> str:
-    """Say in a line how items were searched for."""
-    domain = release.tried.domain
+def _searched(domain: ItemDomain) -> str:
     if isinstance(domain, ListedItems):
-        return f"among {count(domain.count)} candidates"
-    each = percent(1.0 / domain.levels)
-    return f"letter by letter, at {domain.levels} levels, each answered by about {each} of the people"
+        return f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."
+    return (
+        f"Items were searched for letter by letter, at {domain.levels} levels, each answered by one in {domain.levels} "
+        "of the people, on average."
+    )

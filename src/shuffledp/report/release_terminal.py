@@ -14,7 +14,7 @@ from rich.text import Text
 
 from shuffledp.accounting import certify
 from shuffledp.report.amounts import amounts_table
-from shuffledp.report.items import NOTHING, all_notes, chosen, items_table, searched
+from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
 from shuffledp.report.rows import (
     CONFIDENCE,
     BinRow,
@@ -189,7 +189,7 @@ def _frequency(console: Console, release: Release, shown: Shown) -> None:
 
 def _items(console: Console, release: Any, shown: Shown) -> None:
     found = items_table(release, shown.interval)
-    title = f"Frequent items of {people(release)}, searched {searched(release)} ({release.mechanism})"
+    title = f"Frequent items of {people(release)} ({release.mechanism})"
     if not found["rows"]:
         console.print(f"{title}: {NOTHING}", highlight=False)
         return
