@@ -10,8 +10,7 @@ be claimed depends on the unit and on what the server sees (docs/learning.md):
 - shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
 - ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
   budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
-- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, since their sum is a function
-  of them and of their budgets.
+- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, of which it is a function.
 
 Which of these applies is decided by `shuffledp.accounting.weigh`, as for collections.
 """
@@ -241,8 +240,8 @@ class TrainingAccountant:
             "sum": self._sum,
             "levels": self._levels,
             "blanket": self._blanket,
-            "approximate": self._approximate,
             "chain": self._chain,
+            "approximate": self._approximate,
             "ordered": self._ordered,
         }
 
@@ -316,8 +315,7 @@ class TrainingAccountant:
         )
 
     def _chain(self, index: int) -> PrivacyProfile:
-        """Clipped messages lie in one ball: clipping and rounding to the grid are around 0."""
-        self._require_shuffled_clients("chain")
+        self._require_shuffled_clients("chain")  # clipped messages lie in one ball around 0
         if not self.gaussian:
             raise OutOfRegime("chain is for Gaussian noise; pure budgets are served by 'levels'")
         ratio = self.tiers[index].ratio
@@ -371,9 +369,7 @@ class TrainingAccountant:
                 "client's message is told from another's by its other examples, so the shuffle hides nothing"
             )
         if self.seen == "users":
-            raise OutOfRegime(
-                f"{key} is for messages computed at one model and shuffled; here each step sees the newest"
-            )
+            raise OutOfRegime(f"{key} is for messages computed at one model and shuffled; each step sees the newest")
         if levels_apart and self._several() > MOST_HIDDEN_TIERS:
             raise OutOfRegime(f"{key} is evaluated for up to {MOST_HIDDEN_TIERS} budget levels; bucket the budgets")
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.chain_links import Links, links
+from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Interval
 from shuffledp.numerics.pure_links import CHARGES, MOST_COPIES, PureLinks, copies_of, pure_divergence
 from shuffledp.numerics.ratio_moments import RatioMoments
@@ -34,9 +35,9 @@ class ChainProfile(PrivacyProfile):
     n: int
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Infinite: delta stays positive at every epsilon."""
-        return math.inf
+        return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -82,9 +83,9 @@ class PureChainProfile(PrivacyProfile):
     records: int | None
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
