@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from shuffledp.accounting.bound import (
     AmplificationBound,
@@ -35,7 +36,7 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
@@ -174,12 +175,17 @@ class WindowProfile(PrivacyProfile):
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Where the estimate of the best window meets delta."""
-        low, high = 0.0, min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
-        for _ in range(14):
-            middle = 0.5 * (low + high)
-            value = max(float(likely_values(self.family, middle, outside=side)[0].max()) for side in (False, True))
-            low, high = (middle, high) if value > delta else (low, middle)
-        return 0.5 * (low + high)
+        high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
+
+        def excess(epsilon: float) -> float:
+            values = (likely_values(self.family, epsilon, outside=side)[0].max() for side in (False, True))
+            return math.log(max(*values, TINY) / delta)  # nearly a parabola: few steps
+
+        if excess(0.0) <= 0.0:
+            return 0.0
+        if excess(high) >= 0.0:
+            return high
+        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
