@@ -81,7 +81,7 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
         if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
             mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
-        # a rounded exponent x costs |x| EPS; ratios and masses are good to a few EPS
+        # a rounded exponent x costs |x| roundoffs; ratios and masses are good to a few roundoffs
         doubt = 16.0 + 2.0 * (epsilon + float(np.abs(finite).max(initial=0.0)))
         one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
         return LossLaw(one, 0.0)
