@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp.numerics.floats import TINY, round_down, round_up, roundoff
+from shuffledp.numerics.floats import TINY, Upper, round_down, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.sums import IndependentSum
 from shuffledp.randomizers.base import CellSpread, PairBlanket
@@ -46,12 +46,12 @@ class LossLaw:
         return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
 
     @property
-    def alone(self) -> float:
+    def alone(self) -> Upper:
         """Upper bound of E L_+ plus the charge: the divergence of a report that nobody hides."""
         if not self.finite:
-            return 1.0
+            return Upper(1.0)
         positive = np.maximum(self.one.values[0], 0.0) @ self.one.probabilities[0]
-        return min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0)
+        return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
 
     def diluted(self, gamma: float) -> LossLaw:
         """The law of Z = L/gamma with probability gamma, good to 32 ulps, else 0; its mean is that of L exactly."""
