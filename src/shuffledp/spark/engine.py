@@ -200,7 +200,7 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
     if entries.height > MOST_BUDGETS:
         raise InvalidInput(
             f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer, which gives nobody "
-            f"less privacy: budgets = RowBudgets({shown(who.epsilon0)}, levels=4096)"
+            f"less privacy: budgets = RowBudgets({shown(str(who.epsilon0))}, levels=4096)"
         )
     wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
 
