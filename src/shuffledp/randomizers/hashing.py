@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.affine import AffineHash
@@ -52,7 +53,7 @@ def best_range(epsilon0: ArrayLike, counts: ArrayLike, largest: int) -> int:
     for r in range(1, largest.bit_length()):
         share = 2.0**-r
         kept = float(np.sum(users * keep_masses(budgets, share)[0])) * (1.0 - share)
-        best.append((share * (1.0 - share) / max(kept, 1e-300) ** 2 if kept else np.inf, 2**r))
+        best.append((share * (1.0 - share) / max(kept, TINY) ** 2 if kept else np.inf, 2**r))
     return min(best)[1]
 
 
