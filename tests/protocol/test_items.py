@@ -183,7 +183,7 @@ def test_levels_that_are_seen_are_weighted(weights):
     """Shares of a list at two budgets, each estimate within five standard errors; seeded."""
     n, names = 12_000, ["a", "b", "c", "d"]
     items = np.repeat(names, [n // 2, n // 4, n // 8, n // 8])
-    columns = {"budget": np.tile([1.0, 4.0], n // 2)}
+    columns = {"budget": np.tile([3.0, 4.0], n // 2)}
     found = ask(
         items, sdp.FrequentItems([*names, "e"]), 4, "budget", columns=columns, seen="levels", weights=weights
     )  # fmt: skip
