@@ -14,6 +14,7 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
 )
 from shuffledp.accounting.engines.count import LEAST_BUDGET, likely_worst_vectors, worst_count, worst_curve
+from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
@@ -53,6 +54,9 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            return channel_count(channel, setting.budgets.n, above=True)
         if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
             return LocalProfile(epsilon0, 0.0)  # nobody to hide among, or nothing to hide
         return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
@@ -62,6 +66,10 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'levels'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:  # everybody has the same chances, whatever the stated budget
+            found = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
+            return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
         return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
@@ -69,6 +77,10 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'levels'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            alike = channel_count(channel, setting.budgets.n, above=True)
+            return lambda _: alike
         shared = replace(worst_count(setting.budgets, 0), below=likely_worst_vectors(setting.budgets, None))
         return lambda epsilon0: (
             LocalProfile(epsilon0, 0.0) if epsilon0 < LEAST_BUDGET else replace(shared, epsilon0=epsilon0)
@@ -79,12 +91,12 @@ class CountBound(AmplificationBound):
         several = setting.budgets.levels > 1 and setting.seen != "levels"
         if several and setting.seen == "users":
             raise OutOfRegime("count with several budgets is stated for unordered reports; got seen = users")
-        if sends_bits(setting):
+        if sends_bits(setting) or two_outcomes(setting.law) is not None:
             return
         if setting.records != 2:
             raise OutOfRegime(
-                f"count needs reports of one bit (rr, one-bit), or records that take two values (records = 2); "
-                f"got {setting.randomizer_name}"
+                "count needs reports of two outcomes (rr, one-bit, a channel), or records that take two values "
+                f"(records = 2); got {setting.randomizer_name}"
             )
         if several:
             raise OutOfRegime(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shuffledp.accounting.bound import AmplificationBound, level_alone, require_one_pure_round, shows_levels
 from shuffledp.accounting.engines.count import LEAST_BUDGET, VectorProfile, likely_worst_vectors
+from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.count import sends_bits
 from shuffledp.accounting.theorems.local import LocalProfile
@@ -27,10 +28,13 @@ class CountWitness(AmplificationBound):
         require_one_pure_round(setting, self.key)
         if setting.seen == "users" and setting.budgets.levels > 1:
             raise OutOfRegime("count-exact with several budgets is stated for unordered reports; got seen = users")
-        if setting.law is not None and not sends_bits(setting):
+        channel = two_outcomes(setting.law)
+        if setting.law is not None and channel is None and not sends_bits(setting):
             raise OutOfRegime(f"count-exact attacks reports of one bit; got {setting.randomizer_name}")
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
+        if channel is not None:
+            return channel_count(channel, setting.budgets.n, above=False)
         if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
             return LocalProfile(epsilon0, 0.0)
         return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
