@@ -254,6 +254,9 @@ class WorstCountProfile(PrivacyProfile):
         """Each end by its own search; of several budgets the upper end by boxes that are cut where they matter."""
         lower = self._witness.epsilon(target).lower
         upper = self._refined(target, lower)
+        if upper is None and lower > 0.0 and isinstance(self.fine, CountCover) and self.fine.exact:
+            hoped = lower * (1.0 + 0.75 * self.tolerance)  # one look at all record vectors
+            upper = hoped if self._above(self.fine).delta(hoped).upper <= target else None
         if upper is None:
             rough = self._above(self.rough)
             near = rough.upper_epsilon(target, rough.guess_epsilon(target))

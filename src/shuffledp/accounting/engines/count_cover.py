@@ -167,6 +167,11 @@ class CountCover:
         )
 
     @property
+    def exact(self) -> bool:
+        """Whether each box is one record vector."""
+        return bool((self.first == self.last)[:, self.groups.chances < _FAIR].all())
+
+    @property
     def moving(self) -> int:
         """Groups whose record matters: of chances below 1/2."""
         return int((self.groups.chances < _FAIR).sum())
