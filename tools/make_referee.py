@@ -59,7 +59,8 @@ def decomposed(epsilon0: float, n: int) -> float:
         atoms = [math.ceil(atom / step) * step for atom in (ratio - math.exp(eps), 1.0 - ratio * math.exp(eps))]
         return float((weights * np.maximum(atoms[0] * first + atoms[1] * (told - first), 0.0)).sum()) - DELTA
 
-    return float(brentq(excess, 0.01 * epsilon0, 0.9 * epsilon0, xtol=1e-7))
+    found: float = brentq(excess, 0.01 * epsilon0, 0.9 * epsilon0, xtol=1e-7)  # pyright: ignore[reportAssignmentType]
+    return found
 
 
 def judged(claimed: sdp.Interval, attained: float, certified: float) -> str:

@@ -18,11 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import LEAST_MASS, TINY, round_down, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.long_logs import LongLogs, log_factorials, long_logs, summed
 from shuffledp.randomizers.base import CellSpread, PairBlanket
-from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance
+from shuffledp.randomizers.chances import LOSS_ULPS, Chance
 
 _LOSSES, _RATIOS = 300, 40
 """Into so many parts the ranges of losses and of logarithms of ratios are cut."""
@@ -35,7 +35,6 @@ _PLAIN = 400
 _ULPS = 16
 _LOST = 2.0**-66
 """Absolute doubt of a loss, besides its units in the last place."""
-_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,33 +126,33 @@ def _left_out(one: LongLogs, two: LongLogs) -> tuple[FloatArray, FloatArray]:
     with np.errstate(invalid="ignore"):
         loss = np.where(np.isfinite(two.high), (one.high - two.high) + (one.low - two.low), math.inf)
     loss = np.where(np.isfinite(one.high), np.maximum(loss, 0.0), 0.0)
-    chance = round_up(one.exp(), _ULPS) + _LEAST  # what has left double range is below
+    chance = round_up(one.exp(), _ULPS) + TINY  # what has left double range is below
     order = np.argsort(loss, kind="stable")
     groups = [group for group in np.array_split(order, _LEFT) if group.size]
     masses = np.array([math.fsum(chance[group]) for group in groups])
-    return round_up(masses), np.array([_loss_above(loss[group[-1]]) for group in groups])
+    return round_up(masses), np.array([_loss_above(float(loss[group[-1]])) for group in groups])
 
 
 def _loss_above(loss: float) -> float:
     return round_up(loss, LOSS_ULPS) + _LOST if math.isfinite(loss) else math.inf
 
 
-def _labels(loss: FloatArray, ratio: FloatArray) -> FloatArray:
+def _labels(loss: FloatArray, ratio: FloatArray) -> NDArray[np.int64]:
     """Say which cell each type belongs to, counted from 0."""
     if loss.size <= _CELLS:
-        return np.arange(loss.size)
+        return np.arange(loss.size, dtype=np.int64)
     logs = np.log(ratio)
     across, up = (
-        np.floor((x - x.min()) / max(float(np.ptp(x)), _LEAST) * parts)
+        np.floor((x - x.min()) / max(float(np.ptp(x)), TINY) * parts)
         for x, parts in ((loss, _LOSSES - 0.5), (logs, _RATIOS - 0.5))
     )
-    return np.unique(across * _RATIOS + up, return_inverse=True)[1]
+    return np.unique(across * _RATIOS + up, return_inverse=True)[1].astype(np.int64)
 
 
 def _merged(
     gamma: float,
     parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    label: FloatArray,
+    label: NDArray[np.int64],
     left: tuple[FloatArray, FloatArray],
 ) -> PairBlanket:
     """Return the cells of a pair: means of the ratios under omega, and the ranges they and the losses have."""

@@ -16,6 +16,7 @@ import numpy as np
 from shuffledp.accounting.engines.count_cover import EXACT_UP_TO
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.search import crossing
 from shuffledp.numerics.two_outcomes import Outcome, exponentials
@@ -48,9 +49,9 @@ class ChannelCountProfile(PrivacyProfile):
     above: bool
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own largest loss."""
-        return max(side.loss.upper for side in (self.outcome, self.outcome.other()))
+        return Upper(max(side.loss.upper for side in (self.outcome, self.outcome.other())))
 
     @property
     def coarseness(self) -> float:

@@ -24,6 +24,7 @@ from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsi
 from shuffledp.accounting.profiles.gaussian_search import safe_side
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
+from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.numerics.wider_noise import charged, outside_mass, rounded_groups, shared_chances
@@ -89,9 +90,9 @@ class RangeProfile(PrivacyProfile):
     _chosen: dict[int, _Edges | None] = field(init=False, default_factory=dict[int, "_Edges | None"], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest pure budget of the range."""
-        return self.top
+        return Upper(self.top)
 
     @property
     def coarseness(self) -> float:
@@ -167,7 +168,7 @@ class RangeProfile(PrivacyProfile):
         pair: PairBlanket = records.blanket
         beyond = 0.0 if pair.spread is None else float(pair.spread.left_out_mass[0])
         others = SuccessRange.of(p, n, ulps=4)
-        profile = OwnBudgetsProfile(self.top, pair, others, fineness=_FINENESS)
+        profile = OwnBudgetsProfile(self.vanishes_at, pair, others, fineness=_FINENESS)
         outside = outside_mass(self.victim.kind, self.widest, far)
         return [_Edges(profile, float(p @ n) + 1.0, outside, beyond)]
 

@@ -80,9 +80,11 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
     far &= spread.loss_low > epsilon
     if not far.any():
         return pair
-    ranges = spread.ratio_low, spread.ratio_high, spread.loss_low, spread.loss_high
     told = CellSpread(
-        *(np.where(far, 0.0, part) for part in ranges),
+        np.where(far, 0.0, spread.ratio_low),
+        np.where(far, 0.0, spread.ratio_high),
+        np.where(far, 0.0, spread.loss_low),
+        np.where(far, 0.0, spread.loss_high),
         np.append(spread.left_out_mass, chance[far]),
         np.append(spread.left_out_loss, spread.loss_high[far]),
     )
