@@ -101,3 +101,15 @@ def test_chances_are_rounded_away_from_each_other() -> None:
         high, low = (1 - Fraction(c) if f else Fraction(c) for c, f in zip(crowd.chances, crowd.flipped, strict=True))
         assert (high > outcome.q) == outwards
         assert (low < outcome.p) == outwards
+
+
+@pytest.mark.parametrize("seen", ["reports", "users", "sum"])
+def test_stated_budgets_of_one_channel_do_not_matter(seen: str) -> None:
+    """Everybody has the same chances, so that steps of several stated budgets are alike, too."""
+    channel = sdp.Channel([[0.3, 0.7], [0.5, 0.5], [0.42, 0.58]])
+    one, two = (
+        sdp.certify(sdp.Setting(budgets, channel, seen, "replace-one"), 1e-6).epsilon  # type: ignore[arg-type]
+        for budgets in (sdp.Budgets([1.0], [600]), sdp.Budgets([1.0, 2.0], [500, 100]))
+    )
+    assert two.upper == pytest.approx(one.upper, rel=1e-5)
+    assert two.lower == pytest.approx(one.lower, rel=1e-5)

@@ -88,10 +88,12 @@ class CountBound(AmplificationBound):
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
+        if two_outcomes(setting.law) is not None:
+            return  # everybody has the same chances, whatever the stated budgets
         several = setting.budgets.levels > 1 and setting.seen != "levels"
         if several and setting.seen == "users":
             raise OutOfRegime("count with several budgets is stated for unordered reports; got seen = users")
-        if sends_bits(setting) or two_outcomes(setting.law) is not None:
+        if sends_bits(setting):
             return
         if setting.records != 2:
             raise OutOfRegime(

@@ -26,9 +26,9 @@ class CountWitness(AmplificationBound):
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
         require_one_pure_round(setting, self.key)
-        if setting.seen == "users" and setting.budgets.levels > 1:
-            raise OutOfRegime("count-exact with several budgets is stated for unordered reports; got seen = users")
         channel = two_outcomes(setting.law)
+        if channel is None and setting.seen == "users" and setting.budgets.levels > 1:
+            raise OutOfRegime("count-exact with several budgets is stated for unordered reports; got seen = users")
         if setting.law is not None and channel is None and not sends_bits(setting):
             raise OutOfRegime(f"count-exact attacks reports of one bit; got {setting.randomizer_name}")
         if shows_levels(setting):
