@@ -92,6 +92,35 @@ def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
     return low.view(np.float64)
 
 
+def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
+    """Return epsilons at which normal noise, added to a number in [0, 1], certainly has at most this delta.
+
+    Parameters
+    ----------
+    sigma : array_like
+        Standard deviations, positive, good to 16 EPS, possibly inf.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Next to the smallest ones, shape of ``sigma``.
+    """
+    shift = np.minimum((1.0 + 32.0 * EPS) / np.asarray(sigma, dtype=np.float64), 1e150)
+    # P(loss > eps) <= delta from mu^2/2 + mu z on, z the quantile; doubles of one sign are ordered like their patterns
+    high = np.asarray(0.5 * shift * shift + shift * (math.sqrt(-2.0 * math.log(delta)) + 2.0) + 1e-300)
+    high, low = high.view(np.int64).copy(), np.zeros(shift.shape, dtype=np.int64)
+    done = normal_divergence(0.0, shift).upper <= delta
+    for _ in range(63):
+        middle = low + (high - low) // 2
+        fits = normal_divergence(middle.view(np.float64), shift).upper <= delta
+        low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+    found = high.view(np.float64)
+    certain = normal_divergence(found, shift).upper <= delta
+    return np.where(done, 0.0, np.where(certain, found, math.inf))
+
+
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
     """phi(u) (m(u) - m(u + h)) and a bound on its absolute error, the exact u and h taken as given."""
     near = np.maximum(u, -1.0)  # below, Phi(-u) is taken as it is: phi(u) would underflow

@@ -20,6 +20,7 @@ from scipy.special import gammaln
 
 from shuffledp.accounting.engines.loss_law import LossLaw, loss_law, stacked
 from shuffledp.accounting.engines.quick import chernoff_values, fewest_blankets
+from shuffledp.accounting.engines.rare_cells import with_rare_cells_apart
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.blocks import BlockedCount
@@ -85,11 +86,14 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        found = self._of(loss_law(self.pair, epsilon, above=self.above))
+        found = self._ends(epsilon, above=self.above)
         if not (self.pair.loss_ulps and self.enclosed):
             return found
-        below = self._of(loss_law(self.pair, epsilon, above=False))
+        below = self._ends(epsilon, above=False)
         return Interval(min(below.lower, found.upper), found.upper)
+
+    def _ends(self, epsilon: float, *, above: bool) -> Interval:
+        return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
 
     def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
@@ -155,7 +159,11 @@ class OwnBudgetsProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        law = loss_law(self.pair, epsilon, above=self.above)
+        return with_rare_cells_apart(
+            self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=self.above))
+        )
+
+    def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
             return Interval(0.0, law.alone)
         value = Interval(0.0, 1.0)

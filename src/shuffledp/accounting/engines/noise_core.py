@@ -21,6 +21,7 @@ from scipy.special import log_ndtr, ndtr
 
 from shuffledp.numerics.floats import LEAST_MASS, deflated, inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.wider_noise import log_density
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 
 _FINE, _TAIL = 120, 120
@@ -45,10 +46,7 @@ class Noise:
 
     def log_density(self, u: FloatArray) -> FloatArray:
         """Log k_s(u); absolute error 4 roundoffs (1 + |log k_s|)."""
-        v = np.abs(u) / self.scale
-        if self.kind == "laplace":
-            return -v - math.log(2.0 * self.scale)
-        return -0.5 * v * v - math.log(self.scale * math.sqrt(2.0 * math.pi))
+        return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Noise mass of [low, high], elementwise, where low and high have one sign; relative error 1e-13."""
@@ -101,11 +99,9 @@ class Core:
 
     def log_gammas(self, scales: FloatArray) -> FloatArray:
         """Log gamma_i for each noise scale: log k_s - log k_{s*} is monotone in M, so an end has the infimum."""
-        kind, out = self.noise.kind, np.empty_like(scales)
         ends = np.array([0.5, self.edge])
         core = self.noise.log_density(ends) + self.log_weight
-        for index, scale in enumerate(scales):
-            out[index] = float(np.min(Noise(kind, float(scale)).log_density(ends) - core))
+        out = np.min(log_density(self.noise.kind, scales[:, None], ends) - core, axis=1)
         return np.minimum(out, 0.0)
 
     def proved_up_to(self, victim: Noise) -> float:
