@@ -6,7 +6,7 @@ be claimed depends on the unit and on what the server sees (docs/learning.md):
 - every message, example level: nothing hides in a shuffle, because messages of clients differ by far more than their
   noise; plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
 - shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
-  charge for Gaussian noise (`approximate`), fresh shuffle every round;
+  charge for Gaussian noise (`approximate`), and for Gaussian noise `chain`; fresh shuffle every round;
 - shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
 - ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
   budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
@@ -32,6 +32,8 @@ from shuffledp.accounting import (
     PrivacyProfile,
     SmallestProfile,
     bounds,
+    chain_or_alone,
+    chain_profile,
     check_delta,
     compose,
     composed,
@@ -240,6 +242,7 @@ class TrainingAccountant:
             "levels": self._levels,
             "blanket": self._blanket,
             "approximate": self._approximate,
+            "chain": self._chain,
             "ordered": self._ordered,
         }
 
@@ -312,6 +315,15 @@ class TrainingAccountant:
             lambda n: GaussianPointsProfile(round_down(1.0 / ratio, 2), n) if n > 1 else GaussianSumProfile(ratio),
         )
 
+    def _chain(self, index: int) -> PrivacyProfile:
+        """Clipped messages lie in one ball: clipping and rounding to the grid are around 0."""
+        self._require_shuffled_clients("chain")
+        if not self.gaussian:
+            raise OutOfRegime("chain is for Gaussian noise; pure budgets are served by 'levels'")
+        ratio = self.tiers[index].ratio
+        chain_profile(ratio, max(messages[index] for messages in self.spent))  # or refuse, and say why
+        return self._composed_by_company(index, lambda n: chain_or_alone(ratio, n), "chain")
+
     def _ordered(self, index: int) -> PrivacyProfile:
         del index  # one number for everybody
         if self.seen != "users" or self.unit != "client":
@@ -372,7 +384,9 @@ class TrainingAccountant:
             self._crowds = key, sum(max(each) > 1 for each in zip(*self.spent, strict=True))
         return self._crowds[1]
 
-    def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:
+    def _composed_by_company(
+        self, index: int, one: Callable[[int], PrivacyProfile], key: str = "clones"
+    ) -> PrivacyProfile:
         """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""
         if max(messages[index] for messages in self.spent) == 1:
             raise OutOfRegime("nobody else in a round has this budget: nothing hides its message, and local says all")
@@ -380,9 +394,8 @@ class TrainingAccountant:
         for messages, times in self.spent.items():
             if messages[index]:
                 company[messages[index]] = company.get(messages[index], 0) + times
-        return compose(
-            [(self._once((self.gaussian, tier.ratio, n), lambda n=n: one(n)), times) for n, times in company.items()]
-        )
+        kept = (key, self.gaussian, tier.ratio)
+        return compose([(self._once((*kept, n), lambda n=n: one(n)), times) for n, times in company.items()])
 
     def _once(self, key: object, make: Callable[[], PrivacyProfile]) -> PrivacyProfile:
         """A profile keeps tables that later questions use again."""

@@ -17,6 +17,7 @@ from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.rounds import SendPlan, plan_messages
 from shuffledp.learning.settings import Settings
 from shuffledp.learning.sketches import Weighting, plan_sketches
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.setting import Seen
 
@@ -30,7 +31,7 @@ def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
     """The messages' plan over all clients, and who takes part."""
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
-    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, np.nextafter(1.0, 0.0))):
+    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))
         if bad.size:
             who = clients.names[bad[0]]
