@@ -8,12 +8,8 @@ be claimed depends on the unit and on what the server sees (docs/learning.md):
 - shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
   charge for Gaussian noise (`approximate`), and for Gaussian noise `chain`; fresh shuffle every round;
 - shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
-- ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
-  budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
-- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, since their sum is a function
-  of them and of their budgets.
-
-Which of these applies is decided by `shuffledp.accounting.weigh`, as for collections.
+- ordered messages of permuted clients, each at the newest model: `ordered` for pure budgets, else the narrowest noise;
+- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, of which it is a function.
 """
 
 from __future__ import annotations
@@ -120,8 +116,8 @@ class TrainingAccountant:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
-        there = [i for i, count in enumerate(messages) if count]
-        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
+        worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
+        return ahead.tier_answer(worst, delta)[1]
 
     def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
         """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""

@@ -100,9 +100,9 @@ class Scattering:
         """Each channel to mean 0 and length 1, then each picture to the asked length; what is zero stays zero."""
         found = found - found.mean(axis=2, keepdims=True)
         norms = np.linalg.norm(found, axis=2, keepdims=True)
-        flat = (found / np.maximum(norms, np.float32(1e-20))).reshape(len(found), -1)
+        flat = (found / np.where(norms > 0.0, norms, 1.0)).reshape(len(found), -1)
         whole = np.linalg.norm(flat, axis=1, keepdims=True)
-        return flat * (self.length / np.maximum(whole, 1e-20)).astype(np.float32)
+        return flat * (self.length / np.where(whole > 0.0, whole, 1.0)).astype(np.float32)
 
     @cached_property
     def _wavelets(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
