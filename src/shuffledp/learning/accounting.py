@@ -117,8 +117,8 @@ class TrainingAccountant:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
-        there = [i for i, count in enumerate(messages) if count]
-        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
+        worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
+        return ahead.tier_answer(worst, delta)[1]
 
     def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
         """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
