@@ -18,6 +18,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.chain import ChainBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
@@ -33,6 +34,7 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.rr_exact import RandomizedResponseWitness
 from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
+from shuffledp.accounting.theorems.two_type import TwoTypeBound
 from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
@@ -46,11 +48,13 @@ bounds: Mapping[str, AmplificationBound] = {
     for bound in (
         ClonesBound(),
         CountBound(),
+        TwoTypeBound(),
         BlanketBound(),
         OrderedBound(),
         LevelsBound(),
         SumBound(),
         ApproximateBound(),
+        ChainBound(),
         LinkedBound(),
         LocalBound(),
         FloorBound(),

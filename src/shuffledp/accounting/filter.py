@@ -18,7 +18,16 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import (
+    SMALLEST,
+    fraction_down,
+    fraction_up,
+    root_down,
+    root_up,
+    round_down,
+    round_up,
+    roundoff,
+)
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 
 _LARGEST_MU = 1000.0
@@ -116,13 +125,13 @@ class PrivacyFilter:
     @property
     def spent(self) -> Allowance:
         """Of all admitted rounds together, rounded up."""
-        return Allowance(_root(self._squares, up=True), _double(self._shares, up=True))
+        return Allowance(root_up(self._squares), fraction_up(self._shares))
 
     @property
     def left(self) -> Allowance:
         """What one more round may have, rounded down."""
         squares, shares = Fraction(self._limit.mu) ** 2 - self._squares, Fraction(self._limit.outside) - self._shares
-        return Allowance(_root(squares, up=False), _double(shares, up=False))
+        return Allowance(root_down(squares), fraction_down(shares))
 
     def admit(self, guarantee: Guarantee, outside: float | None = None) -> bool:
         """Say whether a collection may be run; if so, it is counted.
@@ -141,7 +150,7 @@ class PrivacyFilter:
         OutOfRegime
             If no mu covers the collection but for ``outside``, as for a larger local delta0. Nothing is counted.
         """
-        usual = _double(Fraction(self._limit.outside) / _USUAL_ROUNDS, up=False)
+        usual = fraction_down(Fraction(self._limit.outside) / _USUAL_ROUNDS)
         share = usual if outside is None else check_outside(outside)
         return self.admit_round(guarantee.mu(share), share)
 
@@ -187,9 +196,9 @@ class PrivacyFilter:
         if check_delta(delta) <= self._limit.outside:
             raise InvalidInput(f"delta must be above the filter's outside = {self._limit.outside:g}; got {delta:g}")
         mu, target = self._limit.mu, _beyond(delta, self._limit.outside)
-        found, step = gaussian_epsilon(target, mu), 1e-13
+        found, step = gaussian_epsilon(target, mu), roundoff(900)
         while float(normal_divergence(found, mu).upper) > target:
-            found, step = found * (1.0 + step) + 5e-324, 2.0 * step
+            found, step = found * (1.0 + step) + SMALLEST, 2.0 * step
         return found
 
     def delta(self, epsilon: float) -> float:
@@ -237,7 +246,7 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
 
 def _beyond(delta: float, outside: float) -> float:
     """What is left of delta for the Gaussian part, rounded down: (delta - t)/(1 - t)."""
-    return max(round_down((float(delta) - outside) / (1.0 - outside)), 5e-324)
+    return max(round_down((float(delta) - outside) / (1.0 - outside)), SMALLEST)
 
 
 def _is_number(value: object) -> bool:
@@ -248,19 +257,3 @@ def _positive(name: str, value: float) -> float:
     if not (_is_number(value) and 0.0 < value < math.inf):
         raise InvalidInput(f"{name} must be a positive finite number; got {shown(value)}")
     return float(value)
-
-
-def _double(value: Fraction, *, up: bool) -> float:
-    """The next double on the asked side."""
-    found = float(value)
-    if up:
-        return found if Fraction(found) >= value else math.nextafter(found, math.inf)
-    return found if Fraction(found) <= value else math.nextafter(found, 0.0)
-
-
-def _root(square: Fraction, *, up: bool) -> float:
-    """A square root, rounded to the asked side; exact where it is a double."""
-    found = math.sqrt(_double(square, up=up))
-    if up:
-        return found if Fraction(found) ** 2 >= square else math.nextafter(found, math.inf)
-    return found if Fraction(found) ** 2 <= square else math.nextafter(found, 0.0)

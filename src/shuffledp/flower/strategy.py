@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.flower.arrays import Layout
+from shuffledp.flower.arrays import Layout, bit_of
 from shuffledp.flower.entering import enter_federated, fewest_of
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY
 from shuffledp.flower.report import FederatedReport, level_reports
@@ -29,6 +29,7 @@ from shuffledp.flower.terms import Terms
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.inputs import number_within, whole_number
 from shuffledp.learning.rounds import SendPlan
+from shuffledp.learning.sketches import sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
@@ -72,8 +73,8 @@ class _Received:
 
     Parameters
     ----------
-    whole : list of ndarray of int64, shape (numbers,)
-        In grid steps.
+    whole : list of ndarray of int64, shape (numbers,) or (2,)
+        In grid steps; of bits, seed and bit.
     levels : ndarray of int64, shape (messages,)
         Place of each sender's level.
     """
@@ -252,8 +253,7 @@ class ShuffledStrategy(Strategy):
         layout = Layout.of(arrays)
         if self._training is None:
             plan = self.terms.plan(layout.numbers)
-            gaussian = self.terms.noise.name == "gaussian"
-            accountant = TrainingAccountant("client", self.terms.seen, gaussian, plan.tiers)
+            accountant = self.terms.accountant(plan.tiers)
             self._training = _Training(layout, plan, accountant, np.zeros(layout.numbers))
             self._private = self._random.private
             self._enter(self._training)
@@ -292,7 +292,8 @@ class ShuffledStrategy(Strategy):
     def _affordable(self, counts: list[int]) -> bool:
         if self.max_epsilon is None or self._training is None:
             return True
-        return self._training.accountant.epsilon_after(counts, self.delta) <= self.max_epsilon
+        most = self.max_epsilon
+        return self._training.accountant.epsilon_after(counts, self.delta, enough=most) <= most
 
     def _stop(self) -> None:
         self.stopped = f"one more round would exceed epsilon = {self.max_epsilon:g}"
@@ -325,7 +326,8 @@ class ShuffledStrategy(Strategy):
         try:
             mark = reply.content.config_records[MARK_KEY]
             (record,) = reply.content.array_records.values()
-            whole, level = layout.flat(record), self.terms.names.index(str(mark["level"]))
+            whole = bit_of(record) if self.terms.bits else layout.flat(record)
+            level = self.terms.names.index(str(mark["level"]))
         except (KeyError, ValueError):  # an error of the client, no mark, another model
             return None
         if mark.get("terms") != self.terms.fingerprint or whole.dtype != np.int64:
@@ -334,13 +336,17 @@ class ShuffledStrategy(Strategy):
 
     def _sum(self, received: _Received, training: _Training) -> list[Message]:
         """One reply: the mean that the sum of the messages gives. Clients have weighed their messages themselves."""
+        share = training.plan.grid / float(training.plan.gains[received.levels].sum())
+        if self.terms.bits:
+            seeds, bits = np.ascontiguousarray(np.array(received.whole).T)
+            mean = sum_of_bits(seeds.view(np.uint64), bits, training.layout.numbers)
+            return [self._reply(mean * share, 1.0, training)]
         largest = max(int(np.abs(whole).max()) for whole in received.whole)
         if largest * len(received.whole) >= 2**62:
             raise NotConverged("the sum of the messages does not fit into 64 bits; use fewer clients a round")
         total = np.zeros(training.layout.numbers, dtype=np.int64)
         for whole in received.whole:
             total += whole
-        share = training.plan.grid / float(training.plan.gains[received.levels].sum())
         return [self._reply(total.astype(np.float64) * share, 1.0, training)]
 
     def _each(self, received: _Received, training: _Training) -> list[Message]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
 
 Unit = Literal["client", "example"]
@@ -99,7 +99,7 @@ class Clipping:
         m = np.asarray(examples, dtype=np.float64)
         whole = 2.0 * self.bound * (1.0 / m if self.unit == "example" else np.ones_like(m))
         # an average of m terms of norm C is off by (m + 4) EPS C at most, in each world
-        return whole * (1.0 + 2.0 * (numbers + 16.0) * EPS) + 2.0 * self.bound * (m + 4.0) * 2.0 * EPS
+        return inflated(whole, 2.0 * (numbers + 16.0)) + roundoff(2.0 * (m + 4.0), 2.0 * self.bound)
 
     def message(
         self, network: Network, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]

@@ -37,6 +37,7 @@ from shuffledp.learning.rounds import (
 from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
 from shuffledp.learning.sketches import Sketcher
 from shuffledp.learning.target import aimed
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.protocol.entering import Entering
@@ -267,11 +268,11 @@ class Run:
         """Whether one more round with these counts stays within ``most``."""
         if math.isinf(self.most) or counts == self.paid:
             return True
-        left = self.settings.rounds - self.done
-        if self.presence is None and so_far.epsilon_after(counts, self.settings.delta, left) <= self.most:
+        delta, most, left = self.settings.delta, self.most, self.settings.rounds - self.done
+        if self.presence is None and so_far.epsilon_after(counts, delta, left, enough=most) <= most:
             self.paid = counts  # all rounds that are left are alike and fit: each alone would cost as much to ask
             return True
-        return so_far.epsilon_after(counts, self.settings.delta) <= self.most
+        return so_far.epsilon_after(counts, delta, enough=most) <= most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
@@ -370,7 +371,7 @@ def measured(
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
-        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], 1e-300)).sum())
+        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], TINY)).sum())
         right += int((chances.argmax(axis=1) == known).sum())
         at += _CHUNK
     return loss / labels.size, right / labels.size

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS, round_up
+from shuffledp.numerics.floats import LEAST_MASS, deflated, inflated, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts, RandomizerLaw
-from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
+from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
 from shuffledp.randomizers.linked_channel import linked_channel
 
@@ -142,10 +142,10 @@ class Channel:
         epsilon : float
             Nats, from 0 to 700.
         """
-        likely = self.rows * (1 + 4 * EPS)
-        rare = self.rows * (math.exp(one_budget(epsilon)) * (1 - 16 * EPS))
+        likely = inflated(self.rows, 4)
+        rare = self.rows * (deflated(math.exp(one_budget(epsilon)), 16))
         worst = max(float(np.maximum(row - rare, 0.0).sum(axis=1).max()) for row in likely)
-        return min(worst * (1 + 4 * EPS * self.rows.shape[1]), 1.0)
+        return min(inflated(worst, 4 * self.rows.shape[1]), 1.0)
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
         """Refuse a budget that the channel exceeds.

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.floats import LEAST_MASS, TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, log_ratio
+from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, log_ratio
 
 MOST_WORK = 2_000_000
 """Most types times pairs of records times rounds: chances of types are whole numbers of as many digits as rounds."""
@@ -131,7 +132,7 @@ class LinkedChannel:
             for first, second in combinations(range(rows.shape[0]), 2):
                 top = max(products[first, first], products[second, second])
                 parts = np.exp([products[first, first] - top, products[second, second] - top])
-                value = top + math.log(max(parts.sum() - 2.0 * math.exp(products[first, second] - top), 1e-300))
+                value = top + math.log(max(parts.sum() - 2.0 * math.exp(products[first, second] - top), TINY))
                 if chosen is None or value > best:
                     best, chosen = value, (first, second, third)
         if chosen is None:

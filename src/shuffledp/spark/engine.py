@@ -13,6 +13,7 @@ import shuffledp
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
 from shuffledp.protocol.collecting import Part, columns_wanted
 from shuffledp.protocol.engine import Engine
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_rows
@@ -25,6 +26,7 @@ from shuffledp.spark.frames import (
     chosen,
     evaluated,
     gathered,
+    quoted,
     without_rows,
 )
 from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_BUDGETS = 5_000_000
+_NUMBERS = ("double", "float", "tinyint", "smallint", "int", "bigint")
 """Different budgets that the driver takes."""
 LARGE_STATE = 1 << 16
 """Bytes of one task's answer above which tasks merge them before the driver does."""
@@ -71,7 +74,8 @@ class SparkEngine(Engine):
         if columns:
             wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
             _check_types(without_rows(self.frame, columns), wanted)
-            population = counted_budgets(renamed(gathered(budget_counts(self.frame, columns)), [*columns, _COUNT]), who)
+            counts = gathered(budget_counts(rounded(self.frame, who), columns))
+            population = counted_budgets(renamed(counts, [*columns, _COUNT]), who)
         else:
             rows = asked(self.frame.count)
             population = Budgets([float(who.epsilons(NOTHING))], [rows], [float(who.deltas(NOTHING))]) if rows else None
@@ -144,6 +148,33 @@ class SparkEngine(Engine):
         return found["people"], most
 
 
+def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
+    """Round the column of budgets down as `rounded_down` does, where that is asked for; what is no budget stays.
+
+    Raises
+    ------
+    InvalidInput
+        If budgets are to be rounded, and their column does not hold numbers.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if who.levels is None:
+        return frame
+    column, steps = str(who.epsilon0), steps_of(who.levels)
+    kind = dict(frame.dtypes).get(column, "")
+    if kind not in _NUMBERS:
+        raise InvalidInput(
+            f"`levels` rounds budgets that are numbers; the column {named(column)} holds {kind}: cast it to "
+            "double first"
+        )
+    budget = F.col(quoted(column)).cast("double")
+    down = F.when(budget < 2.0**LOWEST, 0.0)
+    for octave in range(LOWEST, HIGHEST + 1):
+        unit = 2.0**octave / steps  # a power of two: products with it and its inverse are exact
+        down = down.when(budget < 2.0 ** (octave + 1), F.floor(budget * (1.0 / unit)).cast("double") * unit)
+    return frame.withColumn(column, F.when((budget >= 0.0) & (budget <= MAX_EPSILON0), down).otherwise(budget))
+
+
 def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return the different entries of the budget columns, and their counts last; it is not evaluated yet."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -169,8 +200,8 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
         return None
     if entries.height > MOST_BUDGETS:
         raise InvalidInput(
-            f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer when you write the "
-            "table, which gives nobody less privacy"
+            f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer, which gives nobody "
+            f"less privacy: budgets = RowBudgets({str(who.epsilon0)!r}, levels=4096)"
         )
     wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
 

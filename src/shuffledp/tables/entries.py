@@ -129,6 +129,10 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         values = _parsed(kept, decimal)
     else:
         values = kept.cast(pl.Float64, strict=False)
+    if values.null_count() == 0:
+        found = values.to_numpy()
+        if not np.isnan(found).any():  # as nearly always; what is bad is looked for only if something is
+            return found
     bad = values.is_null() | values.is_nan()
     if kept.dtype == pl.String and bad.any():
         kept = kept.set(kept.str.to_lowercase().is_in(MISSING), None)
@@ -156,7 +160,7 @@ def _parsed(texts: pl.Series, decimal: str) -> pl.Series:
 
 
 def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
-    """Read a column as words, white space at both ends removed.
+    """Read a column as words; white space at both ends is no part of them.
 
     Parameters
     ----------
@@ -165,20 +169,22 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     before : int
         Rows that came before these, for the row in an error.
     gaps : bool
-        Whether an entry may be missing; it is null then.
+        Whether an entry may be missing: null, or nothing but white space. The words are then handed over as they
+        stand, for whoever looks them up to say what is missing and to remove the white space where there is any.
 
     Raises
     ------
     InvalidInput
-        For the first entry that is missing; if an entry is no word but a container.
+        For the first entry that is missing, unless it may be; if an entry is no word but a container.
     """
     import polars as pl
 
     if column.dtype.is_nested() or column.dtype == pl.Binary or column.dtype == pl.Object:
         raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not one word a row; name another one")
-    text = column.cast(pl.String).str.strip_chars()
+    text = column.cast(pl.String)
     if gaps:
-        return text.set(text == "", None)
+        return text
+    text = text.str.strip_chars()
     _refuse_first(text.is_null() | (text == ""), text, "say what a missing entry counts as", before)
     return text
 

@@ -19,11 +19,11 @@ from shuffledp.accounting.engines.count_cover import EXACT_UP_TO, Cover, Groups,
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.floats import EPS, round_down, round_up
+from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, deflated, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
 
-LEAST_BUDGET = 1e-290
+LEAST_BUDGET = LEAST_MASS
 """A victim of a smaller budget has no line (C) in doubles; the local bound is as good."""
 BOXES = 2048
 ROUGH_BOXES = 256
@@ -45,16 +45,14 @@ def lie_probability(epsilon0: FloatArray) -> FloatArray:
 
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
-    """Add log A to an enclosure of log psi."""
-    shift = math.log(scale)
-    doubt = 32.0 * EPS * (1.0 + abs(shift))
-    return Interval(logs.lower + shift - doubt, min(logs.upper + shift + doubt, 0.0))
+    """Add log A, A good to 8 EPS, to an enclosure of log psi."""
+    found = logs + Interval(scale, scale).inflated(10).log()
+    return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
 
 
 def exp_interval(logs: Interval) -> Interval:
     """Exponentials of both ends, at most 1."""
-    lower, upper = (math.exp(end) if end > -745.0 else 0.0 for end in (logs.lower, logs.upper))
-    return Interval(lower * (1.0 - 1e-13), min(upper * (1.0 + 1e-13) + 1e-300, 1.0))
+    return logs.exp().clipped(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +125,9 @@ class VectorProfile(PrivacyProfile):
     vectors: RecordVectors
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def directed(self) -> bool:
@@ -170,7 +168,7 @@ class VectorProfile(PrivacyProfile):
         return VectorProfile(self.epsilon0, vectors.worst(self._excess(epsilon)))
 
     def _excess(self, epsilon: float) -> float:
-        return victim_line(min(epsilon, self.epsilon0 * (1.0 - 1e-12)), self.epsilon0)[1]
+        return victim_line(min(epsilon, self.epsilon0 * JUST_BELOW), self.epsilon0)[1]
 
     @cached_property
     def strongest(self) -> VectorProfile:
@@ -214,9 +212,9 @@ class CoverProfile(PrivacyProfile):
     cover: Cover
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def log_above(self, epsilon: float) -> float:
         """Upper bound on log delta of every record vector."""
@@ -280,9 +278,9 @@ class WorstCountProfile(PrivacyProfile):
     below: RecordVectors
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
@@ -362,6 +360,6 @@ def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
     grid, psi = [0.0], [exp_interval(Interval(-math.inf, min(cover.log_psi_above(0.0), 0.0))).upper]
     while psi[-1] > 0.1 * delta and len(grid) < _CURVE_POINTS and grid[-1] < 1e290:
         grid.append(grid[-1] + max(step, _CURVE_RATIO * grid[-1]))
-        found = cover.log_psi_above(grid[-1] * (1.0 - 4.0 * EPS))
+        found = cover.log_psi_above(deflated(grid[-1], 4))
         psi.append(min(psi[-1], exp_interval(Interval(-math.inf, min(found, 0.0))).upper))
     return CloneCurve(np.array(grid), Enclosure(np.zeros(len(psi)), np.array(psi)))

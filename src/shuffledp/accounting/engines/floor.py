@@ -24,7 +24,7 @@ from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
-from shuffledp.numerics.floats import round_up
+from shuffledp.numerics.floats import Upper, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.numerics.losses import LossLaw, LossSum
 from shuffledp.numerics.product_pair import ProductPair, multiplied
@@ -57,13 +57,13 @@ class Floor(PrivacyProfile):
 
     above: tuple[WeightedPair, ...]
     below: tuple[WeightedPair, ...]
-    top: float
+    top: Upper
     _sums: dict[bool, WeightedPair | ProductPair | LossSum] = field(
         default_factory=dict[bool, "WeightedPair | ProductPair | LossSum"], repr=False
     )
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The sum of the local budgets: what is released is a post-processing of the person's reports."""
         return self.top
 
@@ -190,7 +190,7 @@ def floor_profile(
         below = (among_uniform(sets.one_in, sets.disjoint, dummies.count, reports, least),)
     else:
         below = above if least == most else _pairs(sets.one_in, sets.disjoint, dummies, reports, least)
-    return Floor(above, below, top * reports)
+    return Floor(above, below, top if reports == 1 else round_up(top * reports, 1))
 
 
 def compose_floors(floors: Sequence[Floor]) -> Floor:

@@ -19,12 +19,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LEAST_MASS, deflated, inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 
 _FINE, _TAIL = 120, 120
-_LEAST_MASS = 1e-290
 _DIGITS = 10  # cell ends are rounded to so many decimals, so that no two differ by rounding alone
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
@@ -116,7 +115,7 @@ class Core:
         """
         if victim.kind == "laplace" or self.noise.scale >= victim.scale:
             return math.inf
-        return (1.0 - 8.0 * EPS) / (8.0 * victim.scale**2)
+        return deflated(1.0, 8) / (8.0 * victim.scale**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +173,13 @@ class RecordPair:
         left, right = self.ends[:-1], self.ends[1:]
         mass0, mass1 = self.victim.mass(left - x0, right - x0), self.victim.mass(left - x1, right - x1)
         # where a mass has left double range, the mean over the cell is not known better than its bounds
-        known0 = np.minimum(mass0, self.omega) > _LEAST_MASS
+        known0 = np.minimum(mass0, self.omega) > LEAST_MASS
         at_left, at_right = self.victim.loss(x0, x1, left), self.victim.loss(x0, x1, right)
         low, high = np.minimum(at_left, at_right), np.maximum(at_left, at_right)
         ratio_low, ratio_high = self._ratios()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             losses, ratio = np.clip(np.log(mass0) - np.log(mass1), low, high), mass0 / self.omega
-        losses = np.where(known0 & (mass1 > _LEAST_MASS), losses, high if above else low)
+        losses = np.where(known0 & (mass1 > LEAST_MASS), losses, high if above else low)
         ratios0 = np.where(known0, np.clip(ratio, ratio_low, ratio_high), ratio_high if above else ratio_low)
         with np.errstate(over="ignore", invalid="ignore"):
             ratios1 = ratios0 * np.exp(-losses)
@@ -204,17 +203,15 @@ class RecordPair:
                 vertex = np.clip((x0 * a - far * b) / (a - b), y[:-1], y[1:])
                 inside = log_ratio(vertex)
                 low, high = np.minimum(low, inside), np.maximum(high, inside)
-        doubt = 1e-13
+        doubt = roundoff(900)  # logarithms below 800, good to a few EPS, and the 1e-13 of tails is not in them
         with np.errstate(over="ignore"):
             return np.exp(low - doubt), np.exp(high + doubt)
 
     def _left_out(self) -> tuple[FloatArray, FloatArray]:
         """R(x0)-mass and largest loss beyond the support, on both sides."""
         low, high = 1.0 - self.core.edge, self.core.edge
-        mass = np.array([self.victim.below(low - self.x0), self.victim.below(self.x0 - high)]) * (1 + 1e-12)
-        most = (
-            abs(self.x1 - self.x0) / self.victim.scale * (1 + 16 * EPS) if self.victim.kind == "laplace" else math.inf
-        )
+        mass = np.array([self.victim.below(low - self.x0), self.victim.below(self.x0 - high)]) * (1.0 + roundoff(8192))
+        most = inflated(abs(self.x1 - self.x0) / self.victim.scale, 16) if self.victim.kind == "laplace" else math.inf
         # beyond all records, the farther one's density is the smaller
         gains = (self.x0 < self.x1, self.x0 > self.x1)
         return mass, np.array([most if gain else 0.0 for gain in gains])

@@ -19,7 +19,7 @@ from shuffledp.accounting.profiles.knots import (
     tradeoff,
 )
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, Upper, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
 
@@ -81,8 +81,8 @@ def _log_interval(value: Interval) -> Interval:
     lower = math.log(value.lower) if value.lower > 0.0 else -math.inf
     upper = math.log(value.upper) if value.upper > 0.0 else -math.inf
     return Interval(
-        lower - 4.0 * EPS * abs(lower) if lower > -math.inf else lower,
-        upper + 4.0 * EPS * abs(upper) if upper > -math.inf else upper,
+        lower - roundoff(4, abs(lower)) if lower > -math.inf else lower,
+        upper + roundoff(4, abs(upper)) if upper > -math.inf else upper,
     )
 
 
@@ -105,7 +105,7 @@ class PrivacyProfile(ABC):
 
     @property
     @abstractmethod
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """A central epsilon (nats, possibly inf) from which on delta is exactly zero."""
 
     @abstractmethod
@@ -365,8 +365,8 @@ class PrivacyProfile(ABC):
         """
         top = self.vanishes_at
         if math.isfinite(top):
-            room = target * (1.0 + math.exp(-top)) * (1.0 - 1e-12)
-            return min(top, max(top + math.log1p(-min(room, 0.5)) + 1e-12 * top, 1e-300))
+            room = deflated(target * (1.0 + math.exp(-top)), 16)
+            return min(top, max(top + math.log1p(-min(room, 0.5)) + roundoff(16, top), TINY))
         top = 1.0
         while self.delta(top).upper > target:
             top *= 2.0

@@ -18,7 +18,7 @@ from shuffledp.accounting.profiles.combined import SmallestProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import UNBOUNDED, Upper, roundoff
 from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
@@ -35,9 +35,9 @@ class LocalProfile(PrivacyProfile):
     delta0: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The local budget, if it is pure."""
-        return self.epsilon0 if self.delta0 == 0.0 else math.inf
+        return Upper(self.epsilon0) if self.delta0 == 0.0 else UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -48,7 +48,7 @@ class LocalProfile(PrivacyProfile):
         """As in the class docstring, rounded outward."""
         part = max(-math.expm1(min(epsilon - self.epsilon0, 0.0)), 0.0) / (1.0 + math.exp(-self.epsilon0))
         value = self.delta0 + (1.0 - self.delta0) * part
-        return Interval(value * (1 - 16 * EPS), value * (1 + 16 * EPS))
+        return Interval(value, value).inflated(16)
 
     def epsilon(self, delta: float) -> Interval:
         """Closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
@@ -62,7 +62,7 @@ class LocalProfile(PrivacyProfile):
         room = pure * (1.0 + math.exp(-self.epsilon0))
         if room >= 1.0:
             return Interval(0.0, 0.0)
-        value, doubt = self.epsilon0 + math.log1p(-room), 16.0 * EPS * (self.epsilon0 + 1.0 / (1.0 - room))
+        value, doubt = self.epsilon0 + math.log1p(-room), roundoff(16, self.epsilon0 + 1.0 / (1.0 - room))
         return Interval(max(value - doubt, 0.0), min(max(value + doubt, 0.0), self.epsilon0))
 
 
