@@ -65,19 +65,20 @@ class Terminal:
     """A shell on a terminal of its own."""
 
     def __init__(self, words: list[str]) -> None:
+        self.seen = ""
         self.child, self.screen = pty.fork()
         if self.child == 0:
             os.environ.update(TERM="dumb", COLUMNS="200", LINES="50")
             os.execvp(words[0], words)
 
-    def until(self, wanted: str) -> str:
-        """Read until the text is there."""
-        seen, end = "", time.monotonic() + PATIENCE
-        while wanted not in seen and time.monotonic() < end:
+    def until(self, wanted: str) -> None:
+        """Read until the text is there, and go on behind it."""
+        end = time.monotonic() + PATIENCE
+        while wanted not in self.seen and time.monotonic() < end:
             if select.select([self.screen], [], [], 0.2)[0]:
-                seen += os.read(self.screen, 65536).decode(errors="replace")
-        assert wanted in seen, seen[-500:]
-        return seen
+                self.seen += os.read(self.screen, 65536).decode(errors="replace")
+        assert wanted in self.seen, self.seen[-500:]
+        self.seen = self.seen.partition(wanted)[2]
 
     def press(self, keys: str) -> None:
         os.write(self.screen, keys.encode())
@@ -95,6 +96,7 @@ def test_zsh_completes_at_the_press_of_the_key(run, tmp_path):
     try:
         zsh.press("PS1='> '; autoload -U compinit; compinit -u -D; source ./s; print rea''dy\n")
         zsh.until("ready\r\n")
+        zsh.until("> ")  # what is typed before the prompt is not completed
         for typed, completed in (("shuffledp mea", "mean "), ("--lo", "--low "), ("peo", "people.csv "),
                                  ("--led", "--ledger "), ("peop", "people.csv ")):  # fmt: skip
             zsh.press(f"{typed}\t")
@@ -115,6 +117,7 @@ def test_zsh_can_load_it_by_itself(run, tmp_path):
     try:
         zsh.press("PS1='> '; fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; print rea''dy\n")
         zsh.until("ready\r\n")
+        zsh.until("> ")  # what is typed before the prompt is not completed
         zsh.press("shuffledp diff\t")
         zsh.until("erence ")
     finally:

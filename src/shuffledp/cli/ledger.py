@@ -118,7 +118,7 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
         found = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
         named = [str(entry.get("column", entry.get("text", ""))) for entry in several]
-        return [(f"{what} {name}".rstrip(), *rest) for (what, *rest), name in zip(found, named, strict=True)]
+        return [(f"{what} {name}".rstrip(), cost, anew) for (what, cost, anew), name in zip(found, named, strict=True)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
