@@ -11,7 +11,7 @@ import numpy as np
 
 import shuffledp
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, named
+from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
 from shuffledp.protocol.collecting import Part, columns_wanted
@@ -201,7 +201,7 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
     if entries.height > MOST_BUDGETS:
         raise InvalidInput(
             f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer, which gives nobody "
-            f"less privacy: budgets = RowBudgets({str(who.epsilon0)!r}, levels=4096)"
+            f"less privacy: budgets = RowBudgets({shown(who.epsilon0)}, levels=4096)"
         )
     wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
 

@@ -190,7 +190,7 @@ def floor_profile(
         below = (among_uniform(sets.one_in, sets.disjoint, dummies.count, reports, least),)
     else:
         below = above if least == most else _pairs(sets.one_in, sets.disjoint, dummies, reports, least)
-    return Floor(above, below, top if reports == 1 else round_up(top * reports, 1))
+    return Floor(above, below, Upper(top) if reports == 1 else round_up(top * reports, 1))
 
 
 def compose_floors(floors: Sequence[Floor]) -> Floor:
