@@ -9,6 +9,7 @@ from functools import cached_property
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.chain_links import Links, links
+from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Interval
 
 
@@ -28,9 +29,9 @@ class ChainProfile(PrivacyProfile):
     n: int
 
     @property
-    def vanishes_at(self) -> float:
-        """Infinite: delta stays positive at every epsilon."""
-        return math.inf
+    def vanishes_at(self) -> Upper:
+        """Nowhere: delta stays positive at every epsilon."""
+        return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
