@@ -213,6 +213,7 @@ def test_the_page_has_seconds_and_warnings(run, people, tmp_path):
     assert f"Always saying the most frequent class gets {100 * answer['majority_share']:.1f} %." in page
     assert "age: no range was given" in answer["warnings"][0]
     assert "age: no range was given" in page
+    assert page.count("<dt>") == 10
 
 
 def test_what_people_read(run, people):

@@ -34,6 +34,7 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.rr_exact import RandomizedResponseWitness
 from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
+from shuffledp.accounting.theorems.two_type import TwoTypeBound
 from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
@@ -47,6 +48,7 @@ bounds: Mapping[str, AmplificationBound] = {
     for bound in (
         ClonesBound(),
         CountBound(),
+        TwoTypeBound(),
         BlanketBound(),
         OrderedBound(),
         LevelsBound(),

@@ -91,6 +91,19 @@ QUESTIONS: Mapping[str, Command] = {
             **SHARES,
         },
     ),
+    "frequent-items": Command(
+        "Find which items are frequent in a table, and how frequent, without a list of all items, privately.",
+        "--value education --max-length 12 --alphabet ascii --epsilon0 4",
+        {
+            "candidates": (e.Candidates, None),
+            "max_length": (e.MaxLength, 16),
+            "alphabet": (e.Alphabet, "ascii"),
+            "cut": (e.Cut, False),
+            "other": (e.Other, None),
+            "false_positives": (e.FalsePositives, 0.05),
+            **COUNTS,
+        },
+    ),
     "histogram": Command(
         "Estimate the histogram of a number in a table, privately.",
         "--value hours_per_week --low 0 --high 100 --bins 10 --epsilon0 1",

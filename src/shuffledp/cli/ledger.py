@@ -153,6 +153,21 @@ def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
     return what, Spending.stated(levels, delta, int(told["setting"]["n"])), False
 
 
+def setting_of(entry: dict[str, Any]) -> Setting | None:
+    """Return the setting of an object with a guarantee; None where it is not told in full.
+
+    Parameters
+    ----------
+    entry : dict
+        As for `read_guarantee`.
+    """
+    told = entry.get("guarantee", entry)
+    try:
+        return _setting(told["setting"], int(told["levels_total"]))
+    except (ShuffleDPError, KeyError):
+        return None
+
+
 def _setting(told: dict[str, Any], levels_total: int) -> Setting:
     """Return the setting that an object names, if it names all of it."""
     levels = told["levels"]

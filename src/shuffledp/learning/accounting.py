@@ -110,11 +110,11 @@ class TrainingAccountant:
             raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
         self.spent[key] = self.spent.get(key, 0) + rounds
 
-    def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1) -> float:
+    def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1, *, enough: float = 0.0) -> float:
         """Return the worst epsilon if so many more rounds with these messages were released; nothing is recorded."""
         ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
         ahead.spend(messages, rounds)
-        return ahead.epsilon(delta)
+        return ahead.epsilon(delta, enough=enough)
 
     def guess_after(self, messages: Sequence[int], delta: float, rounds: int) -> float:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
@@ -123,12 +123,12 @@ class TrainingAccountant:
         there = [i for i, count in enumerate(messages) if count]
         return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
 
-    def epsilon(self, delta: float) -> float:
-        """Worst certified epsilon over tiers so far; 0 before the first round."""
+    def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
+        """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
         target, listed = check_delta(delta), self._listed()
         if listed and self.unit == "example" and self.seen != "sum":  # plain composition: the largest shift is worst
             listed = [max(listed, key=lambda i: self.tiers[i].ratio * math.sqrt(self._rounds_of(i)))]
-        return max((self.tier_answer(index, target)[1] for index in listed), default=0.0)
+        return max((self.tier_answer(index, target, enough)[1] for index in listed), default=0.0)
 
     def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
         """State the guarantee of the rounds recorded so far.
@@ -177,7 +177,7 @@ class TrainingAccountant:
         picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
         return [by_ratio[i] for i in picked.tolist()]
 
-    def tier_answer(self, index: int, delta: float) -> tuple[str, float, tuple[Evidence, ...]]:
+    def tier_answer(self, index: int, delta: float, enough: float = 0.0) -> tuple[str, float, tuple[Evidence, ...]]:
         """Best bound of one tier, its epsilon, and what every bound said.
 
         Parameters
@@ -186,6 +186,8 @@ class TrainingAccountant:
             Position in ``tiers``.
         delta : float
             Central delta, in (0, 1).
+        enough : float
+            No further bound is asked once one is as small as this: closed forms come first.
 
         Returns
         -------
@@ -200,6 +202,8 @@ class TrainingAccountant:
             evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
             if found is not None and found.upper < smallest:
                 best, smallest = key, found.upper
+            if smallest <= enough:
+                break
         return best, smallest, tuple(evidence)
 
     def _epsilon(self, profile: PrivacyProfile, delta: float) -> Interval:
@@ -234,12 +238,12 @@ class TrainingAccountant:
     def _theorems(self) -> dict[str, Callable[[int], PrivacyProfile]]:
         return {
             "local": self._local,
+            "sum": self._sum,
             "levels": self._levels,
             "blanket": self._blanket,
             "approximate": self._approximate,
             "chain": self._chain,
             "ordered": self._ordered,
-            "sum": self._sum,
         }
 
     def _rounds_of(self, index: int) -> int:

@@ -36,11 +36,10 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
-_NOTHING = 1e-300
 _TYPICAL = 1e-6
 _ANCHORS = 4
 """So many victims of many choose windows."""
@@ -180,7 +179,7 @@ class WindowProfile(PrivacyProfile):
 
         def excess(epsilon: float) -> float:
             values = (likely_values(self.family, epsilon, outside=side)[0].max() for side in (False, True))
-            return math.log(max(*values, _NOTHING) / delta)  # nearly a parabola: few steps
+            return math.log(max(*values, TINY) / delta)  # nearly a parabola: few steps
 
         if excess(0.0) <= 0.0:
             return 0.0
