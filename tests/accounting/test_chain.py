@@ -180,7 +180,7 @@ def upper(setting, epsilon0):
 
 def test_what_it_refuses():
     for setting, reason in (
-        (noisy([1.0], [100], [0.0], Laplace(0, 1)), "normal noise"),
+        (noisy([1.0], [200], [1e-9], Laplace(0, 1)), "pure budgets or normal noise"),
         (noisy([1.0, 1.0], [50, 50], [1e-9, 1e-8]), "delta0 alone"),
         (noisy([1.0, 2.0], [50, 50], seen="users"), "belong to users"),
         (noisy([1.0], [1]), "users for its groups"),

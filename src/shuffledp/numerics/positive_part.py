@@ -119,7 +119,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     b4 = (moments.fourth**0.25 + lost) ** 4
     y = theta * w * above
     usable = y < _DEEPEST
-    r1, r2, r3, r4 = _remainders(np.where(usable, y, 1.0))
+    r1, r2, r3, r4 = remainders(np.where(usable, y, 1.0))
     one = theta * w
     log_z = 0.5 * theta**2 * v + one**3 / w * q / w * k3 / 6.0 + one**4 / w * q / w * b4 * r4
     log_z -= theta * growth * (1.0 - _LOG_DOUBT)
@@ -139,7 +139,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     return np.where(usable, found, math.inf).min(axis=1)
 
 
-def _remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """r_1 to r_4 of the exponential series for y > 0, each from the next: no term cancels."""
     small = np.minimum(y, 1.0)
     series = np.full_like(y, 1.0 / math.factorial(24))
