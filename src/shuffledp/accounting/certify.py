@@ -277,11 +277,13 @@ def _worst_level(setting: Setting, delta: float) -> int:
         found = weigh_levels(setting, delta, every, _certified_uppers()).smallest
         return int(np.flatnonzero(found == found.max())[-1])
     together = [bounds[key] for key in ("clones", "blanket", "ordered")]
-    if any(
+    if setting.adds_noise is None and any(
         answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
     ):
         return int(every[-1])
-    caps = [bounds[key] for key in (("local", "linked") if setting.linked else ("local",))]
+    # of added noise a victim of a smaller budget may stand out: the common blanket tells of each
+    capped = ("local", "blanket") if setting.adds_noise is not None else ("local",)
+    caps = [bounds[key] for key in ((*capped, "linked") if setting.linked else capped)]
     local = weigh_levels(setting, delta, every, caps).smallest
     own = [bounds[key] for key in ("local", "levels", "approximate")]
     best, worst = -math.inf, int(every[-1])

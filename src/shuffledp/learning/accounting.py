@@ -1,18 +1,17 @@
 """From what a training run did to the guarantee it has: which theorem may be used, over how many rounds.
 
-The run is a list of rounds; a round says how many messages of each tier (budget, sensitivity, noise) it had. What may
-be claimed depends on the unit and on what the server sees (docs/learning.md):
+Of each round the messages of each tier (budget, sensitivity, noise) are counted. What may be claimed depends on the
+unit and on what the server sees (docs/learning.md):
 
-- every message, example level: nothing hides in a shuffle, because messages of clients differ by far more than their
-  noise; plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
-- shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
-  charge for Gaussian noise (`approximate`), and for Gaussian noise `chain`; fresh shuffle every round;
-- shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
-- ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
-  budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
-- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, of which it is a function.
+- every message, example level: nothing hides in a shuffle, as clients' messages differ by far more than their noise;
+  plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
+- shuffled messages computed at one model, client level, fresh shuffle every round: also the clone pair within a budget
+  level (`levels`; Gaussian noise with a charge: `approximate`), `chain`; of one bit, budgets not seen, `blanket`;
+- ordered messages of permuted clients, each at the newest model: the clone theorem for adaptive steps (`ordered`) of
+  pure budgets; else plain composition with the narrowest noise, since steps belong to nobody;
+- only the sum: the noises add (`sum`); and what is true of the shuffled messages, of which their sum is a function.
 
-Which of these applies is decided by `shuffledp.accounting.weigh`, as for collections.
+`shuffledp.accounting.weigh` decides which of these applies, as for collections.
 """
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
 from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import REFERENCES, Tier, TrainingGuarantee
+from shuffledp.learning.worst_tiers import tiers_to_ask
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -104,8 +104,7 @@ class TrainingAccountant:
         rounds : int
             How many such rounds; at least 1.
         """
-        key = tuple(int(m) for m in messages)
-        if len(key) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
+        if len(key := tuple(int(m) for m in messages)) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
             raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
         self.spent[key] = self.spent.get(key, 0) + rounds
 
@@ -119,8 +118,8 @@ class TrainingAccountant:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
-        there = [i for i, count in enumerate(messages) if count]
-        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
+        worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
+        return ahead.tier_answer(worst, delta)[1]
 
     def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
         """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
@@ -168,13 +167,8 @@ class TrainingAccountant:
         )
 
     def _listed(self) -> list[int]:
-        """Tiers that sent something; of very many an even choice, with the one whose noise is narrowest."""
-        there = [i for i in range(len(self.tiers)) if any(messages[i] for messages in self.spent)]
-        if len(there) <= MOST_TIERS:
-            return there
-        by_ratio = sorted(there, key=lambda i: self.tiers[i].ratio)
-        picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
-        return [by_ratio[i] for i in picked.tolist()]
+        """Tiers that sent something; of very many some, the worst among them."""
+        return tiers_to_ask(self.tiers, self.spent, most=MOST_TIERS, hidden=MOST_HIDDEN_TIERS).tolist()
 
     def tier_answer(self, index: int, delta: float, enough: float = 0.0) -> tuple[str, float, tuple[Evidence, ...]]:
         """Best bound of one tier, its epsilon, and what every bound said.
@@ -375,15 +369,14 @@ class TrainingAccountant:
 
     def _several(self) -> int:
         """Tiers that had several messages in a round."""
-        key = hash(tuple(self.spent))
-        if self._crowds[0] != key:
+        if self._crowds[0] != (key := hash(tuple(self.spent))):
             self._crowds = key, sum(max(each) > 1 for each in zip(*self.spent, strict=True))
         return self._crowds[1]
 
     def _composed_by_company(
         self, index: int, one: Callable[[int], PrivacyProfile], key: str = "clones"
     ) -> PrivacyProfile:
-        """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""
+        """Compose rounds by how many messages of the tier each had; other levels' messages hide none."""
         if max(messages[index] for messages in self.spent) == 1:
             raise OutOfRegime("nobody else in a round has this budget: nothing hides its message, and local says all")
         tier, company = self.tiers[index], dict[int, int]()

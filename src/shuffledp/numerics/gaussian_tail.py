@@ -65,8 +65,9 @@ def normal_divergence(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
     area, doubt = _area(u, h, height)
     lower = np.maximum((area - doubt) * (1.0 - relative) - _SMALLEST, 0.0)
     upper = np.minimum((area + doubt) * (1.0 + relative) + _SMALLEST, 1.0)
-    limit = np.where(shift > 0.0, 1.0, 0.0)  # at mu = inf and at mu = 0
-    return Enclosure(np.where(plain, lower, limit), np.where(plain, upper, limit))
+    # at mu = 0 it is 0, at inf 1; of what is no distance nothing is known
+    least, most = np.where(shift == math.inf, 1.0, 0.0), np.where(shift == 0.0, 0.0, 1.0)
+    return Enclosure(np.where(plain, lower, least), np.where(plain, upper, most))
 
 
 def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
@@ -90,6 +91,35 @@ def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
         fits = normal_divergence(eps, middle.view(np.float64)).upper <= target
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     return low.view(np.float64)
+
+
+def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
+    """Return epsilons at which normal noise, added to a number in [0, 1], certainly has at most this delta.
+
+    Parameters
+    ----------
+    sigma : array_like
+        Standard deviations, positive, good to 16 EPS, possibly inf.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Next to the smallest ones, shape of ``sigma``.
+    """
+    shift = np.minimum((1.0 + 32.0 * EPS) / np.asarray(sigma, dtype=np.float64), 1e150)
+    # P(loss > eps) <= delta from mu^2/2 + mu z on, z the quantile; doubles of one sign are ordered like their patterns
+    high = np.asarray(0.5 * shift * shift + shift * (math.sqrt(-2.0 * math.log(delta)) + 2.0) + 1e-300)
+    high, low = high.view(np.int64).copy(), np.zeros(shift.shape, dtype=np.int64)
+    done = normal_divergence(0.0, shift).upper <= delta
+    for _ in range(63):
+        middle = low + (high - low) // 2
+        fits = normal_divergence(middle.view(np.float64), shift).upper <= delta
+        low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+    found = high.view(np.float64)
+    certain = normal_divergence(found, shift).upper <= delta
+    return np.where(done, 0.0, np.where(certain, found, math.inf))
 
 
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -194,6 +194,15 @@ class StatesBundles(Protocol):
 
 
 @runtime_checkable
+class StatesChances(Protocol):
+    """A channel matrix that everybody uses as it is, whose chances are known exactly."""
+
+    def exact_columns(self) -> list[list[tuple[int, int]]]:
+        """Return the chance of each output for each record, as numerators and denominators."""
+        ...
+
+
+@runtime_checkable
 class MadeFromMemo(Protocol):
     """A family whose reports are all made from one memo that is drawn once, so that its rounds do not compose."""
 

@@ -20,6 +20,7 @@ from scipy.special import gammaln
 
 from shuffledp.accounting.engines.loss_law import LossLaw, loss_law, stacked
 from shuffledp.accounting.engines.quick import chernoff_values, fewest_blankets
+from shuffledp.accounting.engines.rare_cells import with_rare_cells_apart
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.blocks import BlockedCount
@@ -85,11 +86,14 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        found = self._of(loss_law(self.pair, epsilon, above=self.above))
+        found = self._ends(epsilon, above=self.above)
         if not (self.pair.loss_ulps and self.enclosed):
             return found
-        below = self._of(loss_law(self.pair, epsilon, above=False))
+        below = self._ends(epsilon, above=False)
         return Interval(min(below.lower, found.upper), found.upper)
+
+    def _ends(self, epsilon: float, *, above: bool) -> Interval:
+        return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
 
     def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
@@ -155,7 +159,11 @@ class OwnBudgetsProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        law = loss_law(self.pair, epsilon, above=self.above)
+        return with_rare_cells_apart(
+            self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=self.above))
+        )
+
+    def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
             return Interval(0.0, law.alone)
         value = Interval(0.0, 1.0)
@@ -324,8 +332,9 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     """Enclose h(m - 1) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 EPS per cell of the sum of magnitudes and the doubt of each atom, is added and subtracted
-    before the positive part. Values are counted in units of the largest atom, so that what underflows is below 1e-300.
+    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
+    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
+    below 1e-300.
     """
     masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
     atoms = law.values[0] / unit

@@ -166,6 +166,16 @@ class CountCover:
             np.repeat(self.first, coins.size, axis=0), np.repeat(zeros, coins.size, axis=0), every
         )
 
+    @property
+    def exact(self) -> bool:
+        """Whether each box is one record vector."""
+        return bool((self.first == self.last)[:, self.groups.chances < _FAIR].all())
+
+    @property
+    def moving(self) -> int:
+        """Groups whose record matters: of chances below 1/2."""
+        return int((self.groups.chances < _FAIR).sum())
+
     def log_psi_above(self, excess: float) -> float:
         """Bound log psi(excess) of every record vector from above.
 
@@ -174,16 +184,42 @@ class CountCover:
         excess : float
             As for `BitCrowds.best_thresholds`.
         """
+        return float(self.box_logs(excess).max())
+
+    def box_logs(self, excess: float) -> FloatArray:
+        """Bounds on log psi(excess) from above, of the record vectors of each box, shape (boxes,)."""
         coins, rare = self._blocks
         logs = self._crowds.best_thresholds(excess).upper.reshape(-1, coins.size)
         logs = np.minimum.accumulate(logs, axis=1)
         if coins.size == 1:
-            return float(logs.max())
+            return logs[:, 0]
         # E h(C) <= h(c_B) + sum_b P(C < c_{b+1}) (h(c_b) - h(c_{b+1})), relative to the box's largest value
         top = logs[:, :1]
         h = np.exp(np.maximum(logs - top, -1400.0))
         mean = h[:, -1] + (h[:, :-1] - h[:, 1:]) @ round_up(rare, 8) + TINY
-        return float((top[:, 0] + np.minimum(np.log(mean), 0.0)).max()) + roundoff(64, 1.0 + abs(float(top.max())))
+        return top[:, 0] + np.minimum(np.log(mean), 0.0) + roundoff(64, 1.0 + np.abs(top[:, 0]))
+
+    def only(self, kept: NDArray[np.bool_]) -> CountCover:
+        """Return some of the boxes."""
+        return CountCover(self.groups, self.first[kept], self.last[kept])
+
+    def halved(self) -> CountCover | None:
+        """Cut each box in two where its open users cost most; None if nobody is open.
+
+        Boxes are taken to be of one shape, up to one user, as those of `of` are: all are cut alike.
+        """
+        opened = self.last - self.first
+        s = self.groups.chances
+        cost = np.where(s < _FAIR, opened.max(axis=0) * (s * (_FAIR - s) + 1e-9), 0.0)
+        at = int(cost.argmax())
+        if cost[at] == 0.0:
+            return None
+        middle = self.first[:, at] + np.floor(0.5 * opened[:, at])
+        low, high = self.last.copy(), self.first.copy()
+        low[:, at], high[:, at] = middle, middle + 1.0
+        some = opened[:, at] > 0.0
+        first, last = np.concatenate((self.first, high[some])), np.concatenate((low, self.last[some]))
+        return CountCover(self.groups, first, last)
 
 
 def _parts(cost: FloatArray, most: FloatArray, boxes: int) -> list[int]:

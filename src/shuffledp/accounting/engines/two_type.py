@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.engines.blanket import OneBudgetProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.numerics.floats import TINY
+from shuffledp.numerics.floats import TINY, Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.two_laws import TwoLaws
 from shuffledp.numerics.two_type import told_apart
@@ -52,12 +52,12 @@ class TwoTypeProfile(PrivacyProfile):
 
     pairs: tuple[TwoLaws, ...]
     n: int
-    top: float
+    top: Upper
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
     _covers: dict[int, _Cover] = field(init=False, default_factory=dict[int, "_Cover"], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where the victim's own report's divergence vanishes."""
         return self.top
 

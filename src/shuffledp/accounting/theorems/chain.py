@@ -13,7 +13,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.levels import LevelsBound
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
-from shuffledp.errors import OutOfRegime
+from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.chain_links import LARGEST_SHIFT, SMALLEST_SHIFT, links
 from shuffledp.numerics.floats import round_up
@@ -119,10 +119,17 @@ def chain_hides(mu: float, n: int) -> bool:
     Parameters
     ----------
     mu : float
-        Diameter of the ball of all messages in standard deviations of their noise, positive.
+        Diameter of the ball of all messages in standard deviations of their noise, at least 0.
     n : int
         Users of the level, at least 1.
+
+    Raises
+    ------
+    InvalidInput
+        If mu is negative or NaN, or n is below 1.
     """
+    if not (mu >= 0.0 and n >= 1):
+        raise InvalidInput(f"chain needs mu >= 0 and at least one user; got mu = {mu} and n = {n}")
     return n > 1 and mu <= LARGEST_SHIFT and bool(links(max(mu, SMALLEST_SHIFT), n - 1).sizes)
 
 
@@ -136,6 +143,8 @@ def chain_profile(mu: float, n: int) -> ChainProfile:
 
     Raises
     ------
+    InvalidInput
+        As `chain_hides`.
     OutOfRegime
         If mu is above 1.199999, or there are too few users for the smallest groups.
 
@@ -156,5 +165,10 @@ def chain_or_alone(mu: float, n: int) -> PrivacyProfile:
     ----------
     mu, n
         As for `chain_hides`.
+
+    Raises
+    ------
+    InvalidInput
+        As `chain_hides`.
     """
     return chain_profile(mu, n) if chain_hides(mu, n) else GaussianSumProfile(mu)

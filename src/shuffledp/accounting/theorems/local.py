@@ -19,6 +19,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, roundoff
+from shuffledp.numerics.gaussian_tail import noise_epsilons
 from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
@@ -106,8 +107,15 @@ class LocalBound(AmplificationBound):
             anchors = min(levels.size, 1000)
             victim, capped = self.any_victim(setting), setting.seen != "users"
             return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors, capped=capped)
-        found = [self.one_round(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        if setting.seen == "users":
+            shared = self.one_round(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
+            return Enclosure(np.full(levels.size, shared.lower), np.full(levels.size, shared.upper))
+        epsilons, deltas, law = setting.budgets.epsilons[levels], setting.budgets.deltas[levels], setting.adds_noise
+        pairs = zip(epsilons.tolist(), deltas.tolist(), strict=True)
+        upper = np.array([LocalProfile(*pair).epsilon(delta).upper for pair in pairs])
+        if law is not None and law.noise == "gaussian":
+            upper = np.minimum(upper, noise_epsilons(law.scale(epsilons, deltas), delta))
+        return Enclosure(np.zeros(levels.size), upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """The largest delta0 for everybody."""

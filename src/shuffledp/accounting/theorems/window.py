@@ -185,7 +185,7 @@ class WindowProfile(PrivacyProfile):
             return 0.0
         if excess(high) >= 0.0:
             return high
-        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))
+        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))  # pyright: ignore[reportArgumentType]
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
