@@ -83,9 +83,9 @@ class PureChainProfile(PrivacyProfile):
     records: int | None
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
