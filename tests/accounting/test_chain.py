@@ -3,14 +3,15 @@
 import itertools
 import math
 import time
+import warnings
 from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from shuffledp import Budgets, Gaussian, Laplace, OutOfRegime, Setting, bounds, certify
-from shuffledp.accounting import GaussianSumProfile, chain_profile, composed
+from shuffledp import Budgets, Gaussian, InvalidInput, Laplace, OutOfRegime, Setting, bounds, certify
+from shuffledp.accounting import GaussianSumProfile, chain_or_alone, chain_profile, composed
 from shuffledp.accounting.engines.crowd import CrowdProfile, gaussian_pair
 
 
@@ -119,9 +120,33 @@ def test_numbers_promised(mu, n, rounds, most):
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-14])
 def test_a_crowd_never_costs_more_than_the_message_alone(delta):
-    for mu, n in ((0.02, 50), (0.5, 100), (0.9, 1_000)):
+    for mu, n in ((0.02, 50), (0.5, 100), (0.9, 1_000), (0.001, 100)):
         alone = GaussianSumProfile(mu).epsilon(delta).upper
         assert chain_profile(mu, n).epsilon(delta).upper <= alone * (1 + 1e-5)
+
+
+def test_the_inverse_is_not_led_astray_by_a_plateau():
+    """(H) does not fall below its charge: by the slope of that plateau 0.0506 was taken, 19 times the message alone."""
+    alone = GaussianSumProfile(0.001).epsilon(1e-6).upper
+    assert chain_profile(0.001, 100).epsilon(1e-6).upper <= alone * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-300, 1e-160])
+def test_an_epsilon_of_next_to_nothing_raises_no_warning(tiny):
+    profile = chain_profile(0.001, 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert profile.delta(tiny).upper == profile.delta(0.0).upper
+
+
+@pytest.mark.parametrize(("mu", "n"), [(math.nan, 100), (-0.5, 100), (0.5, 0)])
+def test_what_is_no_shift_or_no_user_costs_no_epsilon_but_an_error(mu, n):
+    """The message alone was told to cost 0.0 at a shift of NaN."""
+    for answer in (chain_or_alone, chain_profile):
+        with pytest.raises(InvalidInput, match="mu >= 0"):
+            answer(mu, n)
+    if not mu >= 0.0:
+        assert GaussianSumProfile(mu).delta(1.0).upper == 1.0
 
 
 def setting_of(mu, n, **more):
@@ -155,7 +180,7 @@ def upper(setting, epsilon0):
 
 def test_what_it_refuses():
     for setting, reason in (
-        (noisy([1.0], [100], [0.0], Laplace(0, 1)), "normal noise"),
+        (noisy([1.0], [200], [1e-9], Laplace(0, 1)), "pure budgets or normal noise"),
         (noisy([1.0, 1.0], [50, 50], [1e-9, 1e-8]), "delta0 alone"),
         (noisy([1.0, 2.0], [50, 50], seen="users"), "belong to users"),
         (noisy([1.0], [1]), "users for its groups"),

@@ -10,6 +10,7 @@ import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
 from shuffledp.numerics.chain_links import LARGEST_SHIFT, SMALLEST_SHIFT, links
+from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.lognormal_means import LognormalMeans
 from shuffledp.numerics.positive_part import Weights, positive_part
 from shuffledp.numerics.ratio_moments import RatioMoments, ratio_moments
@@ -183,6 +184,43 @@ def test_a_cut_is_charged():
         lost = float(p) * max(20.0 - cut, 0.0)
         weights = Weights(np.array([1 / 60]), np.array([1 / 60]), np.array([cut]), np.array([lost]))
         assert exact <= float(positive_part(float(-mean), weights, moments)[0])
+
+
+def transform_of(mu, centre, e, weight, step, size):
+    """Fourier transform of weight L on a lattice, L of the ends +-mu/2 seen from the centre; means are kept."""
+    z = np.linspace(-9.0, 9.0, 20_001)
+    chance = np.exp(-0.5 * z * z)
+    a, b = 0.5 * mu - centre, -0.5 * mu - centre
+    at = weight * (np.exp(a * z - 0.5 * a * a) - e * np.exp(b * z - 0.5 * b * b)) / step
+    low = np.floor(at)
+    law, share = np.zeros(size), at - low
+    np.add.at(law, low.astype(int) % size, chance * (1.0 - share))
+    np.add.at(law, (low.astype(int) + 1) % size, chance * share)
+    return np.fft.rfft(law / chance.sum())
+
+
+@pytest.mark.parametrize("z", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize(("mu", "terms"), [(0.25, 40), (0.25, 400), (1.0, 400), (1.19, 3000)])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_no_mixed_crowd_of_normal_messages_has_a_larger_positive_part(mu, terms, z, share):
+    """Half the seats weigh 1.6 times the others; the crowd stands at the two ends, so many at the first one."""
+    half = terms // 2
+    light = 1.0 / (2.6 * half)
+    squares = half * light**2 * (1.0 + 1.6**2)
+    e = math.exp(z * math.sqrt(math.expm1(mu * mu) * squares))
+    size, whole = 1 << 14, 1.0
+    step = 40.0 * math.sqrt(math.expm1(mu * mu) * squares) / size
+    for weight in (light, 1.6 * light):
+        for centre, count in ((0.5 * mu, round(share * half)), (-0.5 * mu, half - round(share * half))):
+            whole = whole * transform_of(mu, centre, e, weight, step, size) ** count
+    law = np.fft.irfft(whole, size)
+    true = float(law[: size // 2] @ np.arange(size // 2)) * step
+    logs = np.arange(1.0, 12.0, 0.25) * mu
+    lost, one = np.asarray(normal_divergence(logs, mu).upper), np.ones(logs.size)
+    weights = Weights(squares * one, 1.6 * light * one, np.exp(logs), lost)
+    found = float(positive_part((e - 1.0) * (1 - 1e-12), weights, ratio_moments(mu).at(e - 1.0)).min())
+    assert 1e-8 < true <= found
+    assert z > 0.0 or found < 2.0 * true
 
 
 def test_links_are_groups_of_the_company_and_their_curve_falls():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections import Counter
 from fractions import Fraction
 
@@ -105,7 +106,7 @@ def test_bennetts_threshold_is_above_the_binomial_one():
         assert equal._replace(n=0).exceeded(chance, surely=False) == pytest.approx(equal.exceeded(chance), rel=0.1)
 
 
-@pytest.mark.parametrize(("equal", "runs"), [(True, 400), (False, 60)])
+@pytest.mark.parametrize(("equal", "runs"), [(True, 200), (False, 25)])
 def test_intervals_of_named_items_hold_together(equal, runs):
     """At 80 %, items chosen by the data: a miss in a fifth of the runs at most; false alarm below 1e-4."""
     random, shares = np.random.default_rng(7), np.array([0.1, 0.05, 0.04, 0.03, 0.03, *[0.75 / 25] * 25])
@@ -182,7 +183,7 @@ def test_levels_that_are_seen_are_weighted(weights):
     """Shares of a list at two budgets, each estimate within five standard errors; seeded."""
     n, names = 12_000, ["a", "b", "c", "d"]
     items = np.repeat(names, [n // 2, n // 4, n // 8, n // 8])
-    columns = {"budget": np.tile([1.0, 4.0], n // 2)}
+    columns = {"budget": np.tile([3.0, 4.0], n // 2)}
     found = ask(
         items, sdp.FrequentItems([*names, "e"]), 4, "budget", columns=columns, seen="levels", weights=weights
     )  # fmt: skip
@@ -281,6 +282,7 @@ def test_bad_records(column, question, options, message):
         (lambda: sdp.FrequentItems(["a", "a"]), "given twice"),
         (lambda: sdp.FrequentItems(["a", "b"], max_length=3), "`candidates` list the items, so `max_length`"),
         (lambda: sdp.FrequentItems(false_positives=1.0), "`false_positives` must be a chance"),
+        (lambda: sdp.FrequentItems(false_positives="few"), "`false_positives` must be a chance"),
         (lambda: sdp.FrequentItems(max_length=1.5), "a whole `max_length`"),
     ],
 )
@@ -290,6 +292,10 @@ def test_bad_questions(make, message):
 
 
 def test_a_question_is_a_value():
+    question = pickle.loads(pickle.dumps(WORDS))
+    assert np.array_equal(codes_of(question, ["ORD", "LAX"]), codes_of(WORDS, ["ORD", "LAX"]))
+    listed = pickle.loads(pickle.dumps(sdp.FrequentItems(["a", "b"])))
+    assert codes_of(listed, ["b", "none of the candidates"])[:, 0].tolist() == [1, 2]
     assert sdp.FrequentItems(max_length=3) == sdp.FrequentItems(max_length=3)
     assert len({sdp.FrequentItems(["a", "b"]), sdp.FrequentItems(("a", "b"))}) == 1
 
@@ -312,6 +318,18 @@ def test_a_release_tells_its_items():
     assert "frequent-items" in repr(nothing)
     with pytest.raises(sdp.InvalidInput, match="only means have sums"):
         found.sum()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("question", [WORDS, sdp.FrequentItems(["A", "B"])], ids=["words", "listed"])
+def test_few_people_get_an_answer(question, n):
+    """Levels may be without any report; nothing is named then, and nothing is said to be found."""
+    columns = {"budget": np.resize([0.0, 1.0], n)} if n > 1 else {"budget": np.ones(n)}
+    for seen in ("reports", "levels"):
+        found = ask(np.array(["A"] * n), question, 1, "budget", columns=columns, seen=seen, delta=1e-3)
+        assert found.categories == ()
+        assert found.finds > 0.5
+        assert [end.size for end in found.confidence_interval()] == [0, 0]
 
 
 def test_the_fronts_ask_the_same():

@@ -20,6 +20,8 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.floats import (
     SMALLEST,
+    Lower,
+    Upper,
     fraction_down,
     fraction_up,
     root_down,
@@ -180,7 +182,7 @@ class PrivacyFilter:
         self._squares, self._shares = squares, shares
         return True
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: float) -> Upper:
         """Return the epsilon that all admitted rounds keep together at a delta, however many there are.
 
         Parameters
@@ -199,9 +201,9 @@ class PrivacyFilter:
         found, step = gaussian_epsilon(target, mu), roundoff(900)
         while float(normal_divergence(found, mu).upper) > target:
             found, step = found * (1.0 + step) + SMALLEST, 2.0 * step
-        return found
+        return Upper(found)  # where the certified divergence is at most the target
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: float) -> Upper:
         """Return the delta that all admitted rounds keep together at an epsilon >= 0 (nats).
 
         Raises
@@ -212,10 +214,10 @@ class PrivacyFilter:
         if not (_is_number(epsilon) and 0.0 <= epsilon < math.inf):
             raise InvalidInput(f"epsilon must be a finite number >= 0 (nats); got {shown(epsilon)}")
         rest = float(normal_divergence(epsilon, self._limit.mu).upper)
-        return min(round_up(self._limit.outside + (1.0 - self._limit.outside) * rest), 1.0)
+        return min(round_up(self._limit.outside + (1.0 - self._limit.outside) * rest), Upper(1.0))
 
 
-def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
+def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
     """Return the mu of a limit that keeps (epsilon, delta) beside a share: about the largest, never above it.
 
     Parameters
@@ -241,12 +243,12 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
     if not check_outside(outside) < check_delta(delta):
         raise InvalidInput(f"outside must be below delta = {delta:g}; got {outside:g}")
     # a little short of it, so that the roundings of `epsilon` and `delta` stay within the target
-    return float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9)))
+    return Lower(float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9))))
 
 
-def _beyond(delta: float, outside: float) -> float:
+def _beyond(delta: float, outside: float) -> Lower:
     """What is left of delta for the Gaussian part, rounded down: (delta - t)/(1 - t)."""
-    return max(round_down((float(delta) - outside) / (1.0 - outside)), SMALLEST)
+    return max(round_down((float(delta) - outside) / (1.0 - outside)), Lower(SMALLEST))
 
 
 def _is_number(value: object) -> bool:

@@ -116,7 +116,9 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
-        return [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
+        found = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
+        named = [str(entry.get("column", entry.get("text", ""))) for entry in several]
+        return [(f"{what} {name}".rstrip(), cost, anew) for (what, cost, anew), name in zip(found, named, strict=True)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise

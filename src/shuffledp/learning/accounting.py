@@ -43,6 +43,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
 from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import REFERENCES, Tier, TrainingGuarantee
+from shuffledp.learning.worst_tiers import tiers_to_ask
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -117,8 +118,8 @@ class TrainingAccountant:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
-        there = [i for i, count in enumerate(messages) if count]
-        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
+        worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
+        return ahead.tier_answer(worst, delta)[1]
 
     def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
         """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
@@ -166,13 +167,8 @@ class TrainingAccountant:
         )
 
     def _listed(self) -> list[int]:
-        """Tiers that sent something; of very many an even choice, with the one whose noise is narrowest."""
-        there = [i for i in range(len(self.tiers)) if any(messages[i] for messages in self.spent)]
-        if len(there) <= MOST_TIERS:
-            return there
-        by_ratio = sorted(there, key=lambda i: self.tiers[i].ratio)
-        picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
-        return [by_ratio[i] for i in picked.tolist()]
+        """Tiers that sent something; of very many some, the worst among them."""
+        return tiers_to_ask(self.tiers, self.spent, most=MOST_TIERS, hidden=MOST_HIDDEN_TIERS).tolist()
 
     def tier_answer(self, index: int, delta: float, enough: float = 0.0) -> tuple[str, float, tuple[Evidence, ...]]:
         """Best bound of one tier, its epsilon, and what every bound said.

@@ -71,7 +71,7 @@ class TrainingGuarantee:
     levels : tuple of LevelGuarantee
         Per budget level; upper ends are certified, lower ends are 0: no attack is claimed.
     levels_total : int
-        How many levels there are; at most 1000 are listed, the worst among them.
+        How many levels there are; of more than 1000 some are listed, the worst among them.
     evidence : tuple of Evidence
         Every bound consulted for the worst level, with its value or its refusal.
     method : str

@@ -21,7 +21,10 @@ Lower = NewType("Lower", float)
 """A double proven to be at or below a real number. Arithmetic on it gives a plain float: the proof is lost."""
 
 EPS = 2.0**-53
-"""Largest relative error of one rounded operation; half a unit in the last place of 1. For this package alone."""
+"""Largest relative error of one rounded operation: half a unit in the last place of 1. For this package alone.
+
+Elsewhere docstrings call it a roundoff: "good to 8 roundoffs" is a relative error of 8 EPS.
+"""
 
 LARGEST_BELOW_ONE = 1.0 - EPS
 """The double before 1."""

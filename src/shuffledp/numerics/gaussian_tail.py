@@ -65,8 +65,9 @@ def normal_divergence(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
     area, doubt = _area(u, h, height)
     lower = np.maximum((area - doubt) * (1.0 - relative) - _SMALLEST, 0.0)
     upper = np.minimum((area + doubt) * (1.0 + relative) + _SMALLEST, 1.0)
-    limit = np.where(shift > 0.0, 1.0, 0.0)  # at mu = inf and at mu = 0
-    return Enclosure(np.where(plain, lower, limit), np.where(plain, upper, limit))
+    # at mu = 0 it is 0, at inf 1; of what is no distance nothing is known
+    least, most = np.where(shift == math.inf, 1.0, 0.0), np.where(shift == 0.0, 0.0, 1.0)
+    return Enclosure(np.where(plain, lower, least), np.where(plain, upper, most))
 
 
 def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:

@@ -42,8 +42,8 @@ Berry-Esseen theorem (constant 0.5606 for terms of different laws: Tyurin, arXiv
 
 Also E S_+ <= h + Z/(e theta), Chernoff's bound. Every theta is valid; the smallest of a grid is taken.
 
-**Rounding.** The terms of log Z are good to 64 units of 2^-53 each and below 10^5 in size. Results are raised by 1e-9
-relative.
+**Rounding.** The terms of log Z are good to 64 units of 2^-53 each. Only theta m is negative, and where log Z is below
+600 the others are at most theta |m| + 600; so log Z is raised by 2e-14 theta |m|. Results are raised by 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ from shuffledp.numerics.ratio_moments import RatioMoments
 BERRY_ESSEEN = 0.5606
 """Terms of different laws: Tyurin, arXiv:0912.0726, Theorem 4."""
 _GRID = np.linspace(0.6, 1.25, 27)
-_DOUBT = 1e-9
+_DOUBT, _LOG_DOUBT = 1e-9, 2e-14
+_FLAT = 1e-100
 _DEEPEST, _LARGEST_EXPONENT = 40.0, 600.0
 """Remainders are given up beyond the first exponent, log Z beyond the second."""
 
@@ -108,7 +109,7 @@ def _centre(growth: float, v: FloatArray, weights: Weights, moments: RatioMoment
 
 def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
     """(B), and Chernoff's bound, at the best theta of a grid around the Gaussian one."""
-    if growth == 0.0:
+    if growth <= _FLAT:  # the centre says as much, and 1/theta stays a double
         return np.full_like(v, math.inf)
     w, q, lost = weights.largest[:, None], weights.squares[:, None], weights.lost[:, None]
     above, v, v2 = weights.cut[:, None] + growth + lost, v[:, None], moments.second
@@ -118,9 +119,10 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     b4 = (moments.fourth**0.25 + lost) ** 4
     y = theta * w * above
     usable = y < _DEEPEST
-    r1, r2, r3, r4 = _remainders(np.where(usable, y, 1.0))
+    r1, r2, r3, r4 = remainders(np.where(usable, y, 1.0))
     one = theta * w
-    log_z = -theta * growth + 0.5 * theta**2 * v + one**3 / w * q / w * k3 / 6.0 + one**4 / w * q / w * b4 * r4
+    log_z = 0.5 * theta**2 * v + one**3 / w * q / w * k3 / 6.0 + one**4 / w * q / w * b4 * r4
+    log_z -= theta * growth * (1.0 - _LOG_DOUBT)
     mean = -growth + theta * v + one**2 * q / w * k3 / 2.0 + one**3 * q / w * b4 * r3
     u = one * v2 + one**2 * k3 / 2.0 + one**3 * b4 * r3
     more = one**2 * v2 / 2.0 + one**3 * k3 / 6.0 + one**4 * b4 * r4
@@ -137,7 +139,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     return np.where(usable, found, math.inf).min(axis=1)
 
 
-def _remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """r_1 to r_4 of the exponential series for y > 0, each from the next: no term cancels."""
     small = np.minimum(y, 1.0)
     series = np.full_like(y, 1.0 / math.factorial(24))

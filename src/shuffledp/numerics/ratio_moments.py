@@ -44,10 +44,13 @@ places (g_0 = g_K is one of them); E|X - Y|^3 <= (E(X-Y)^2 E(X-Y)^4)^(1/2); E(L 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+
+from shuffledp.numerics.interval import FloatArray
 
 LARGEST_MU = 1.2
 """The second moment is proved up to here."""
@@ -118,3 +121,41 @@ def _fourth(m: float) -> float:
     gap = 2.0 * np.sinh(0.75 * m * x) ** 2 - np.expm1(-1.5 * m * s1)
     less = np.expm1(-m * s0) ** 2 * (1.0 + 2.0 * np.exp(-m * s1))
     return float((np.exp(3.0 * m * (1.0 + y)) * (4.0 * gap * gap - 2.0 * less)).max())
+
+
+def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, growth: float) -> RatioMoments:
+    """Return the moments of L - E L for a finite law, the third one without its sign.
+
+    Parameters
+    ----------
+    masses, first, second : ndarray, shape (cells,)
+        R_K, and R_0/R_K, R_1/R_K, to a few ulps.
+    growth : float
+        e^eps - 1, at least 0.
+    """
+    d = first - 1.0 - (1.0 + growth) * (second - 1.0)
+    powers = [float(masses @ np.abs(d) ** k) * (1.0 + _DOUBT) for k in (2, 3, 4)]
+    return RatioMoments(powers[0], abs(float(masses @ d**3)) + _DOUBT * powers[1], powers[1], powers[2])
+
+
+def laplace_moments(epsilon0: float) -> RatioMoments:
+    """Return the moments at eps = 0 for Laplace noise on a number in a range of width epsilon0 scales.
+
+    In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k) is convex in K, as
+    f_K^(1-k) is: K is an end, say 0. There for a <= b
+
+        E XY = e^a + (e^(-a-b) - e^(2a-b))/3,
+        slope of E(X - Y)^2 in a: -(4/3) e^a (1 - e^(a-b)) - (2/3)(e^-2a - e^(-a-b)) <= 0,
+
+    so a = 0, and E(1 - Y)^2 = (2/3) e^b + e^(-2b)/3 - 1 grows with b: b = e. Nowhere |X - Y| > e^e - 1 (beyond b it is
+    e^b - e^a; between a and b at most e^a - e^(2a-b), which is at most e^b/4, or 1 - e^-b where b < log 2). The
+    third and fourth moments are taken as that times, and its square times, the second.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        In (0, 8], rounded up.
+    """
+    most = math.expm1(epsilon0)
+    second = (2.0 * most - -math.expm1(-2.0 * epsilon0)) / 3.0 * (1.0 + _DOUBT)
+    return RatioMoments(second, second * most, second * most, second * most * most)

@@ -18,6 +18,7 @@ from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.columns import Recode, category_codes, read_labels
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.words import read_words, word_symbols
+from shuffledp.randomizers.checks import numbers_within
 from shuffledp.randomizers.hashing import best_range
 from shuffledp.randomizers.item_domain import Codes, ItemDomain, ListedItems, WordItems
 from shuffledp.randomizers.leveled import LARGEST_RANGE, LeveledHashing
@@ -49,7 +50,8 @@ class FrequentItems(Question):
     Parameters
     ----------
     candidates : iterable of hashable, optional
-        A public list of items, from 2 to 2^24 - 1, all different. A record that is none of them counts as none of them.
+        A public list of items, from 2 to 2^24 - 1, all different. A record that is none of them counts as none of them,
+        and so does a missing one if `missing_as` is none of them.
     max_length : int
         Without candidates: most characters of an item (bytes under ``"utf-8"``), from 1 to 64. It is public, and the
         shorter, the rarer the items that are found.
@@ -107,7 +109,8 @@ class FrequentItems(Question):
             ("salt", salt),
         ):
             object.__setattr__(self, name, value)
-        if isinstance(false_positives, bool) or not 0.0 < float(false_positives) < 1.0:
+        chance = numbers_within(false_positives, "`false_positives`", "a chance in (0, 1)", 1.0, closed=False)
+        if chance.ndim or chance == 0.0:
             raise InvalidInput(f"`false_positives` must be a chance in (0, 1); got {shown(false_positives)}")
         if self.candidates is not None and (max_length, alphabet, cut, salt) != (16, "ascii", False, 0):
             raise InvalidInput(

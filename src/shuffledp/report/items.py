@@ -53,8 +53,8 @@ def _items(release: ItemsRelease) -> list[str]:
         )
     if release.tried.full:
         said.append(
-            "More beginnings of words were frequent than the search follows, so items may be missing; ask about a "
-            "shorter `max_length`, or a smaller `alphabet`."
+            "More beginnings of words were frequent than the search follows, so items may be missing; ask about "
+            "shorter words, or with a smaller alphabet."
         )
     return said
 

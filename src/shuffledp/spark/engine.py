@@ -31,6 +31,7 @@ from shuffledp.spark.frames import (
 )
 from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
 from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows, renamed
+from shuffledp.tables.entries import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,8 +138,8 @@ class SparkEngine(Engine):
         found = gathered(owner_counts(self.frame, person, most)).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
-                f"{named(person)} is empty in {found['empty']:,} rows, so nobody knows whose rows they are; give every "
-                "row its person"
+                f"{named(person)} is empty in {found['empty']:,} rows, or says NA or the like, so nobody knows whose "
+                "rows they are; give every row its person"
             )
         if found["rows"] != rows:
             raise _changed()
@@ -200,7 +201,7 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
     if entries.height > MOST_BUDGETS:
         raise InvalidInput(
             f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer, which gives nobody "
-            f"less privacy: budgets = RowBudgets({shown(who.epsilon0)}, levels=4096)"
+            f"less privacy: budgets = RowBudgets({shown(str(who.epsilon0))}, levels=4096)"
         )
     wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
 
@@ -233,7 +234,7 @@ def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
 
     text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
     owned = chosen(frame, [person]).select(text.alias("person")).groupBy("person").agg(F.count(F.lit(1)).alias("own"))
-    empty = F.col("person").isNull() | (F.col("person") == "")
+    empty = F.col("person").isNull() | F.lower(F.col("person")).isin(*MISSING)
     return owned.agg(
         F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum(F.when(empty, F.col("own"))), F.lit(0)).alias("empty"),

@@ -332,8 +332,9 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     """Enclose h(m - 1) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 EPS per cell of the sum of magnitudes and the doubt of each atom, is added and subtracted
-    before the positive part. Values are counted in units of the largest atom, so that what underflows is below 1e-300.
+    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
+    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
+    below 1e-300.
     """
     masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
     atoms = law.values[0] / unit

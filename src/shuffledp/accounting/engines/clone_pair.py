@@ -42,12 +42,12 @@ def noiseless_divergence(clones: FloatArray, excess: FloatArray | float) -> Encl
     clones : ndarray
         Whole numbers c >= 0.
     excess : ndarray or float
-        s - 1 >= 0, good to 8 EPS relative; may be inf.
+        s - 1 >= 0, good to 8 roundoffs relative; may be inf.
 
     Notes
     -----
     psi = pmf(a-1) - excess P(X >= a) = pmf(a-1) (1 - excess * ratio). A threshold a that rounding moves by
-    one, because (c+1) s/(1+s) is within 8 EPS of a whole number, changes psi by at most 16 EPS pmf(a-1).
+    one, because (c+1) s/(1+s) is within 8 roundoffs of a whole number, changes psi by at most 16 roundoffs pmf(a-1).
     """
     m = clones + 1.0
     failures = np.floor(m / (2.0 + excess))  # m - a
@@ -60,7 +60,7 @@ def noiseless_divergence(clones: FloatArray, excess: FloatArray | float) -> Encl
 
 
 def victim_line(epsilon: float, epsilon0: float) -> tuple[float, float]:
-    """Return A and s - 1 of (C) for a victim of budget epsilon0 at 0 <= epsilon < epsilon0, both to 8 EPS."""
+    """Return A and s - 1 of (C) for a victim of budget epsilon0 at 0 <= epsilon < epsilon0, both to 8 roundoffs."""
     room = -math.expm1(epsilon - epsilon0)
     damp = 1.0 + math.exp(-epsilon0)
     growth = math.expm1(epsilon) if epsilon < 709.0 else math.inf
@@ -68,7 +68,7 @@ def victim_line(epsilon: float, epsilon0: float) -> tuple[float, float]:
 
 
 def clone_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return p = 2/(1 + e^epsilon0), the chance that a user of that budget is a clone; relative error 4 EPS."""
+    """Return p = 2/(1 + e^epsilon0), the chance that a user of that budget is a clone; relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return 2.0 * low / (1.0 + low)
 

@@ -32,7 +32,7 @@ def log_noiseless_divergence(clones: FloatArray, excess: float) -> Enclosure:
     clones : ndarray
         Whole numbers c >= 0.
     excess : float
-        s - 1 >= 0, finite, good to 8 EPS relative.
+        s - 1 >= 0, finite, good to 8 roundoffs relative.
     """
     failures = np.floor((clones + 1.0) / (2.0 + excess))
     log_pmf = binomial.log_pmf(clones - failures, clones, 0.5)
@@ -52,7 +52,7 @@ def log_expectation(clones: SuccessRange, excess: float) -> Interval:
     clones : SuccessRange
         The number of clones.
     excess : float
-        s - 1 >= 0, finite, good to 8 EPS relative.
+        s - 1 >= 0, finite, good to 8 roundoffs relative.
     """
     most = clones.most.n
     left = np.unique(np.floor(np.linspace(0.0, most, 65)))

@@ -42,13 +42,13 @@ _TYPICAL = 1e-6
 
 
 def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 EPS."""
+    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return low / (1.0 + low)
 
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
-    """Add log A, A good to 8 EPS, to an enclosure of log psi."""
+    """Add log A, A good to 8 roundoffs, to an enclosure of log psi."""
     found = logs + Interval(scale, scale).inflated(10).log()
     return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp.numerics.floats import TINY, round_down, round_up, roundoff
+from shuffledp.numerics.floats import TINY, Upper, round_down, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.sums import IndependentSum
 from shuffledp.randomizers.base import CellSpread, PairBlanket
@@ -46,12 +46,12 @@ class LossLaw:
         return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
 
     @property
-    def alone(self) -> float:
+    def alone(self) -> Upper:
         """Upper bound of E L_+ plus the charge: the divergence of a report that nobody hides."""
         if not self.finite:
-            return 1.0
+            return Upper(1.0)
         positive = np.maximum(self.one.values[0], 0.0) @ self.one.probabilities[0]
-        return min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0)
+        return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
 
     def diluted(self, gamma: float) -> LossLaw:
         """The law of Z = L/gamma with probability gamma, good to 32 ulps, else 0; its mean is that of L exactly."""
@@ -81,7 +81,7 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
         if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
             mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
-        # a rounded exponent x costs |x| EPS; ratios and masses are good to a few EPS
+        # a rounded exponent x costs |x| roundoffs; ratios and masses are good to a few roundoffs
         doubt = 16.0 + 2.0 * (epsilon + float(np.abs(finite).max(initial=0.0)))
         one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
         return LossLaw(one, 0.0)

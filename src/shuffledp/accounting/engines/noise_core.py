@@ -45,7 +45,7 @@ class Noise:
     scale: float
 
     def log_density(self, u: FloatArray) -> FloatArray:
-        """Log k_s(u); absolute error 4 EPS (1 + |log k_s|)."""
+        """Log k_s(u); absolute error 4 roundoffs (1 + |log k_s|)."""
         return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -187,21 +187,24 @@ class RecordPair:
         y, x0 = self.ends, self.x0
         core = self.core.noise
 
-        def log_ratio(points: FloatArray) -> FloatArray:
+        def log_ratio(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Enclose log R(x0)/omega: densities are good to 4 roundoffs (1 + |log|), their arguments to two more."""
             farther = np.maximum(np.abs(points), np.abs(1.0 - points))
-            return self.victim.log_density(points - x0) - core.log_density(farther) - self.core.log_weight
+            own, core_log = self.victim.log_density(points - x0), core.log_density(farther)
+            value = own - core_log - self.core.log_weight
+            doubt = roundoff(8, 2.0 + np.abs(own) + np.abs(core_log) + abs(self.core.log_weight))
+            return value - doubt, value + doubt
 
-        values = log_ratio(y)
-        low, high = np.minimum(values[:-1], values[1:]), np.maximum(values[:-1], values[1:])
+        least, most = log_ratio(y)
+        low, high = np.minimum(least[:-1], least[1:]), np.maximum(most[:-1], most[1:])
         if core.kind == "gaussian" and core.scale != self.victim.scale:
             for far in (0.0, 1.0):  # the farther end; the vertex of the quadratic may lie inside a cell
                 a, b = 1.0 / self.victim.scale**2, 1.0 / core.scale**2
                 vertex = np.clip((x0 * a - far * b) / (a - b), y[:-1], y[1:])
-                inside = log_ratio(vertex)
-                low, high = np.minimum(low, inside), np.maximum(high, inside)
-        doubt = roundoff(900)  # logarithms below 800, good to a few EPS, and the 1e-13 of tails is not in them
+                least, most = log_ratio(vertex)
+                low, high = np.minimum(low, least), np.maximum(high, most)
         with np.errstate(over="ignore"):
-            return np.exp(low - doubt), np.exp(high + doubt)
+            return deflated(np.exp(low), 8), inflated(np.exp(high), 8)
 
     def _left_out(self) -> tuple[FloatArray, FloatArray]:
         """R(x0)-mass and largest loss beyond the support, on both sides."""

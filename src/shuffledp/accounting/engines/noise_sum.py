@@ -20,7 +20,7 @@ from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.noise_sums import LaplaceSum
 
-_DOUBT = 32  # in units of EPS: scales good to 4 EPS, their squares summed pairwise
+_DOUBT = 32  # in units of a roundoff: scales good to 4 roundoffs, their squares summed pairwise
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GaussianSumProfile(PrivacyProfile):
     Parameters
     ----------
     mu : float
-        Shift of the sum in standard deviations of the whole noise, positive and finite; good to 32 EPS.
+        Shift of the sum in standard deviations of the whole noise, positive and finite; good to 32 roundoffs.
     """
 
     mu: float
@@ -69,7 +69,7 @@ class GaussianSumProfile(PrivacyProfile):
         return Interval(float(low.lower), float(high.upper))
 
     def repeated(self, rounds: int) -> PrivacyProfile:
-        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 EPS more, of the 32 counted."""
+        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 roundoffs more, of 32."""
         return GaussianSumProfile(self.mu * math.sqrt(rounds))
 
     def guess_epsilon(self, delta: float) -> float | None:

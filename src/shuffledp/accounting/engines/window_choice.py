@@ -85,9 +85,9 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
     kind : {"laplace", "gaussian"}
         The noise.
     low, high : ndarray
-        Ends in noise scales, low <= high; each is taken to be off by up to 8 EPS relative.
+        Ends in noise scales, low <= high; each is taken to be off by up to 8 roundoffs relative.
     """
-    # Noise.mass is good to a few EPS for Laplace noise and to 1e-13 for Gaussian
+    # Noise.mass is good to a few roundoffs for Laplace noise and to 1e-13 for Gaussian
     noise, edge, own = Noise(kind, 1.0), *((750.0, 16.0) if kind == "laplace" else (39.0, 1000.0))
     low, high = np.clip(low, -edge, edge), np.clip(high, -edge, edge)
     value, doubt = np.zeros(low.shape), np.full(low.shape, TINY)
@@ -249,9 +249,9 @@ def prefix_windows(
     Parameters
     ----------
     p0, p1 : ndarray, shape (outputs,)
-        The victim's chances, each to 16 EPS.
+        The victim's chances, each to 16 roundoffs.
     q : ndarray, shape (groups, outputs)
-        The others' chances, each to 32 EPS relative and the doubt besides.
+        The others' chances, each to 32 roundoffs relative and the doubt besides.
     doubt : ndarray, shape (groups, outputs)
         That absolute error.
     counts : ndarray, shape (groups,)

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
-from shuffledp.numerics.floats import LEAST_MASS, roundoff
+from shuffledp.numerics.floats import LEAST_MASS, Upper, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence, normal_tail_mass
 from shuffledp.numerics.interval import FloatArray
 
@@ -47,7 +47,7 @@ def check_outside(outside: float) -> float:
     return float(outside)
 
 
-def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> float:
+def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> Upper:
     """Return a mu, about the smallest one, for which (M) holds.
 
     Parameters
@@ -78,7 +78,7 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
     known = _Knots(profile, share, _reach(profile, share))
     while known.refine(at_least, tolerance):
         pass
-    return max(known.mu, at_least)
+    return Upper(max(known.mu, at_least))
 
 
 def _reach(profile: PrivacyProfile, share: float) -> float:

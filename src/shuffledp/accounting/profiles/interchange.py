@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DEVIATIONS = (0.25, 1.0, 3.0, 6.0)
 _MOST_POINTS = 20_000_000
 _MASS_ERROR = 1e-8
-_ROUNDING = 128  # in units of EPS: NumPy adds pairwise, so a sum of 2^25 terms costs some forty roundings
+_ROUNDING = 128  # in units of a roundoff: NumPy adds pairwise, so a sum of 2^25 terms costs some forty roundings
 
 
 def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: float = 1e-4) -> PrivacyLossDistribution:

@@ -26,6 +26,7 @@ from shuffledp.numerics.search import crossing
 _FAR = 700.0
 """Nats: delta there stands for the limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
+_NEAR = 1.0
 _JAGGED = 1e-4
 """Relative distance to which a lower curve is searched that does not follow the upper one."""
 
@@ -264,7 +265,8 @@ class PrivacyProfile(ABC):
             else:
                 high = min(high, at_next)
             root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
-            if value <= target and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+            near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
+            if value <= target and near and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
                 return at_next
             at_next = root * (1.0 + 0.3 * self.tolerance)
             if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):

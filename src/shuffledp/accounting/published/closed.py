@@ -15,7 +15,7 @@ from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
 
 _SLACK = 64
-"""Relative error, in units of EPS, of some ten operations without cancellation, each good to 4 EPS; generous."""
+"""Relative error, in roundoffs, of some ten operations without cancellation, each good to 4; generous."""
 
 
 class ClosedFormProfile(PrivacyProfile):
@@ -27,7 +27,7 @@ class ClosedFormProfile(PrivacyProfile):
 
     @abstractmethod
     def stated_epsilon(self, delta: float) -> float:
-        """The formula, relative error below 64 EPS."""
+        """The formula, relative error below 64 roundoffs."""
 
     @abstractmethod
     def solved_delta(self, epsilon: float) -> Interval:
@@ -133,9 +133,9 @@ class CloneClosedProfile(ClosedFormProfile):
     condition : str
         The regime in the source's words, likewise.
     scale, rate, offset : float
-        Constants of the formula, each good to 16 EPS.
+        Constants of the formula, each good to 16 roundoffs.
     room : float
-        Largest log(2/delta) of the regime, good to 16 EPS.
+        Largest log(2/delta) of the regime, good to 16 roundoffs.
     """
 
     key: str

@@ -158,7 +158,7 @@ class GaussianPointsProfile(PrivacyProfile):
     Parameters
     ----------
     sigma : float
-        Standard deviation in widths of the range, positive and finite; good to 4 EPS.
+        Standard deviation in widths of the range, positive and finite; good to 4 roundoffs.
     n : int
         Users of the level, at least 2.
     """

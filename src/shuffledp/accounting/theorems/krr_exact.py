@@ -128,7 +128,7 @@ class PairCountProfile(PrivacyProfile):
             raise OutOfRegime(f"krr-exact with several budgets stops at {_WIDEST} likely counts; got {high - low:.0f}")
         x = np.arange(low, high + 2.0)
         pmf = self.others.pmf(x)
-        slack = roundoff(640, deviation + 1.0)  # success probabilities off by 4 EPS
+        slack = roundoff(640, deviation + 1.0)  # success probabilities off by 4 roundoffs
         below = float(self.others.cdf(np.array([low - 1.0])).upper[0])
         above = float(self.others.failures().cdf(np.array([n - high - 1.0])).upper[0])
         return x, Enclosure(pmf.lower * (1 - slack), pmf.upper * (1 + slack)), (below + above) * (1 + slack)
@@ -144,7 +144,7 @@ class PairCountProfile(PrivacyProfile):
             -math.expm1(epsilon) * self.neither / rest,
         ]
         masses = np.array([[each, each, rest]])
-        doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| EPS
+        doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| roundoffs
         total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]), doubt)
         found = positive_part(total, _SMOOTHING)
         return found / n

@@ -67,7 +67,7 @@ class OrderedProfile(PrivacyProfile):
             return Interval(0.0, trivial)
         half = 0.5 * clone_probability(steps)
         means = np.full(steps.size, -math.expm1(epsilon))
-        # a rounded exponent x costs |x| EPS
+        # a rounded exponent x costs |x| roundoffs
         doubt = 8.0 + 2.0 * (epsilon + float(steps[-1]))
         total = IndependentSum(counts, values, np.stack((half, half), axis=1), means, doubt)
         return (positive_part(total, _SMOOTHING) / self.budgets.n).clipped(0.0, trivial)

@@ -41,7 +41,7 @@ _THRESHOLDS = 400
 
 
 def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 EPS."""
+    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return low / (1.0 + low)
 
@@ -55,7 +55,7 @@ class BinomialTest:
     n : float
         Number of other users.
     p : float
-        Their lie probability; good to 4 EPS.
+        Their lie probability; good to 4 roundoffs.
     """
 
     n: float
@@ -75,7 +75,7 @@ class BinomialTest:
         top = np.exp(binomial.log_pmf(counted, self.n, p))
         # fewer ones than k are more than n - k failures; fewer zeros are more ones
         below = binomial.tail(self.n + 1.0 - np.array([ones, zeros]), self.n, p, [True, False])
-        # p off by 4 EPS moves log-probabilities by 4 EPS (|k - np| + deviation)/(1-p) at most; doubled
+        # p off by 4 roundoffs moves log-probabilities by 4 roundoffs (|k - np| + deviation)/(1-p) at most; doubled
         reach = np.abs(counted - self.n * p) + math.sqrt(self.n * p) + 2.0
         slack = 2.0 * binomial.RELATIVE_ERROR + roundoff(8, reach) / q
         lower = np.maximum(top * (1.0 - slack) - excess * below * (1.0 + slack) - TINY, 0.0)
@@ -120,7 +120,7 @@ class TabledTest:
             k = np.arange(low, high + 1.0)
         else:
             k = np.unique(np.floor(np.linspace(low, high, _THRESHOLDS)))
-        # probabilities off by 4 EPS, 40 deviations from the mean at most
+        # probabilities off by 4 roundoffs, 40 deviations from the mean at most
         slack = roundoff(640, count.deviation + 1.0)
         both = _widened(count.cdf(np.concatenate((k, k - 1.0))), slack)
         return Enclosure(both.lower[: k.size], both.upper[: k.size]), Enclosure(

@@ -83,9 +83,8 @@ class TwoTypeBound(AmplificationBound):
 def _laws(setting: Setting, epsilon0: float, delta0: float) -> tuple[tuple[TwoLaws, ...], Upper]:
     """Return the pairs of laws among which the worst is, and where a single report's divergence vanishes."""
     if setting.adds_noise is not None:
-        return (_noisy(setting.adds_noise, epsilon0, delta0),), (
-            Upper(epsilon0) if setting.adds_noise.noise == "laplace" else UNBOUNDED
-        )
+        top = Upper(epsilon0) if setting.adds_noise.noise == "laplace" else UNBOUNDED  # scales are rounded up
+        return (_noisy(setting.adds_noise, epsilon0, delta0),), top
     if setting.discrete is None:
         raise OutOfRegime(f"two-type needs the law of a report; got {setting.randomizer_name}")
     return _discrete(setting.discrete, epsilon0)
