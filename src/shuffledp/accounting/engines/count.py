@@ -240,7 +240,7 @@ class WorstCountProfile(PrivacyProfile):
     def _witness(self) -> VectorProfile:
         return VectorProfile(self.epsilon0, self.below)
 
-    def _above(self, cover: Cover) -> CoverProfile:
+    def _above(self, cover: Cover | RefinedCover) -> CoverProfile:
         return CoverProfile(self.epsilon0, cover)
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -266,7 +266,7 @@ class WorstCountProfile(PrivacyProfile):
         fine = self.fine
         if not isinstance(fine, CountCover) or fine.moving < 2:
             return None
-        cover = RefinedCover((fine,))
+        cover, hoped = RefinedCover((fine,)), lower
         for factor in _CLOSE:
             hoped = lower * factor
             if not 0.0 < hoped < self.epsilon0:
