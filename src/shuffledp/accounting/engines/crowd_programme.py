@@ -36,7 +36,7 @@ _PART = 2.0
 """How many times larger a smaller crowd's divergence may be."""
 _RISE, _ROOM = 1.004, 1.001
 _NEAR = 1.004
-_MOST_CELLS, _MOST_FAILURES = 12, 6
+_MOST_CELLS, _MOST_FAILURES = 12, 12
 _SHARES = (0.002, 0.003, 0.004, 0.006, 0.008, 0.012, 0.016, 0.024, 0.032, 0.05, 0.08)
 _NOT_REACHED = 1 << 60
 _BELOW, _AROUND = np.array([0.1, 0.4, 0.6, 0.8]), np.linspace(-5.5, 4.5, 56)
@@ -99,7 +99,7 @@ class ProgrammeProfile(PrivacyProfile):
             failed += 1
             if failed > _MOST_FAILURES or epsilon >= known:
                 return known
-            if failed % 2:
+            if width > cells[0]:
                 left += [width / 2.0, width / 2.0]
             else:
                 epsilon *= _RISE
@@ -118,7 +118,7 @@ class ProgrammeProfile(PrivacyProfile):
         for share in _SHARES:
             cells, top = [2.0 * share / self.rate], 1.0 - 2.0 * share / self.rate
             while top > 0.0:
-                spare = share + max(float(np.interp(top, grid, room)), 0.0)
+                spare = share + 0.6 * max(float(np.interp(top, grid, room)), 0.0)
                 cells.append(min(2.0 * spare / self.rate, top))
                 top -= cells[-1]
             if len(cells) <= _MOST_CELLS:
