@@ -48,7 +48,8 @@ def certified(setting, epsilon, delta):
         except OutOfRegime:
             return False
 
-    uppers = [bound for bound in bounds.values() if bound.kind is Kind.CERTIFIED_UPPER and bound.enters_bracket]
+    usual = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
+    uppers = [bound for bound in usual if bound.kind is Kind.CERTIFIED_UPPER]
     return all(any(within(bound, float(e0)) for bound in uppers) for e0 in setting.budgets.epsilons)
 
 

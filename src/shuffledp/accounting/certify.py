@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from shuffledp.accounting.theorems.chain import ChainBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
+from shuffledp.accounting.theorems.crowd_programme import CrowdProgrammeBound
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
@@ -58,6 +60,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LinkedBound(),
         LocalBound(),
         FloorBound(),
+        CrowdProgrammeBound(),
         RandomizedResponseWitness(),
         CountWitness(),
         KaryWitness(),
@@ -70,6 +73,9 @@ bounds: Mapping[str, AmplificationBound] = {
     )
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
+
+Effort = Literal["usual", "thorough"]
+EFFORTS: tuple[Effort, ...] = ("usual", "thorough")
 
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
@@ -138,7 +144,7 @@ def weigh_levels(
     return Weighed(lower, upper, floor, tuple(evidence))
 
 
-def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
+def consulted(setting: Setting, *, published: bool, effort: Effort = "usual") -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
     The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
@@ -149,15 +155,20 @@ def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
         The question.
     published : bool
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
+    effort : {"usual", "thorough"}
+        Whether to ask bounds that take seconds for one number, too.
     """
     asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
+    asked = [bound for bound in asked if effort == "thorough" or not bound.thorough]
     idle: set[str] = set() if setting.dummies is not None else {FloorBound.key}
     if not (setting.linked or isinstance(setting.law, MadeFromMemo)):
         idle |= {LinkedBound.key, LinkedWitness.key}
     return [bound for bound in asked if published or bound.key not in idle]
 
 
-def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False) -> Guarantee:
+def certify(
+    setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False, effort: Effort = "usual"
+) -> Guarantee:
     """Certify the central privacy of a shuffled collection.
 
     Parameters
@@ -170,6 +181,8 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
         At most so many levels are listed, spread evenly over the users, the worst always among them.
     published : bool
         Whether to show every published bound besides, as evidence; none of them enters the certified interval.
+    effort : {"usual", "thorough"}
+        Whether to ask bounds that take up to a minute as well ('crowd-programme': Laplace noise). Default "usual".
 
     Returns
     -------
@@ -179,7 +192,7 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
     Raises
     ------
     InvalidInput
-        If delta is not in (0, 1), or max_levels is not a positive whole number.
+        If delta is not in (0, 1), max_levels is not a positive whole number, or effort is not one of the two.
     InconsistentBounds
         If an upper bound falls below a witness: a bug, please report it.
 
@@ -192,8 +205,10 @@ def certify(setting: Setting, delta: float, *, max_levels: int = 1000, published
     target = check_delta(delta)
     if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"max_levels must be a whole number >= 1; got {shown(max_levels)}")
+    if effort not in EFFORTS:
+        raise InvalidInput(f"effort must be {' or '.join(EFFORTS)}; got {shown(effort)}")
     listed = _listed_levels(setting, target, max_levels)
-    found = weigh_levels(setting, target, listed, consulted(setting, published=published))
+    found = weigh_levels(setting, target, listed, consulted(setting, published=published, effort=effort))
     _check_consistent(setting.budgets, listed, found.lower, found.smallest)
     levels = _level_guarantees(setting, listed, found)
     mu = partial(worst_mu, setting)
@@ -245,7 +260,7 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     setting.budgets.index_of(epsilon0)
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
-    entering = [bound for bound in bounds.values() if bound.enters_bracket]
+    entering = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
     for answer in weigh(entering, lambda bound: bound.profile(setting, epsilon0)):
         if answer.value is not None:
             (uppers if answer.bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(answer.value)
@@ -297,7 +312,8 @@ def _worst_level(setting: Setting, delta: float) -> int:
 
 
 def _certified_uppers() -> list[AmplificationBound]:
-    return [bound for bound in bounds.values() if bound.enters_bracket and bound.kind is Kind.CERTIFIED_UPPER]
+    usual = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
+    return [bound for bound in usual if bound.kind is Kind.CERTIFIED_UPPER]
 
 
 def worst_mu(setting: Setting, outside: float) -> float:

@@ -115,7 +115,8 @@ class Search:
 
 def _uppers(setting: Setting) -> list[AmplificationBound]:
     """Certified upper bounds; in a population of one level "levels" only repeats "clones" and "blanket"."""
-    found = [bound for bound in bounds.values() if bound.kind is Kind.CERTIFIED_UPPER and bound.enters_bracket]
+    usual = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
+    found = [bound for bound in usual if bound.kind is Kind.CERTIFIED_UPPER]
     repeated = "levels" if setting.budgets.levels == 1 else ""
     return [bound for bound in found if bound.key != repeated]
 

@@ -249,7 +249,8 @@ Bounds = Annotated[
     typer.Option(
         "--bounds",
         metavar="WHICH",
-        help="certified: proofs, witnesses, the formulas of the GSPA and RDP papers; all: every published bound too.",
+        help="certified: proofs, witnesses, the formulas of the GSPA and RDP papers; all: every published bound too, "
+        "and slower proofs (up to a minute).",
     ),
 ]
 Table = Annotated[

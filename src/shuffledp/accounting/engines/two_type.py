@@ -9,6 +9,7 @@ the bound of `numerics.two_type`, whose error is large at the ends.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -91,28 +92,15 @@ class _Cover:
 
     def __init__(self, laws: TwoLaws, n: int) -> None:
         self.laws, self.n = laws, n
-        self._equal = {all_a: _EqualCrowd(laws, all_a=all_a) for all_a in (False, True)}
+        self._equal = {all_a: EqualCrowd(laws, all_a=all_a) for all_a in (False, True)}
 
     def worst(self, epsilon: float, so_far: float) -> float:
         """The largest bound of all blocks, or ``so_far`` if that is larger."""
         few, rest = self._cut(epsilon, all_a=False), self._cut(epsilon, all_a=True)
         rest = min(rest, self.n - 1 - few)
         ends = self._equal[False].most(self.n - few, epsilon), self._equal[True].most(self.n - rest, epsilon)
-        worst, blocks, tried = max(so_far, *ends), [(few + 1, self.n - 2 - rest)], 0
-        while blocks:
-            low, high = blocks.pop()
-            if low > high:
-                continue
-            value = told_apart(self.laws, low, self.n - 1 - high, epsilon)
-            tried += 1
-            if value <= worst:
-                continue
-            if high - low <= _FINEST * self.n or tried > _MOST_BLOCKS:
-                worst = value
-                continue
-            middle = (low + high) // 2
-            blocks += [(low, middle), (middle + 1, high)]
-        return worst
+        middle = few + 1, self.n - 2 - rest
+        return worst_block(self.laws, lambda low, high: (low, self.n - 1 - high), middle, epsilon, max(so_far, *ends))
 
     def _cut(self, epsilon: float, *, all_a: bool) -> int:
         """How many others of the rarer law an equal crowd stands for: where both bounds are about the same."""
@@ -131,7 +119,42 @@ class _Cover:
         return high
 
 
-class _EqualCrowd:
+def worst_block(
+    laws: TwoLaws, corner: Callable[[int, int], tuple[int, int]], span: tuple[int, int], epsilon: float, so_far: float
+) -> float:
+    """Return the largest bound over a range of numbers of others on A, split where it matters.
+
+    Parameters
+    ----------
+    laws : TwoLaws
+        A and B.
+    corner : callable
+        From the ends of a block of numbers to how many others are on A and on B at least, there.
+    span : tuple of int
+        First and last number.
+    epsilon : float
+        Nats.
+    so_far : float
+        What is below this need not be known any better.
+    """
+    worst, blocks, tried = so_far, [span], 0
+    while blocks:
+        low, high = blocks.pop()
+        if low > high:
+            continue
+        value = told_apart(laws, *corner(low, high), epsilon)
+        tried += 1
+        if value <= worst:
+            continue
+        if high - low <= _FINEST * (span[1] - span[0]) or tried > _MOST_BLOCKS:
+            worst = value
+            continue
+        middle = (low + high) // 2
+        blocks += [(low, middle), (middle + 1, high)]
+    return worst
+
+
+class EqualCrowd:
     """All others on A, or all on B: one sum of independent losses.
 
     Atoms of infinite loss, and those of a loss so large or small that a transform would have to be about them alone,
