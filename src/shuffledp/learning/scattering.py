@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import scipy.fft
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput
@@ -69,7 +69,7 @@ class Scattering:
         """What they were made from, for the guarantee."""
         return f"{self.channels * (self.side // self.cell) ** 2} scattering features, from no data"
 
-    def __call__(self, rows: NDArray[np.generic]) -> NDArray[np.float32]:
+    def __call__(self, rows: NDArray[np.generic]) -> NDArray[Any]:
         """Features of pictures, shape (n, side * side), as shape (n, channels * cells^2).
 
         Raises
@@ -87,10 +87,10 @@ class Scattering:
 
     def _one_chunk(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
         fine, coarse = self._wavelets
-        seen = scipy.fft.fft2(pictures)[:, None]
-        first = np.abs(scipy.fft.ifft2(seen * np.concatenate((fine, coarse))))
-        again = scipy.fft.fft2(first[:, : self.angles])[:, :, None]
-        second = np.abs(scipy.fft.ifft2(again * coarse)).reshape(len(pictures), -1, self.side, self.side)
+        seen = np.asarray(fft.fft2(pictures))[:, None]
+        first = np.abs(np.asarray(fft.ifft2(seen * np.concatenate((fine, coarse)))))
+        again = np.asarray(fft.fft2(first[:, : self.angles]))[:, :, None]
+        second = np.abs(np.asarray(fft.ifft2(again * coarse))).reshape(len(pictures), -1, self.side, self.side)
         cells = self.side // self.cell
         whole = np.concatenate((pictures[:, None], first, second), axis=1)
         found = whole.reshape(*whole.shape[:2], cells, self.cell, cells, self.cell).mean(axis=(3, 5))
@@ -102,7 +102,7 @@ class Scattering:
         norms = np.linalg.norm(found, axis=2, keepdims=True)
         flat = (found / np.where(norms > 0.0, norms, 1.0)).reshape(len(found), -1)
         whole = np.linalg.norm(flat, axis=1, keepdims=True)
-        return flat * (self.length / np.where(whole > 0.0, whole, 1.0)).astype(np.float32)
+        return (flat * (self.length / np.where(whole > 0.0, whole, 1.0))).astype(np.float32)
 
     @cached_property
     def _wavelets(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
