@@ -4,7 +4,7 @@
 
 CPU of this process and of all that it started (Java, Python workers), warm; krr:10 with three budgets. An empty
 `mapInArrow` over the same two columns is what bringing rows to Python costs. --generated: Spark makes the rows up while
-it reads them, so that no file is needed, and the largest memory of the driver's Python is told.
+it reads them, so that no file is needed, and the largest memory of the driver's Python and Java is told.
 """
 
 from __future__ import annotations
@@ -70,6 +70,19 @@ def used() -> tuple[float, float]:
     return total, python
 
 
+def java_memory() -> float:
+    """Largest memory, in MB, of the Java process below this one; in local mode it is driver and executor."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if fields["Name"].strip() == "java" and int(fields["PPid"]) == os.getpid():
+            found = max(found, int(fields["VmHWM"].split()[0]))
+    return found / 1024
+
+
 def cost(run: Callable[[], object]) -> Cost:
     """Run once."""
     began, (total, python) = time.perf_counter(), used()
@@ -120,7 +133,7 @@ def main() -> None:
             cost(lambda: sps.release(question, people(spark, given.rows), **TOLD, delta=delta)),
         )
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"largest memory of the driver's Python: {memory:,.0f} MB")
+        print(f"largest memory of the driver's Python: {memory:,.0f} MB, of its Java: {java_memory():,.0f} MB")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "people")

@@ -83,7 +83,7 @@ def bits(clip: float, step: float, split: int) -> float:
     found: list[float] = []
     for kind in ("2", "levels", "uniform"):
         keep = np.tanh(0.5 * bit_budgets(kind, USERS, split))
-        noise = clip / SLOPE / np.sqrt(np.square(keep).sum())
+        noise = clip / SLOPE * np.sqrt(USERS) / keep.sum()  # all bits count the same: their budgets are not seen
         found.append(trained(features, (), clip, step, 600, noise, split, momentum=0.9, averaging=0.3))
     return float(np.mean(found))
 

@@ -83,6 +83,71 @@ def test_which_bound_applies_is_decided_in_one_place():
     assert sum(places.values()) <= 4, f"ask bounds through accounting.weigh, ways through planning.attempt: {places}"
 
 
+ROUNDING = {"EPS", "nextafter", "spacing", "ulp", "fromhex", "float_info", "finfo"}
+SMALL = 1e-9
+"""A literal below is taken for a rounding error."""
+NO_ROUNDINGS = {
+    "accounting/engines/count_cover.py": {1e-60, 1e-30, 1e-16, 1e-11},  # quantiles
+    "accounting/engines/noise_blanket.py": {1e-40, 1e-200},  # where a search for cores ends
+    "accounting/engines/rare_cells.py": {1e-13, 1e-18},  # chances that may be charged
+    "accounting/profiles/stored.py": {1e-11},  # how deep a curve is stored
+    "accounting/theorems/linked.py": {1e-200},  # a blanket that hides nobody
+    "audit/counts.py": {1e-90},  # a chance that a score needs positive
+    "learning/features.py": {1e-150},  # a vector without direction
+    "learning/noise.py": {1e-76},  # unevenness of drawn noise, proved there
+    "planning/visible.py": {1e-12},  # where a search gives up
+    "protocol/variances.py": {1e-70},  # the narrowest range
+    "randomizers/codebook.py": {1e-18},  # tails left out of a quadrature
+    "randomizers/hybrid.py": {2.742e-11},  # a table of optimal settings
+    "randomizers/subset.py": {1e-150},  # symbols that cannot be told apart
+    "report/wording.py": {1e-15},  # digits without end
+    "reproduce/failure_pictures.py": {1e-12, 1e-30},  # axes
+}
+"""Small literals that are no rounding errors; a rounding error has a name, or is counted, in numerics."""
+
+
+def rounding_in(path: Path) -> set[object]:
+    """Names that tell of the format of doubles, and small literals."""
+    found: set[object] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = {getattr(node, field, None) for field in ("id", "attr")}
+        if isinstance(node, ast.alias):
+            names |= {node.name, node.asname}
+        found |= {name for name in names if isinstance(name, str)} & ROUNDING
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < node.value < SMALL:
+            found.add(node.value)
+    return found
+
+
+OUTSIDE = [p for p in PYTHON if "src" in p.parts and "numerics" not in p.parts]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=short)
+def test_rounding_errors_are_counted_in_numerics(path):
+    """Elsewhere intervals add and multiply outward, and one-sided doubles are `Upper` and `Lower`."""
+    name = str(path.relative_to(ROOT / "src" / "shuffledp"))
+    assert rounding_in(path) == NO_ROUNDINGS.get(name, set()), "see shuffledp.numerics.floats and .interval"
+
+
+def test_the_rule_about_rounding_sees_what_it_forbids(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        "from math import nextafter as n\nimport sys\nx = sys.float_info, np.finfo, float.fromhex, 1 + 1e-12"
+    )
+    assert rounding_in(bad) == {"nextafter", "float_info", "finfo", "fromhex", 1e-12}
+    assert rounding_in(ROOT / "src" / "shuffledp" / "numerics" / "losses.py") >= {"EPS"}
+
+
+@pytest.mark.parametrize("room", ["profiles", "engines", "theorems", "published"])
+def test_where_a_profile_vanishes_is_an_upper_end(room):
+    """A bare float there was once below the truth: pyright refuses one where `Upper` is promised."""
+    for path in (ROOT / "src" / "shuffledp" / "accounting" / room).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name == "vanishes_at":
+                assert node.returns is not None, short(path)
+                assert ast.unparse(node.returns) == "Upper", short(path)
+
+
 @pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "docs.txt"])
 def test_requirements_are_pinned_with_hashes_and_without_addresses(name):
     lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
@@ -100,7 +165,7 @@ def test_readme_commands_exist():
     assert {"demo", "test"} <= named <= targets
     from shuffledp.cli.app import COMMANDS
 
-    assert set(re.findall(r"^shuffledp ([a-z]+)", readme, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"^shuffledp ([a-z-]+)", readme, re.MULTILINE)) <= set(COMMANDS)
 
 
 def test_no_test_packs_the_time():

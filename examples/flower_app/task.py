@@ -12,8 +12,8 @@ from shuffledp.flower import Terms
 from shuffledp.learning import cosine_projection, read_digits, sample_folder
 
 CLIENTS = 1000
-ROUNDS = 10
-TERMS = Terms(clip=0.3, levels={"strict": (2.0, 1e-7), "open": (8.0, 1e-7)}, release="sum")
+ROUNDS = 20
+TERMS = Terms(clip=1.0, levels={"strict": (2.0, 1e-7), "open": (8.0, 1e-7)}, release="sum")
 FEATURES = cosine_projection(28, 20, scale=1 / 255)  # made from no data
 
 

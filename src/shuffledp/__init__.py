@@ -64,9 +64,13 @@ if TYPE_CHECKING:
     from shuffledp.protocol import Frequency as Frequency
     from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
     from shuffledp.protocol import FrequencyTally as FrequencyTally
+    from shuffledp.protocol import FrequentItems as FrequentItems
+    from shuffledp.protocol import FrequentItemsEstimator as FrequentItemsEstimator
     from shuffledp.protocol import GroupedRelease as GroupedRelease
     from shuffledp.protocol import Histogram as Histogram
     from shuffledp.protocol import HistogramEstimator as HistogramEstimator
+    from shuffledp.protocol import ItemsRelease as ItemsRelease
+    from shuffledp.protocol import ItemTally as ItemTally
     from shuffledp.protocol import JointRelease as JointRelease
     from shuffledp.protocol import Mean as Mean
     from shuffledp.protocol import MeanEstimator as MeanEstimator
@@ -86,12 +90,14 @@ if TYPE_CHECKING:
     from shuffledp.protocol import VectorTally as VectorTally
     from shuffledp.protocol import difference as difference
     from shuffledp.protocol import estimate_frequency as estimate_frequency
+    from shuffledp.protocol import estimate_frequent_items as estimate_frequent_items
     from shuffledp.protocol import estimate_histogram as estimate_histogram
     from shuffledp.protocol import estimate_mean as estimate_mean
     from shuffledp.protocol import estimate_quantiles as estimate_quantiles
     from shuffledp.protocol import estimate_variance as estimate_variance
     from shuffledp.protocol import estimate_vector_mean as estimate_vector_mean
     from shuffledp.protocol import frequency_of_table as frequency_of_table
+    from shuffledp.protocol import frequent_items_of_table as frequent_items_of_table
     from shuffledp.protocol import histogram_of_table as histogram_of_table
     from shuffledp.protocol import level_indices as level_indices
     from shuffledp.protocol import mean_of_table as mean_of_table
@@ -110,6 +116,7 @@ if TYPE_CHECKING:
     from shuffledp.randomizers import HadamardResponse as HadamardResponse
     from shuffledp.randomizers import Hybrid as Hybrid
     from shuffledp.randomizers import Laplace as Laplace
+    from shuffledp.randomizers import LeveledHashing as LeveledHashing
     from shuffledp.randomizers import LocalHashing as LocalHashing
     from shuffledp.randomizers import Memoised as Memoised
     from shuffledp.randomizers import OneBit as OneBit

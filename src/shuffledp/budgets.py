@@ -85,7 +85,7 @@ class Budgets:
         eps = _as_floats(epsilons, "epsilon0")
         if deltas is None and eps.size:
             _check_range(eps, "epsilon0", MAX_EPSILON0, "a finite number of nats from 0 to 700", closed=True)
-            return cls(*np.unique(eps + 0.0, return_counts=True))  # + 0.0 turns -0.0 into 0.0
+            return cls(*_counted(eps + 0.0))  # + 0.0 turns -0.0 into 0.0
         dls = None if deltas is None else np.broadcast_to(_as_floats(deltas, "delta0"), eps.shape).copy()
         return cls(eps, np.ones(eps.size, dtype=np.int64), dls)
 
@@ -213,13 +213,29 @@ def _merge(
     eps: NDArray[np.float64], dls: NDArray[np.float64], cts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     if not dls.any() and (cts == 1).all():
-        levels, users = np.unique(eps + 0.0, return_counts=True)
+        levels, users = _counted(eps + 0.0)
         return levels, np.zeros_like(levels), users.astype(np.int64)
     order = np.lexsort((dls, eps))
     eps, dls, cts = eps[order] + 0.0, dls[order] + 0.0, cts[order]  # + 0.0 turns -0.0 into 0.0
     first = np.concatenate(([True], (eps[1:] != eps[:-1]) | (dls[1:] != dls[:-1])))
     starts = np.flatnonzero(first)
     return eps[starts], dls[starts], np.add.reduceat(cts, starts)
+
+
+_FEW = 16
+"""Levels that are counted one by one rather than by sorting all users."""
+_PROBED = 1024
+
+
+def _counted(eps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sort the different budgets and count each; where some users have all of few budgets, without sorting them all."""
+    probed = np.unique(eps[:: max(1, eps.size // _PROBED)])
+    if eps.size > _PROBED and probed.size <= _FEW:
+        counts = np.array([np.count_nonzero(eps == level) for level in probed], dtype=np.int64)
+        if counts.sum() == eps.size:
+            return probed, counts
+    levels, users = np.unique(eps, return_counts=True)
+    return levels, users.astype(np.int64)
 
 
 def _short(values: object) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE
 from shuffledp.randomizers.base import AnyLaw, MadeFromMemo, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]
@@ -195,7 +196,7 @@ class Setting:
         """
         share = 1.0 if isinstance(self.randomizer, MadeFromMemo) else self.rounds * (1 + 2.0**-51)
         total = self.budgets.epsilons * share
-        deltas = np.minimum(self.budgets.deltas * share, np.nextafter(1.0, 0.0))
+        deltas = np.minimum(self.budgets.deltas * share, LARGEST_BELOW_ONE)
         if not total[-1] <= MAX_EPSILON0:
             raise OutOfRegime(f"linked rounds add up to epsilon0 = {total[-1]:g}, beyond {MAX_EPSILON0:g}")
         return replace(

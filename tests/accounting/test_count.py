@@ -287,7 +287,7 @@ def test_linked_rounds_of_two_valued_records_are_not_two_valued():
         (setting(Budgets([1.0], [9]), RandomizedResponse(3)), "krr:3"),
         (setting(Budgets([1.0, 2.0], [9, 9]), "any", records=2), "one randomizer"),
         (setting(Budgets([1.0], [9]), "any", seen="users", records=2), "adaptive"),
-        (setting(Budgets([2.0], [9]), Channel([[0.75, 0.25], [0.25, 0.75]])), "channel"),
+        (setting(Budgets([2.0], [9]), Channel([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])), "channel"),
     ],
 )
 def test_where_it_refuses(asked, why):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from mpmath import exp, floor, mpf, workdps
 
-from shuffledp import Budgets, Channel, Setting, certify, privacy_profile
+from shuffledp import Budgets, Channel, RandomizedResponse, Setting, Uniform, certify, privacy_profile
+from shuffledp.accounting import floor_profile
 from shuffledp.accounting.engines.loss_law import loss_law
 from tests import oracles
 
@@ -105,6 +106,17 @@ def test_the_point_itself_is_certified():
     table = FOUND[0][0]
     epsilon = certify(setting_of(channel_of(table), 1), 1e-25).epsilon.upper
     assert oracles.ShuffledProtocol([table]).worst(0, power(epsilon)) <= Fraction(1, 10**25)
+
+
+@pytest.mark.parametrize("reports", [3, 5, 7])
+def test_several_reports_among_dummies_vanish_where_their_budgets_add_up_to(reports):
+    """At 3 x 0.7, rounded to the nearest double below, [0, 0] was certified: three bits alone differ by 3 x 0.7."""
+    for budget in (0.7, 0.1, 1.1, 2.3):
+        floor = floor_profile(RandomizedResponse(2), budget, Uniform(0), reports=reports)
+        assert Fraction(floor.vanishes_at) >= reports * Fraction(budget)
+        assert floor.vanishes_at <= reports * budget * (1 + 1e-15)
+    three = floor_profile(RandomizedResponse(2), 0.7, Uniform(0), reports=3)
+    assert three.delta(3 * 0.7).upper > 0.0
 
 
 # ------------------------------------------------------------------ outputs that one record never gives

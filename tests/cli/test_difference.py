@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
+import io
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shuffledp as sdp
+from shuffledp.cli import main
 from shuffledp.protocol.means import LongTailedEstimate
+from shuffledp.report.wording import up
 
 REST = ("--epsilon0", 2, "--delta", 1e-6)
 COMMANDS = {
@@ -116,6 +122,7 @@ def test_a_person_can_read_it(run, wave, kind):
         (("a.json", "v.json"), "have a difference here; got variance"),
         (("a.json", "other.json"), "the same categories or bins"),
         (("a.json", "p.csv"), "p.csv is no release of one question"),
+        (("a.json", "m.json", "--question", "vote"), "there is none; leave it out"),
     ],
 )
 def test_what_has_no_difference_is_refused(run, wave, tmp_path, arguments, told):
@@ -129,6 +136,90 @@ def test_what_has_no_difference_is_refused(run, wave, tmp_path, arguments, told)
     (tmp_path / "old.json").write_text(json.dumps(old), encoding="utf-8")
     (tmp_path / "zero.json").write_text(json.dumps(known | {"step": 0.0}), encoding="utf-8")
     assert told in run("difference", *arguments, "--delta", 1e-6).error
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_page_says_what_the_terminal_says(run, wave, tmp_path, kind):
+    wave("a.json", *COMMANDS[kind])
+    wave("b.json", *COMMANDS[kind], yes=500)
+    both = ("difference", "a.json", "b.json", "--delta", 1e-5)
+    found = run(*both, "--report", "d.html", "--title", "Spring & autumn", "--json").json
+    page = (tmp_path / "d.html").read_text(encoding="utf-8")
+    assert "<h1>Spring &amp; autumn</h1>" in page
+    assert "b.json minus a.json" in page
+    assert page.count("<dt>") == 10
+    assert ("<svg" in page) == (kind != "vector-mean")
+    assert f"ε ≤ {up(float(found['epsilon']['upper']))}" in page
+    out = " ".join(run(*both).out.split())
+    for row in re.findall(r"<td role=\"cell\"[^>]*>([^<]*)</td>", page):
+        assert html.unescape(row) in out
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_page_of_two_groups_says_that_nobody_is_in_both(run, wave, tmp_path):
+    wave("g.json", *COMMANDS["frequency"], "--by", "side", "--groups", "north,south")
+    out = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6, "--report", "d.html").out
+    assert "Written:" in out
+    page = (tmp_path / "d.html").read_text(encoding="utf-8")
+    assert "south minus north" in page
+    assert "Nobody is in both" in page
+
+
+RUN = ("release", "p.csv", "--ask", "frequency vote yes,no", "--ask", "mean hours 0 40",
+       "--ask", "histogram hours 0 40 4", *REST)  # fmt: skip
+
+
+def test_one_of_several_questions_is_chosen_by_name(run, wave):
+    a, b = wave("a.json", *RUN), wave("b.json", *RUN, yes=500)
+    for name, place in (("vote", 0), ("frequency vote", 0), ("Mean  hours", 1), ("histogram hours", 2), ("2", 1)):
+        found = run("difference", "a.json", "b.json", "--question", name, "--delta", 1e-6, "--json").json
+        old, new = (known["releases"][place] for known in (a, b))
+        assert found["question"] == new["question"]
+        if place == 1:
+            assert found["estimates"][0]["difference"] == new["estimate"] - old["estimate"]
+        assert "shuffledp total composes all" in found["notes"][1]
+    wave("m.json", *COMMANDS["mean"])
+    mixed = run("difference", "a.json", "m.json", "--question", "mean hours", "--delta", 1e-6, "--json").json
+    assert mixed["question"] == "mean"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "a.json answers several questions; choose one with --question: 1 frequency 'vote', 2 mean 'hours', "
+             "3 histogram 'hours'"),
+        (("--question", "hours"), "--question 'hours' means several of the questions of a.json"),
+        (("--question", "age"), "--question 'age' means none of the questions of a.json; name one of them, by column"),
+        (("--question", "4"), "means none"),
+        (("--question", "mean vote"), "means none"),
+    ],
+)  # fmt: skip
+def test_a_name_that_does_not_settle_the_question_is_refused(run, tmp_path, waves, words, told):
+    for name, text in waves.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert told in run("difference", "a.json", "b.json", *words, "--delta", 1e-6).error
+
+
+@pytest.fixture(scope="module")
+def waves(tmp_path_factory):
+    """Two runs of several questions, as they were printed."""
+    table = tmp_path_factory.mktemp("waves") / "p.csv"
+    pl.DataFrame({"hours": [20.0, 30.0] * 450, "vote": ["yes", "no"] * 450}).write_csv(table)
+    kept = {}
+    for name in ("a.json", "b.json"):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+            main([str(word) for word in (RUN[0], table, *RUN[2:], "--json")])
+        kept[name] = out.getvalue()
+    return kept
+
+
+def test_two_batches_of_one_task_are_refused(run, tmp_path, waves):
+    for name, text in waves.items():
+        known = json.loads(text) | {"collection": {"id": "task"}}
+        (tmp_path / name).write_text(json.dumps(known), encoding="utf-8")
+    told = run("difference", "a.json", "b.json", "--question", "vote", "--delta", 1e-6).error
+    assert "both files are of one task" in told
 
 
 def test_in_python_a_simulation_and_a_variance_are_refused():

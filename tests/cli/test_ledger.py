@@ -73,6 +73,7 @@ def test_a_plan_may_be_added_up(run):
     with open("l.html", encoding="utf-8") as page:
         text = page.read()
     assert "fixed in advance" in text
+    assert text.count("<dt>") == 10
     assert text.count("<tr><td>") == 3  # two releases, and the level that is in both
     assert "http" not in text
 

@@ -121,7 +121,14 @@ def test_figure_and_page(run, tmp_path):
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1
-    for words in ("Carry it out", "Every way of asking", "No noise was drawn", "shuffledp plan --level"):
+    assert page.count("<dt>") == 10
+    for words in (
+        "Carry it out",
+        "Every way of asking",
+        "No noise was drawn",
+        "shuffledp plan --level",
+        "about a plan",
+    ):
         assert words in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
 

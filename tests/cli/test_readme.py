@@ -19,7 +19,7 @@ WHERE = "$(shuffledp demo --where)"
 SLOW = ("rounds", "reproduce gspa", "plan --question frequency")
 JOBS = {
     "plan", "mean", "frequency", "histogram", "quantiles", "variance", "audit", "amplify", "calibrate", "reproduce",
-    "train", "ledger", "release",
+    "train", "ledger", "release", "frequent-items",
 }  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def test_the_guarantee_is_that_of_what_was_run(run):
     mu = brentq(lambda mu: gaussian_delta(8.0, mu) - 1e-5, 0.1, 10.0, xtol=1e-12)
     epsilon = brentq(lambda epsilon: gaussian_delta(epsilon, math.sqrt(5.0) * mu) - 1e-5, 1.0, 100.0, xtol=1e-12)
     assert epsilon <= guarantee["epsilon"]["upper"] <= epsilon * 1.002
-    keys = {"local", "levels", "blanket", "approximate", "ordered", "sum"}
+    keys = {"local", "levels", "blanket", "approximate", "chain", "ordered", "sum"}
     assert {entry["key"] for entry in guarantee["bounds"]} == keys
 
 
@@ -116,7 +116,7 @@ def test_table_every_row_a_client(run, people, tmp_path):
     assert answer["classes"] == ["no", "yes"]
     assert "drawn at random" in answer["tested_on"]
     assert any("held out" in note for note in answer["notes"])
-    assert answer["guarantee"]["method"] in {"approximate", "local"}
+    assert answer["guarantee"]["method"] in {"approximate", "chain", "local"}
     assert answer["guarantee"]["levels"][0]["count"] == 800
     about = layers(tmp_path / "m.npz")[3]
     assert about["features_of_a_row"]["columns"] == ["age", "income"]
@@ -213,6 +213,7 @@ def test_the_page_has_seconds_and_warnings(run, people, tmp_path):
     assert f"Always saying the most frequent class gets {100 * answer['majority_share']:.1f} %." in page
     assert "age: no range was given" in answer["warnings"][0]
     assert "age: no range was given" in page
+    assert page.count("<dt>") == 10
 
 
 def test_what_people_read(run, people):
@@ -257,7 +258,7 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--model-out", "m.npy"), "--model-out must end in .npz"),
         (
             (*DIGITS, "--features", "faces"),
-            "--features must be one of edges, coarse-edges, cosine, pixels for pictures",
+            "--features must be one of edges, coarse-edges, scattering, cosine, pixels for pictures",
         ),
         ((*DIGITS, "--label", "x"), "--label belongs to tables"),
         ((*DIGITS, "--epsilon0", "budget"), "--epsilon0 must be a number for pictures"),

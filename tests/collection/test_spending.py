@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import LocalProfile, compose
+from shuffledp.cli.ledger import read_guarantees
 from shuffledp.collection import analyzer
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.spending import batch_draft
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Ledger
+from shuffledp.ledger import Ledger, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.report.checklist import QUESTIONS
+from shuffledp.report.collection import release_document, release_object
+from shuffledp.report.collection_checklist import collection_checklist
+from shuffledp.report.collection_page import release_page
+from shuffledp.report.wording import up
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people, signed_batch
 from tests.collection.tasks import choice, posted
 
@@ -45,6 +51,46 @@ def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
     reports = 2 if admission == "codes" else 4
     assert spent.epsilon == pytest.approx(compose([(LocalProfile(1.0, 0.0), reports)]).epsilon(task.draft.delta).upper)
     assert spent.epsilon > max(floor_of(task.draft))
+
+
+@pytest.mark.parametrize("admission", ["codes", "open"])
+def test_where_one_hand_runs_both_an_answer_states_its_local_budget(tmp_path, admission):
+    """It stated the floor, .0996 and .2337 for the first question with codes, as if somebody else had shuffled."""
+    hands = {"analyzer": "One Hand", "shuffler": "one hand", "page": "another"}
+    task, data, _ = collected(operated_by=hands, admission=admission)
+    opened = open_batch(data, analyzer_key(task))
+    told = release_object(opened)
+    for answer in told["releases"]:
+        known = answer["guarantee"]
+        stated = [level["epsilon"]["upper"] for level in known["levels"]]
+        reports = 1 if admission == "codes" else 2
+        local = [float(compose([(LocalProfile(e0, 0.0), reports)]).epsilon(1e-6).upper) for e0 in (0.5, 1.0)]
+        assert stated == pytest.approx(local)
+        assert stated >= local
+        assert known["epsilon"]["upper"] == max(stated)
+        assert "floor" not in known
+    file = tmp_path / "open.json"
+    file.write_bytes(release_document(opened))
+    total = composed_epsilon([spending.worst for _, spending, _ in read_guarantees(file)], 1e-5)
+    assert total >= compose([(LocalProfile(1.0, 0.0), 2 * reports)]).epsilon(1e-5).upper
+    checklist = {point.question: " ".join(point.answers) for point in collection_checklist(opened)}
+    assert checklist["Privacy model"].startswith("The local model")
+    assert "nothing more is promised" in checklist["Parameters"]
+
+
+def test_the_checklist_of_a_collection_is_filled():
+    task, data, _ = collected()
+    opened = open_batch(data, analyzer_key(task))
+    found = {point.question: " ".join(point.answers) for point in collection_checklist(opened)}
+    assert list(found) == list(QUESTIONS)
+    assert f"Level careful: epsilon at most {up(opened.floor[0])} at delta = 1e-6, certified" in found["Parameters"]
+    assert "(together 100)" in found["Neighbouring relation"]
+    hands = task.draft.operated_by
+    assert hands.shuffler in found["Trust: who must be honest"]
+    assert hands.analyzer in found["Who can see what"]
+    assert "open: what keeps shuffler and analyzer apart" in found["Trust: who must be honest"]
+    assert "All 2 questions are counted together" in found["Composition and other releases"]
+    assert release_page(opened, command="shuffledp", version="1").count("<dt>") == len(QUESTIONS)
 
 
 def test_a_batch_is_entered_once_however_often_it_is_opened(tmp_path):

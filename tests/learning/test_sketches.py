@@ -102,9 +102,9 @@ def test_clients_of_several_examples_and_budgets():
     budgets = np.where(np.arange(300) < 100, 1.0, 4.0)
     model = classifier(epsilon0=budgets, seen="levels").fit(DIGITS.images[:600], DIGITS.labels[:600], groups=groups)
     assert [level.count for level in model.guarantee_.levels] == [100, 200]
-    plan = plan_sketches(np.array([1.0, 4.0]), 1.0, inverse_variance=True)
+    plan = plan_sketches(np.array([1.0, 4.0]), 1.0, weighting="precision")
     assert (plan.weights == plan.gains).all()
-    even = plan_sketches(np.array([1.0, 4.0]), 1.0, inverse_variance=False)
+    even = plan_sketches(np.array([1.0, 4.0]), 1.0, weighting="people")
     assert even.weights * even.gains == pytest.approx(even.gains.min())
 
 

@@ -94,3 +94,10 @@ def test_largest_shift_is_on_the_safe_side_and_close(epsilon, delta):
 def test_largest_shift_of_nothing():
     assert largest_shift([0.0, 1.0], 0.0).tolist() == [0.0, 0.0]
     assert largest_shift(np.ones((2, 3)), 1e-6).shape == (2, 3)
+
+
+@pytest.mark.parametrize("mu", [math.nan, -1.0, -math.inf])
+def test_of_what_is_no_distance_nothing_is_known(mu):
+    """It was told to cost nothing."""
+    found = normal_divergence(1.0, mu)
+    assert (float(found.lower), float(found.upper)) == (0.0, 1.0)

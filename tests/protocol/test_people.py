@@ -92,6 +92,14 @@ def test_an_empty_person_cell_is_refused():
         sdp.release(VOTE, voters(20), rows_per_person="one", **ASKED)
 
 
+@pytest.mark.parametrize(("dtype", "entry"), [(pl.String, "NA"), (pl.String, "null"), (pl.Float64, float("nan"))])
+def test_rows_that_name_nobody_are_not_one_person(dtype, entry):
+    """2,512 flights without a tail number were one person, so that those planes sent more reports than were counted."""
+    names = pl.Series("name", [entry if i in (7, 11) else i for i in range(20)], dtype=dtype, strict=False)
+    with pytest.raises(InvalidInput, match=r"^name in row 8 is '(NA|null|NaN)', .*\(2 such rows in all\)"):
+        sdp.release(VOTE, voters(20).with_columns(names), person="name", rows_per_person="one", **ASKED)
+
+
 @pytest.mark.parametrize("missing", [None, ""])
 def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(missing):
     """At budget 700 the report is the record, so the shares show what each record counted as."""

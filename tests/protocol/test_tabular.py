@@ -6,9 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shuffledp as sdp
+from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import RowBudgets, estimate_frequency, estimate_mean, frequency_of_table, mean_of_table
+from shuffledp.protocol.columns import Recode, category_codes
 
 N = 3000
 CATEGORIES = ["a", "b", "c", "d"]
@@ -149,3 +152,47 @@ def test_budgets_of_a_list_are_refused():
     """It was a TypeError of float()."""
     with pytest.raises(InvalidInput, match="got list: put the budgets into a column"):
         RowBudgets([1.0, 2.0])
+
+
+def test_words_are_found_with_white_space_and_in_other_spellings():
+    """As they stand first, then without white space, then in their one spelling; blanks are missing, whatever names."""
+    written = ["yes", " yes", "True", " TRUE ", "1.0", "", "  ", "no\t"]
+    column = pl.Series(written)
+    codes = category_codes(column, ("yes", "true", 1, "no", "?"), recode=Recode(missing_as="?"))
+    assert codes.tolist() == [0, 0, 1, 1, 2, 4, 4, 3]
+    blank = category_codes(column, ("yes", "true", 1, "no", " ", ""), recode=Recode(missing_as="no"))
+    assert blank.tolist() == [0, 0, 1, 1, 2, 3, 3, 3]
+    with pytest.raises(InvalidInput, match=r"row 3 is ' maybe', none of the categories"):
+        category_codes(pl.Series([" yes", "no", " maybe"]), ("yes", "no"))
+
+
+def test_an_unexplained_word_of_consent_is_named_and_not_a_padded_one(people):
+    padded = people.with_columns(pl.col("consent") + " ")
+    padded[2000, "consent"] = "perhaps "
+    with pytest.raises(InvalidInput, match=r"consent in row 2001 is 'perhaps '"):
+        frequency_of_table(padded, "answer", CATEGORIES, TRUTHFUL, seen="reports", delta=DELTA)
+
+
+def test_levels_drawn_by_themselves_keep_their_budgets():
+    """Rows enough for each level to be drawn at once; at 0 nobody tells anything, at 700 everybody the truth."""
+    level = np.arange(30_000) % 3
+    table = {"vote": np.where(level == 2, "b", "a"), "budget": np.array([0.0, 0.0, 700.0])[level]}
+    release = sdp.release(
+        sdp.Frequency(["a", "b"]), table, value="vote", budgets="budget", mechanism="krr", seen="levels", delta=1e-6,
+        random=simulation_random(5),
+    )  # fmt: skip
+    assert release.n == 30_000
+    assert release.estimate.tolist() == pytest.approx([0.0, 1.0], abs=1e-9)
+    assert release.uninformative == 20_000
+
+
+@pytest.mark.parametrize("rare", [0, 1, 77_777])
+def test_few_budgets_among_many_rows_are_all_counted(rare):
+    """A budget that a sample of the rows does not show is counted like the others; -0.0 is 0."""
+    budgets = np.where(np.arange(100_000) % 4 == 0, -0.0, 2.0)
+    budgets[rare] = 1.5
+    counted = Budgets.of(budgets)
+    levels, counts = np.unique(np.abs(budgets), return_counts=True)
+    assert counted.epsilons.tolist() == levels.tolist()
+    assert counted.counts.tolist() == counts.tolist()
+    assert not np.signbit(counted.epsilons).any()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.report.checklist import OPEN, checklist
+from shuffledp.report.checklist import OPEN, QUESTIONS, checklist
+from shuffledp.report.checklists import difference_checklist, ledger_checklist, training_checklist
 from shuffledp.report.page import Answer, render
-
-QUESTIONS = ["Unit of privacy", "Privacy model", "Neighbouring relation", "Parameters", "Trust: who must be honest",
-             "Who can see what", "Collection and retention", "Side channels", "Access control",
-             "Composition and other releases"]  # fmt: skip
+from shuffledp.report.training import Training
+from shuffledp.report.wording import up
 
 
 def filled(*answers: Answer, groups: bool = False) -> dict[str, str]:
@@ -27,7 +27,7 @@ def planned(**situation) -> Answer:
 
 def test_rows_of_a_table_with_a_secure_draw(frequency_release):
     found = filled(Answer("How often?", frequency_release.guarantee, frequency_release))
-    assert list(found) == QUESTIONS
+    assert list(found) == list(QUESTIONS)
     assert "One row of the table." in found["Unit of privacy"]
     assert f"{OPEN}whether anybody owns several rows" in found["Unit of privacy"]
     assert "The number of people (600)" in found["Neighbouring relation"]
@@ -100,3 +100,70 @@ def test_the_page_shows_it(frequency_release):
     assert page.count('<span class="badge asymptotic">open</span>') == still_open > 3
     assert "<dd>" in page
     assert "open: " not in page.split('<dl class="checklist">')[1].split("</dl>")[0]
+
+
+def trained(**changes) -> Training:
+    rows = np.random.default_rng(5).normal(size=(60, 2))
+    words = {"unit": "client", "seen": "levels", "epsilon0": 1.0, "delta": 1e-3, "clip": 1.0, "rounds": 2, "classes": 2}
+    model = sdp.ShuffledSGDClassifier(**(words | {"delta0": 1e-8} | changes))
+    known = model.fit(rows, np.arange(60) % 2, groups=np.arange(60)).guarantee_
+    return Training("rows", 60, 60, 0, "", None, None, 0.1, (), ("a", "b"), "two", (2, 2), {}, known, (), "done", ())
+
+
+def test_a_training_run():
+    run = trained()
+    told = {point.question: " ".join(point.answers) for point in training_checklist(run)}
+    assert list(told) == list(QUESTIONS)
+    assert "One client, with all its examples." in told["Unit of privacy"]
+    assert "up to its own delta" in told["Privacy model"]
+    assert f"Central epsilon at most {up(run.guarantee.epsilon.upper)} at delta = 0.001" in told["Parameters"]
+    assert OPEN not in told["Parameters"]
+    assert "All 2 rounds are counted together." in told["Composition and other releases"]
+    assert "the accuracy was measured" not in told["Composition and other releases"]
+    assert "exact integer sampling" in told["Side channels"]
+    held = dataclasses.replace(run, test_rows=10, tested_on="10 rows held out")
+    told = {point.question: " ".join(point.answers) for point in training_checklist(held)}
+    assert f"{OPEN}the accuracy was measured on 10 rows held out" in told["Composition and other releases"]
+
+
+def test_a_training_run_whose_sums_alone_are_seen_and_a_simulation():
+    run = trained(seen="sum", random=sdp.simulation_random(3))
+    told = {point.question: " ".join(point.answers) for point in training_checklist(run)}
+    assert told["Privacy model"].startswith("Distributed noise")
+    assert "nothing but the sum" in told["Trust: who must be honest"]
+    assert f"{OPEN}the noise came from a known seed" in told["Side channels"]
+
+
+def test_a_ledger_with_and_without_a_limit(tmp_path):
+    table = {"vote": ["yes", "no"] * 300}
+    ask = {"value": "vote", "budgets": 1.0, "seen": "reports", "delta": 1e-6}
+    with sdp.Ledger(tmp_path / "free") as free, sdp.Ledger(tmp_path / "limited") as limited:
+        limited.set_limit(2.0, 1e-5)
+        for ledger in (free, free, limited):
+            sdp.release(sdp.Frequency(["yes", "no"]), table, ledger=ledger, **ask)
+        found = {
+            ledger.path.name: {p.question: " ".join(p.answers) for p in ledger_checklist(ledger, ledger.total())}
+            for ledger in (free, limited)
+        }
+    assert list(found["free"]) == list(QUESTIONS)
+    assert f"{OPEN}a number for all releases together" in found["free"]["Parameters"]
+    assert found["limited"]["Parameters"].startswith("Epsilon at most 2 at delta = 1e-5, certified, however")
+    assert OPEN not in found["limited"]["Parameters"]
+    assert "the sum is a meter" in found["free"]["Composition and other releases"].lower()
+
+
+def test_a_difference():
+    ask = {"budgets": 2.0, "value": "vote", "seen": "reports", "delta": 1e-6}
+    before, after = (sdp.release(sdp.Frequency(["yes", "no"]), {"vote": ["yes", "no"] * n}, **ask) for n in (300, 400))
+    both = {disjoint: {p.question: " ".join(p.answers) for p in difference_checklist(
+        sdp.difference(before, after, delta=1e-5, disjoint=disjoint))} for disjoint in (True, False)}  # fmt: skip
+    assert list(both[True]) == list(QUESTIONS)
+    assert "(600 and 800)" in both[True]["Neighbouring relation"]
+    assert "without their senders' budgets" in both[True]["Who can see what"]
+    assert "Nobody is in both" in both[True]["Composition and other releases"]
+    assert "if both releases were fixed" in both[False]["Composition and other releases"]
+    assert f"{OPEN}whether anybody owns several rows" in both[True]["Unit of privacy"]
+    untold = dataclasses.replace(sdp.difference(before, after, delta=1e-5))
+    untold = dataclasses.replace(untold, before=dataclasses.replace(untold.before, setting=None))
+    told = {p.question: " ".join(p.answers) for p in difference_checklist(untold)}
+    assert f"{OPEN}what the analyzer saw of a release whose setting" in told["Who can see what"]

@@ -25,6 +25,8 @@ VOTE = sdp.Frequency(["yes", "no", "none"])
 CASES = [
     (VOTE, "vote", "reports", 7),
     (VOTE, "vote", "levels", 1),
+    (sdp.FrequentItems(["yes", "no", "none"]), "vote", "reports", 2),
+    (sdp.FrequentItems(max_length=4, alphabet="lower"), "vote", "levels", 1),
     (sdp.Mean(0, 80), "hours", "reports", 1),
     (sdp.Mean(0, 80), "hours", "levels", 2),
     (sdp.Mean(0, 80), "hours", "sum", 7),

@@ -32,6 +32,8 @@ QUESTIONS = [
     (question, mechanism)
     for question in (
         sdp.Frequency(["yes", "no", "none"]),
+        sdp.FrequentItems(["yes", "no", "none"]),
+        sdp.FrequentItems(max_length=4, alphabet="lower"),
         sdp.Mean(0, 80),
         sdp.Histogram(0, 80, 8),
         sdp.Quantiles(0, 80, bins=16),

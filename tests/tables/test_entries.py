@@ -21,6 +21,16 @@ SPELLINGS = {
     "2013-01-01": ["2013-01-01", "2013-01-01 00:00:00", "2013-01-01T00:00:00", "2013-01-01 00:00:00.000000"],
     "2013-01-01 10:30:00": ["2013-01-01 10:30:00", "2013-01-01T10:30:00", "2013-01-01 10:30:00.000"],
     "2013-01-01 10:30:00.25": ["2013-01-01 10:30:00.250000"],
+    "2013-01-01 10:30:00Z": [
+        "2013-01-01T10:30:00Z",
+        "2013-01-01 10:30:00+00:00",
+        "2013-01-01T10:30:00.000000+0000",
+        "2013-01-01 05:30:00-05:00",
+        "2013-01-01 12:30:00.000+0200",
+    ],
+    "2012-12-31 23:00:00.000000001Z": ["2013-01-01 00:00:00.000000001+01:00"],
+    "2013-02-30 10:30:00Z": ["2013-02-30 10:30:00Z"],
+    "0001-01-01 00:00:00+01:00": ["0001-01-01 00:00:00+01:00"],
     "007": ["007"],
     "007.0": ["007.0"],
     "1.5": ["1.5"],
@@ -54,6 +64,10 @@ FRAME = pl.DataFrame(
         "day": [date(2013, 1, 1), date(2014, 2, 3)],
         "time": [datetime(2013, 1, 1), datetime(2013, 1, 1, 10, 30)],
         "kind": pl.Series(["1", "0"], dtype=pl.Categorical),
+        "instant": pl.Series([datetime(2013, 1, 1), datetime(2013, 7, 1, 10, 30)]).dt.replace_time_zone("UTC"),
+        "there": pl.Series([datetime(2013, 1, 1), datetime(2013, 7, 1, 10, 30)]).dt.replace_time_zone(
+            "America/New_York"
+        ),
     }
 )
 WORDS = {
@@ -63,13 +77,16 @@ WORDS = {
     "day": ["2013-01-01", "2014-02-03"],
     "time": ["2013-01-01", "2013-01-01 10:30:00"],
     "kind": ["1", "0"],
+    "instant": ["2013-01-01 00:00:00Z", "2013-07-01 10:30:00Z"],
+    "there": ["2013-01-01 05:00:00Z", "2013-07-01 14:30:00Z"],
 }
 NUMBERS = {"truth": [1.0, 0.0], "whole": [1.0, 0.0], "float": [1.0, -3.0], "kind": [1.0, 0.0]}
 
 
 def of_pandas(frame: pl.DataFrame) -> str:
     """The frame as pandas writes it, whose words for truth are Python's."""
-    text = frame.write_csv(datetime_format="%Y-%m-%d %H:%M:%S")
+    zones = {name: pl.col(name).dt.strftime("%Y-%m-%d %H:%M:%S%:z") for name in ("instant", "there")}
+    text = frame.with_columns(**zones).write_csv(datetime_format="%Y-%m-%d %H:%M:%S")
     return text.replace("true", "True").replace("false", "False")
 
 
@@ -87,6 +104,28 @@ def test_every_form_of_a_table_means_the_same(tmp_path, form):
     assert {name: column.tolist() for name, column in batch.numbers.items()} == NUMBERS
     with pytest.raises(InvalidInput, match=r"^(column 'day' holds Date|day in row 1 is '2013-01-01'), not "):
         list(table.batches(numbers=["day"]))
+
+
+@pytest.mark.parametrize("form", ["pandas", "pandas of objects", "pandas with gaps", "pyarrow", "csv", "parquet"])
+def test_frames_of_others_mean_the_same(tmp_path, form):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    frame = FRAME.drop("kind")
+    if form != "pyarrow":
+        pytest.importorskip("pandas", reason="needs pandas")
+    others = frame.to_arrow() if form == "pyarrow" else frame.to_pandas()
+    if form == "pandas of objects":
+        others = others.astype(object)
+    elif form == "pandas with gaps":
+        others = others.convert_dtypes()
+    elif form == "csv":
+        others.to_csv(tmp_path / "t.csv", index=False)
+        others = tmp_path / "t.csv"
+    elif form == "parquet":
+        others.to_parquet(tmp_path / "t.parquet")
+        others = tmp_path / "t.parquet"
+    (batch,) = Table.of(others).batches(texts=frame.columns)
+    found = {name: canonical_texts(column).to_list() for name, column in batch.texts.items()}
+    assert found == {name: words for name, words in WORDS.items() if name != "kind"}
 
 
 @pytest.mark.parametrize("dtype", [pl.List(pl.Int64), pl.Struct({"a": pl.Int64}), pl.Binary])

@@ -167,7 +167,10 @@ def test_the_whole_table_outlives_its_copy(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04" + bytes(30), "is a spreadsheet or a zip archive, not a table of text or Parquet; export it as"),
+        (
+            b"PK\x03\x04" + bytes(30),
+            "is a zip archive, or a spreadsheet, which is one; unzip it and name the table that was inside, or",
+        ),
         (b"%PDF-1.7\n", "is a PDF, not a table of text or Parquet; export it as CSV$"),
         (b"\x89PNG", "is a picture, not a table of text or Parquet; export it as CSV$"),
         (b"GIF89a" + bytes(30), "is neither text nor Parquet; export it as CSV$"),

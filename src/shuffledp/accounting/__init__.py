@@ -32,6 +32,7 @@ from shuffledp.accounting.published.base import gspa_mu
 from shuffledp.accounting.published.closed import ErlingssonProfile
 from shuffledp.accounting.search import Target, apportioned, last_within
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
+from shuffledp.accounting.theorems.chain import chain_or_alone, chain_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 
@@ -66,6 +67,8 @@ __all__ = [
     "calibrate_rounds",
     "calibrate_scale",
     "certify",
+    "chain_or_alone",
+    "chain_profile",
     "check_delta",
     "compose",
     "compose_floors",

@@ -25,6 +25,7 @@ from shuffledp.dummies import (
     is_one_bit,
 )
 from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
@@ -289,7 +290,7 @@ def _steepest(epsilon0: float, promise: float) -> float:
         return math.inf
     wrong = 1.0 / (1.0 + math.exp(epsilon0))
     growth = math.expm1(promise)
-    return 1.0 + growth / max(1.0 - wrong * (2.0 + growth), 1e-300)
+    return 1.0 + growth / max(1.0 - wrong * (2.0 + growth), TINY)
 
 
 def _promises(given: object) -> Promises:

@@ -19,6 +19,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.chain import ChainBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
@@ -55,6 +56,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LevelsBound(),
         SumBound(),
         ApproximateBound(),
+        ChainBound(),
         LinkedBound(),
         LocalBound(),
         FloorBound(),
@@ -290,11 +292,13 @@ def _worst_level(setting: Setting, delta: float) -> int:
         found = weigh_levels(setting, delta, every, _certified_uppers()).smallest
         return int(np.flatnonzero(found == found.max())[-1])
     together = [bounds[key] for key in ("clones", "blanket", "ordered")]
-    if any(
+    if setting.adds_noise is None and any(
         answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
     ):
         return int(every[-1])
-    caps = [bounds[key] for key in (("local", "linked") if setting.linked else ("local",))]
+    # of added noise a victim of a smaller budget may stand out: the common blanket tells of each
+    capped = ("local", "blanket") if setting.adds_noise is not None else ("local",)
+    caps = [bounds[key] for key in ((*capped, "linked") if setting.linked else capped)]
     local = weigh_levels(setting, delta, every, caps).smallest
     own = [bounds[key] for key in ("local", "levels", "approximate")]
     best, worst = -math.inf, int(every[-1])

@@ -18,7 +18,18 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import (
+    SMALLEST,
+    Lower,
+    Upper,
+    fraction_down,
+    fraction_up,
+    root_down,
+    root_up,
+    round_down,
+    round_up,
+    roundoff,
+)
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 
 _LARGEST_MU = 1000.0
@@ -116,13 +127,13 @@ class PrivacyFilter:
     @property
     def spent(self) -> Allowance:
         """Of all admitted rounds together, rounded up."""
-        return Allowance(_root(self._squares, up=True), _double(self._shares, up=True))
+        return Allowance(root_up(self._squares), fraction_up(self._shares))
 
     @property
     def left(self) -> Allowance:
         """What one more round may have, rounded down."""
         squares, shares = Fraction(self._limit.mu) ** 2 - self._squares, Fraction(self._limit.outside) - self._shares
-        return Allowance(_root(squares, up=False), _double(shares, up=False))
+        return Allowance(root_down(squares), fraction_down(shares))
 
     def admit(self, guarantee: Guarantee, outside: float | None = None) -> bool:
         """Say whether a collection may be run; if so, it is counted.
@@ -141,7 +152,7 @@ class PrivacyFilter:
         OutOfRegime
             If no mu covers the collection but for ``outside``, as for a larger local delta0. Nothing is counted.
         """
-        usual = _double(Fraction(self._limit.outside) / _USUAL_ROUNDS, up=False)
+        usual = fraction_down(Fraction(self._limit.outside) / _USUAL_ROUNDS)
         share = usual if outside is None else check_outside(outside)
         return self.admit_round(guarantee.mu(share), share)
 
@@ -171,7 +182,7 @@ class PrivacyFilter:
         self._squares, self._shares = squares, shares
         return True
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: float) -> Upper:
         """Return the epsilon that all admitted rounds keep together at a delta, however many there are.
 
         Parameters
@@ -187,12 +198,12 @@ class PrivacyFilter:
         if check_delta(delta) <= self._limit.outside:
             raise InvalidInput(f"delta must be above the filter's outside = {self._limit.outside:g}; got {delta:g}")
         mu, target = self._limit.mu, _beyond(delta, self._limit.outside)
-        found, step = gaussian_epsilon(target, mu), 1e-13
+        found, step = gaussian_epsilon(target, mu), roundoff(900)
         while float(normal_divergence(found, mu).upper) > target:
-            found, step = found * (1.0 + step) + 5e-324, 2.0 * step
-        return found
+            found, step = found * (1.0 + step) + SMALLEST, 2.0 * step
+        return Upper(found)  # where the certified divergence is at most the target
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: float) -> Upper:
         """Return the delta that all admitted rounds keep together at an epsilon >= 0 (nats).
 
         Raises
@@ -203,10 +214,10 @@ class PrivacyFilter:
         if not (_is_number(epsilon) and 0.0 <= epsilon < math.inf):
             raise InvalidInput(f"epsilon must be a finite number >= 0 (nats); got {shown(epsilon)}")
         rest = float(normal_divergence(epsilon, self._limit.mu).upper)
-        return min(round_up(self._limit.outside + (1.0 - self._limit.outside) * rest), 1.0)
+        return min(round_up(self._limit.outside + (1.0 - self._limit.outside) * rest), Upper(1.0))
 
 
-def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
+def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
     """Return the mu of a limit that keeps (epsilon, delta) beside a share: about the largest, never above it.
 
     Parameters
@@ -232,12 +243,12 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> float:
     if not check_outside(outside) < check_delta(delta):
         raise InvalidInput(f"outside must be below delta = {delta:g}; got {outside:g}")
     # a little short of it, so that the roundings of `epsilon` and `delta` stay within the target
-    return float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9)))
+    return Lower(float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9))))
 
 
-def _beyond(delta: float, outside: float) -> float:
+def _beyond(delta: float, outside: float) -> Lower:
     """What is left of delta for the Gaussian part, rounded down: (delta - t)/(1 - t)."""
-    return max(round_down((float(delta) - outside) / (1.0 - outside)), 5e-324)
+    return max(round_down((float(delta) - outside) / (1.0 - outside)), Lower(SMALLEST))
 
 
 def _is_number(value: object) -> bool:
@@ -248,19 +259,3 @@ def _positive(name: str, value: float) -> float:
     if not (_is_number(value) and 0.0 < value < math.inf):
         raise InvalidInput(f"{name} must be a positive finite number; got {shown(value)}")
     return float(value)
-
-
-def _double(value: Fraction, *, up: bool) -> float:
-    """The next double on the asked side."""
-    found = float(value)
-    if up:
-        return found if Fraction(found) >= value else math.nextafter(found, math.inf)
-    return found if Fraction(found) <= value else math.nextafter(found, 0.0)
-
-
-def _root(square: Fraction, *, up: bool) -> float:
-    """A square root, rounded to the asked side; exact where it is a double."""
-    found = math.sqrt(_double(square, up=up))
-    if up:
-        return found if Fraction(found) ** 2 >= square else math.nextafter(found, math.inf)
-    return found if Fraction(found) ** 2 <= square else math.nextafter(found, 0.0)

@@ -22,6 +22,7 @@ from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import next_above
 from shuffledp.setting import Setting
 
 
@@ -109,7 +110,7 @@ class Search:
 
     def room(self, number: int) -> float:
         """At most 0 if the certified epsilon exceeds the target."""
-        return math.nextafter(self.target.epsilon, math.inf) - self.certified(number)
+        return next_above(self.target.epsilon) - self.certified(number)
 
 
 def _uppers(setting: Setting) -> list[AmplificationBound]:

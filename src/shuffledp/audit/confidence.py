@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv
 
+from shuffledp.numerics.floats import roundoff
 from shuffledp.numerics.interval import FloatArray
 
 _MARGIN = 1e-9  # far above the relative error of the inverse incomplete beta integral (below 1e-12)
@@ -90,7 +91,7 @@ def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: f
     gain = lower_limit(likely, trials[0], alpha / 2.0) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(np.maximum(gain, 0.0)) - np.log(upper_limit(other, trials[1], alpha / 2.0))
-    return found - 1e-12  # the logarithms and their difference, values below 100
+    return found - roundoff(8192)  # the logarithms and their difference, values below 100
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from shuffledp.audit.fitting import fit_scores
 from shuffledp.audit.loading import Subject
 from shuffledp.audit.reports import Reports, join
 from shuffledp.audit.scores import Score, reading_score
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 
@@ -156,5 +157,5 @@ def _weigh(values: list[FloatArray], edges: FloatArray, stands: list[FloatArray]
     weights = (share[0] - share[1]) / (crowd[0] / crowd[0].sum())
     law = crowd[1] / crowd[1].sum()
     mean = float(law @ weights)
-    spread = float(law @ (weights - mean) ** 2) * n + 1e-300
+    spread = float(law @ (weights - mean) ** 2) * n + TINY
     return weights, float((share[2] - share[3]) @ weights) / np.sqrt(spread)

@@ -19,6 +19,7 @@ from shuffledp.audit.result import AuditResult
 from shuffledp.audit.scores import Reading, Score, reading_score, show
 from shuffledp.audit.small import SmallPair, choose_small_attack, draw_small
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import JUST_BELOW
 from shuffledp.numerics.randomness import Randomness, secure_random
 
 TRIALS = 200_000
@@ -204,7 +205,7 @@ def check_claim(epsilon: float, delta: float) -> float:
 
 def check_confidence(confidence: float) -> float:
     """Return the chance of a false alarm, or raise InvalidInput."""
-    if not 0.0 < confidence < 1.0 or 1.0 - confidence < 1e-12:
+    if not 0.0 < confidence < 1.0 or confidence > JUST_BELOW:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1, such as 0.999; got {confidence}")
     return 1.0 - confidence
 

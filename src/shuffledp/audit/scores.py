@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shuffledp.audit.confidence import Cut
 from shuffledp.audit.reports import Reports
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 
 Reading = Callable[[NDArray[Any], Any], FloatArray]
@@ -178,7 +179,7 @@ def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> S
 def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
     """Fisher's linear discriminant."""
     parts = [part.columns[:, chosen].astype(np.float64) for part in (first, second)]
-    scale = np.maximum(np.concatenate(parts).std(axis=0), 1e-300)
+    scale = np.maximum(np.concatenate(parts).std(axis=0), TINY)
     parts = [part / scale for part in parts]
     inside = sum(np.cov(part, rowvar=False) for part in parts) + 1e-3 * np.eye(chosen.size)
     weights = np.linalg.solve(inside, parts[0].mean(axis=0) - parts[1].mean(axis=0)) / scale

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app, ledger_app, service, task_page
+from shuffledp.cli import collection_app, ledger_app, service, situation_app, task_page
 from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
 from shuffledp.cli.plan import plan_command
@@ -54,134 +54,7 @@ def root(
         raise typer.Exit
 
 
-@app.command()
-def amplify(
-    delta: o.Delta,
-    epsilon0: o.Epsilon0 = None,
-    n: o.N = None,
-    level: o.Levels = None,
-    budgets: o.BudgetsFile = None,
-    column: o.Column = None,
-    delta_column: o.DeltaColumn = None,
-    seen: o.Seen = None,
-    randomizer: o.Randomizer = "any",
-    rounds: o.Rounds = 1,
-    linked: o.Linked = False,
-    same_record: o.SameRecord = False,
-    colluding: o.Colluding = 0,
-    missing: o.Missing = 0.0,
-    group_size: o.GroupSize = 1,
-    reports_per_user: o.ReportsPerUser = 1,
-    records: o.Records = None,
-    dummies: o.Dummies = None,
-    bounds: o.Bounds = "certified",
-    levels_out: o.LevelsOut = None,
-    curve: o.Curve = None,
-    renyi: o.Renyi = None,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    """Tell how private the shuffled output is.
-
-    Example:
-
-    shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
-    """
-    from shuffledp.cli.amplify import Outputs, run_amplify
-    from shuffledp.cli.population import Population, TypedSituation, parse_bounds
-
-    published = parse_bounds(bounds)
-    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    question = TypedSituation(
-        randomizer,
-        seen,
-        rounds,
-        linked,
-        colluding,
-        missing,
-        group_size,
-        reports_per_user,
-        dummies,
-        delta,
-        records,
-        same_record,
-    )
-    setting = question.about(population.budgets())
-    run_amplify(setting, delta, Outputs(json, report, levels_out, curve, renyi), published=published)
-
-
-@app.command()
-def calibrate(
-    delta: o.Delta,
-    target_epsilon: o.SearchedEpsilon = None,
-    find: o.Find = None,
-    epsilon0: o.Epsilon0 = None,
-    n: o.N = None,
-    level: o.Levels = None,
-    budgets: o.BudgetsFile = None,
-    column: o.Column = None,
-    delta_column: o.DeltaColumn = None,
-    seen: o.Seen = None,
-    randomizer: o.Randomizer = "any",
-    rounds: o.Rounds = 1,
-    linked: o.Linked = False,
-    same_record: o.SameRecord = False,
-    colluding: o.Colluding = 0,
-    missing: o.Missing = 0.0,
-    group_size: o.GroupSize = 1,
-    reports_per_user: o.ReportsPerUser = 1,
-    records: o.Records = None,
-    dummies: o.Dummies = None,
-    promise: o.Promises = None,
-    questions: o.Questions = 1,
-    json: o.Json = False,
-    report: o.Report = None,
-) -> None:
-    """Find the largest local budget, the fewest users, the most rounds, the largest factor on all budgets, or dummies.
-
-    Example:
-
-    shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
-    """
-    from shuffledp.cli.amplify import Outputs
-    from shuffledp.cli.calibrate import run_calibrate
-    from shuffledp.cli.population import Population, TypedSituation
-
-    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
-    if find == "dummies":
-        from shuffledp.cli.calibrate_dummies import DummiesWish, run_calibrate_dummies
-
-        told = {"--n": n, "--level": level, "--budgets": budgets, "--seen": seen, "--linked": linked or None,
-                "--same-record": same_record or None,
-                "--rounds": rounds - 1 or None, "--colluding": colluding or None, "--missing": missing or None,
-                "--group-size": group_size - 1 or None, "--records": records, "--report": report}  # fmt: skip
-        others = tuple(name for name, value in told.items() if value is not None)
-        wish = DummiesWish(
-            tuple(promise or ()), epsilon0, target_epsilon, randomizer, questions, dummies, reports_per_user, others
-        )
-        run_calibrate_dummies(wish, delta, json=json)
-        return
-    question = TypedSituation(
-        randomizer,
-        seen,
-        rounds,
-        linked,
-        colluding,
-        missing,
-        group_size,
-        reports_per_user,
-        dummies,
-        delta,
-        records,
-        same_record,
-    )
-    if promise or questions != 1:
-        raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")
-    if target_epsilon is None:
-        raise InvalidInput("--target-epsilon E is needed: the central epsilon that must hold")
-    run_calibrate(target_epsilon, delta, find, population, question, Outputs(json, report))
-
-
+situation_app.register(app)
 app.command("plan")(plan_command)
 collection_app.register(app)
 service.register(app, collection_app.task)

@@ -15,6 +15,7 @@ from rich.table import Table
 import shuffledp
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol import Release, estimate_frequency, estimate_mean
 from shuffledp.report.release_json import release_to_json
@@ -114,7 +115,7 @@ def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
 
 def total_epsilon(asked: list[Asked]) -> float:
     """Bound what all questions together cost anybody: the guarantees add up (basic composition)."""
-    return math.nextafter(math.fsum(a.release.guarantee.epsilon.upper for a in asked), math.inf)
+    return next_above(math.fsum(a.release.guarantee.epsilon.upper for a in asked))
 
 
 def _json(asked: Asked) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 from shuffledp.protocol import (
     Frequency,
+    FrequentItems,
     GroupedRelease,
     Histogram,
     Mean,
@@ -41,6 +42,10 @@ BUILD: Mapping[str, Callable[[Typed], Question]] = {
     "histogram": lambda t: Histogram(*parse_range(t), bins=t["bins"]),
     "quantiles": lambda t: Quantiles(*parse_range(t), at=parse_at(t["at"]), bins=t["bins"], branching=t["branching"]),
     "variance": lambda t: Variance(*parse_range(t)),
+    "frequent-items": lambda t: FrequentItems(
+        None if t["candidates"] is None else parse_categories(t["candidates"], "candidates"),
+        **{name: t[name] for name in ("max_length", "alphabet", "cut", "false_positives")},
+    ),
     "vector-mean": lambda t: VectorMean(len(parse_values(t["values"])), t["norm"], t["norm_kind"]),
 }
 """How each command's question is made from its options."""
@@ -143,6 +148,7 @@ def title_of(found: Release, value: str) -> str:
     return {
         "mean": f"What is the mean of {value}{moved}?",
         "frequency": f"How often does each {value} occur?",
+        "frequent-items": f"Which {value} are frequent?",
         "histogram": f"How is {value} distributed?",
         "quantiles": f"What are the quantiles of {value}?",
         "variance": f"What is the variance of {value}{moved}?",
@@ -209,8 +215,8 @@ def parse_range(typed: Typed) -> tuple[float, float]:
     return low, high
 
 
-def parse_categories(text: str | None) -> list[str]:
-    """Read --categories: a comma-separated list (quotes as in CSV), or a file with one per line."""
+def parse_categories(text: str | None, option: str = "categories") -> list[str]:
+    """Read --categories, or --candidates: a comma-separated list (quotes as in CSV), or a file with one per line."""
     if text is None:
         raise InvalidInput(
             "--categories is needed: they must be known beforehand, as reading them off the data would leak; "
@@ -219,17 +225,17 @@ def parse_categories(text: str | None) -> list[str]:
     if "," in text and not Path(text).exists():
         names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
         if not all(names):
-            raise InvalidInput(f"--categories {shown(text)} holds an empty name; take out the comma that is too many")
+            raise InvalidInput(f"--{option} {shown(text)} holds an empty name; take out the comma that is too many")
         return names
     try:
         lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(
-            f"--categories {shown(text)} is neither a list of two or more (A,B,C) nor a file with one per line"
+            f"--{option} {shown(text)} is neither a list of two or more (A,B,C) nor a file with one per line"
         ) from None
     names = [line.strip() for line in lines if line.strip()]
     if len(names) < 2:
-        raise InvalidInput(f"--categories {text} holds {len(names)} of the categories; write two or more, one per line")
+        raise InvalidInput(f"--{option} {text} holds {len(names)} of the {option}; write two or more, one per line")
     return names
 
 

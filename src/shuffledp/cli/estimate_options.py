@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli.options import RESULT, file_path, number
+from shuffledp.cli.options import RESULT, file_path, number, whole_number
 
 PEOPLE = "Whose rows they are, and gaps"
 GROUPS = "Groups (public)"
@@ -46,7 +46,7 @@ Other = Annotated[
     typer.Option(
         "--other",
         metavar="CATEGORY",
-        help="The category that an unlisted record counts as.",
+        help="The category that an unlisted record counts as; of items: what one outside the domain counts as.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -91,6 +91,42 @@ Encoding = Annotated[
 ]
 Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of a text file: . or ,")]
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
+Candidates = Annotated[
+    str | None,
+    typer.Option(
+        "--candidates",
+        metavar="A,B,C|FILE",
+        help="All items that may be named: a list, or a text file with one per line. A record that is none of them "
+        "counts as none of them. Without: items are searched for letter by letter.",
+    ),
+]
+MaxLength = Annotated[
+    int,
+    typer.Option(
+        "--max-length",
+        parser=whole_number,
+        metavar="L",
+        help="Without --candidates: most characters of an item. The shorter, the rarer the items that are found.",
+    ),
+]
+Alphabet = Annotated[
+    str,
+    typer.Option(
+        "--alphabet",
+        metavar="NAME|CHARS",
+        help="Without --candidates: the characters of items: ascii, lower, upper, digits, letters, several of them "
+        "joined with +, utf-8, or the characters themselves.",
+    ),
+]
+Cut = Annotated[
+    bool, typer.Option("--cut", help="Without --candidates: a longer item counts as its first --max-length characters.")
+]
+FalsePositives = Annotated[
+    float,
+    typer.Option(
+        "--false-positives", parser=number, metavar="P", help="Chance that any item is named that nobody has."
+    ),
+]
 Norm = Annotated[
     float, typer.Option("--norm", parser=number, metavar="R", help="Largest norm of a vector, known beforehand.")
 ]
@@ -147,7 +183,7 @@ AskText = Annotated[
         "--ask",
         metavar="QUESTION",
         help='Such as "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", "histogram hours 0 100 10", '
-        '"quantiles hours 0 100 0.25,0.5". May be repeated.',
+        '"quantiles hours 0 100 0.25,0.5", "frequent-items dest 3 upper".',
     ),
 ]
 LedgerFile = Annotated[

@@ -91,6 +91,19 @@ QUESTIONS: Mapping[str, Command] = {
             **SHARES,
         },
     ),
+    "frequent-items": Command(
+        "Find which items are frequent in a table, and how frequent, without a list of all items, privately.",
+        "--value education --max-length 12 --alphabet ascii --epsilon0 4",
+        {
+            "candidates": (e.Candidates, None),
+            "max_length": (e.MaxLength, 16),
+            "alphabet": (e.Alphabet, "ascii"),
+            "cut": (e.Cut, False),
+            "other": (e.Other, None),
+            "false_positives": (e.FalsePositives, 0.05),
+            **COUNTS,
+        },
+    ),
     "histogram": Command(
         "Estimate the histogram of a number in a table, privately.",
         "--value hours_per_week --low 0 --high 100 --bins 10 --epsilon0 1",
@@ -150,7 +163,7 @@ def together() -> Callable[..., None]:
         '\n\nExample (on the table that comes with the package):\n\nshuffledp release "$(shuffledp demo --where)" '
         '--ask "mean hours_per_week 1 99" --ask "frequency income <=50K,>50K" --epsilon0 0.5 --delta 1e-6'
     )
-    return _signed(release, TOGETHER)
+    return signed(release, TOGETHER)
 
 
 def command(name: str) -> Callable[..., None]:
@@ -174,11 +187,19 @@ def command(name: str) -> Callable[..., None]:
         f"{spec.summary}\n\nExample (on the table that comes with the package):\n\n"
         f'shuffledp {name} "$(shuffledp demo --where)" {spec.example} --delta 1e-6'
     )
-    return _signed(ask, options)
+    return signed(ask, options)
 
 
-def _signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:
-    """Give a function the options as its signature, those that are needed first."""
+def signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:
+    """Give a function the options as its signature, those that are needed first.
+
+    Parameters
+    ----------
+    function : callable
+        Takes what was typed by keyword.
+    options : mapping of str to (annotation, default)
+        Its options.
+    """
     ordered = sorted(options, key=lambda option: options[option][1] is not NEEDED)
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -116,7 +116,9 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
-        return [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
+        found = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
+        named = [str(entry.get("column", entry.get("text", ""))) for entry in several]
+        return [(f"{what} {name}".rstrip(), cost, anew) for (what, cost, anew), name in zip(found, named, strict=True)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -151,6 +153,21 @@ def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
     except (ShuffleDPError, KeyError):
         pass  # the setting is not told in full; what is stated holds all the same
     return what, Spending.stated(levels, delta, int(told["setting"]["n"])), False
+
+
+def setting_of(entry: dict[str, Any]) -> Setting | None:
+    """Return the setting of an object with a guarantee; None where it is not told in full.
+
+    Parameters
+    ----------
+    entry : dict
+        As for `read_guarantee`.
+    """
+    told = entry.get("guarantee", entry)
+    try:
+        return _setting(told["setting"], int(told["levels_total"]))
+    except (ShuffleDPError, KeyError):
+        return None
 
 
 def _setting(told: dict[str, Any], levels_total: int) -> Setting:

@@ -34,6 +34,14 @@ Between = Annotated[
     typer.Option("--between", metavar="A B", help="Two groups of one file that --by made: B minus A."),
 ]
 ShareNobody = Annotated[bool, typer.Option("--disjoint", help="State that nobody is in both files.")]
+Which = Annotated[
+    str | None,
+    typer.Option(
+        "--question",
+        metavar="NAME",
+        help="Of files that answer several questions: a column, such as vote, or a question, such as 'mean hours'.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -84,9 +92,12 @@ def difference(
     ],
     delta: o.Delta,
     between: Between = None,
+    question: Which = None,
     disjoint: ShareNobody = False,
     simultaneous: e.Simultaneous = False,
     json: o.Json = False,
+    report: o.Report = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = None,
 ) -> None:
     """Subtract a release from a later one, or one group's from another's: the interval, and what both cost together.
 
@@ -94,6 +105,7 @@ def difference(
 
     shuffledp difference january.json february.json --delta 1e-6
     """
-    from shuffledp.cli.difference import run_difference
+    from shuffledp.cli.difference import Compared, run_difference
 
-    run_difference(files, between, delta, disjoint=disjoint, simultaneous=simultaneous, as_json=json)
+    asked = Compared(files, between, question, delta, disjoint)
+    run_difference(asked, simultaneous=simultaneous, as_json=json, report=report, title=title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+_TYPED = re.compile(r"(--[a-z0-9-]+) = '?([\w.-]+)'?")
 _CHOICE = re.compile(r"\b(seen|mechanism|unit) = '([\w-]+)'")
 _NAMED = re.compile(r"`(\w+)(?: = '?([\w.-]+)'?)?`")
 _UNDERSCORED = re.compile(
@@ -35,6 +36,8 @@ def in_options(message: str, arguments: Sequence[str]) -> str:
     'say --seen reports'
     >>> in_options("choose a smaller `delta`, or say `rows_per_person = 'one'`", ["mean"])
     'choose a smaller --delta, or say --rows-per-person one'
+    >>> in_options("such as `encoding` = 'cp1252' for a file of Windows", ["mean"])
+    'such as --encoding cp1252 for a file of Windows'
     """
     typed = {word.partition("=")[0] for word in arguments}
     name, must, rest = message.partition(" must ")
@@ -43,6 +46,7 @@ def in_options(message: str, arguments: Sequence[str]) -> str:
         message = f"{option}{must}{rest}"
     message = _CHOICE.sub(r"--\1 \2", message)
     message = _NAMED.sub(lambda found: f"{_as_option(found[1])} {found[2] or ''}".rstrip(), message)
+    message = _TYPED.sub(r"\1 \2", message)
     return _UNDERSCORED.sub(lambda found: found[0] if found[0] in arguments else _as_option(found[0]), message)
 
 

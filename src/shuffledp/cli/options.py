@@ -113,7 +113,8 @@ Randomizer = Annotated[
         "--randomizer",
         metavar="NAME|FILE.csv",
         help="What randomizes a record: any, rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K (K categories), "
-        "one-bit, laplace, gaussian, piecewise, hybrid, tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D, "
+        "one-bit, laplace, gaussian, piecewise, hybrid, tree:BINS, items:BITS:LEVELS:G, directions:D:M:C, "
+        "sketch:D:BUCKETS, coordinates:D, "
         "memoised:E[:E_FRESH], or a channel matrix (one row per record, one column per report).",
     ),
 ]

@@ -13,7 +13,7 @@ from shuffledp.randomizers.base import AnyLaw
 
 FAMILIES = (
     "rr, krr:K, sue:K, oue:K, olh:K, hadamard:K, subset:K, one-bit, laplace, gaussian, piecewise, hybrid, "
-    "tree:BINS, directions:D:M:C, sketch:D:BUCKETS, coordinates:D"
+    "tree:BINS, items:BITS:LEVELS:G, directions:D:M:C, sketch:D:BUCKETS, coordinates:D"
 )
 AVAILABLE = f"any, {FAMILIES}, memoised:E[:E_FRESH], or the name of a .csv file with a channel matrix"
 MATRIX = ".csv"
@@ -99,6 +99,7 @@ def families() -> Mapping[str, Named]:
         "gaussian": plain(r.Gaussian, "gaussian"),
         "piecewise": windowed(r.Piecewise, "piecewise, or piecewise:4096:1790", 2),
         "hybrid": windowed(r.Hybrid, "hybrid", 4),
+        "items": Named(r.LeveledHashing, 3, 3, "items:20:4:8"),
         "tree": sized(r.RangeTree, "tree:64", most=2),
         "directions": Named(r.DirectionCodebook, 3, 4, "directions:100:8:2"),
         "sketch": Named(r.SignedSketch, 2, 2, "sketch:100:8"),

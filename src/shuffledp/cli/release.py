@@ -27,6 +27,7 @@ from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.protocol import (
     Ask,
     Frequency,
+    FrequentItems,
     Histogram,
     JointRelease,
     Mean,
@@ -45,6 +46,7 @@ from shuffledp.tables import TableOptions
 Words = Sequence[str]
 BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
     "frequency": (1, 1, lambda w: Frequency(parse_categories(w[0]))),
+    "frequent-items": (0, 2, lambda w: FrequentItems(max_length=int((*w, 16)[0]), alphabet=(*w, "ascii", "ascii")[1])),
     "mean": (2, 2, lambda w: Mean(float(w[0]), float(w[1]))),
     "variance": (2, 2, lambda w: Variance(float(w[0]), float(w[1]))),
     "histogram": (3, 3, lambda w: Histogram(float(w[0]), float(w[1]), int(w[2]))),
@@ -52,8 +54,9 @@ BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
 }
 """Of each question: fewest and most words after its column, and how it is made from them."""
 
+ITEMS = ("candidates", "max_length", "alphabet", "cut", "false_positives")
 KEYS = {"column", "text", "kind", "choices", "low", "high", "step", "bins", "at", "family", "mechanism",
-        "missing_as", "other", "clip"}  # fmt: skip
+        "missing_as", "other", "clip", *ITEMS}  # fmt: skip
 """What a question in a file may say; text, step and the kinds choice and number are a survey's."""
 
 
@@ -110,7 +113,8 @@ def parse_ask(text: str) -> Ask:
     """
     bad = InvalidInput(
         f'--ask must be like "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", '
-        f'"histogram hours 0 100 10" or "quantiles hours 0 100 0.25,0.5"; got {shown(text)}'
+        f'"histogram hours 0 100 10", "quantiles hours 0 100 0.25,0.5" or "frequent-items dest 3 upper"; got '
+        f"{shown(text)}"
     )
     try:
         kind, column, *rest = shlex.split(text)
@@ -164,6 +168,8 @@ def _question(entry: Any, where: str) -> Ask:
             question = Histogram(said["low"], said["high"], said["bins"])
         elif kind == "quantiles":
             question = Quantiles(said["low"], said["high"], **{key: said[key] for key in ("at", "bins") if key in said})
+        elif kind == "frequent-items":
+            question = FrequentItems(**{key: said[key] for key in ITEMS if key in said})
         elif kind in ("mean", "variance"):
             question = (Mean if kind == "mean" else Variance)(said["low"], said["high"])
         else:

@@ -20,7 +20,8 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
 from shuffledp.learning.models import MODEL_FORMAT, write_model
 from shuffledp.report.to_json import dumps
-from shuffledp.report.train import Training, print_training, training_page, training_to_json
+from shuffledp.report.train import print_training, training_page, training_to_json
+from shuffledp.report.training import Training
 
 EDGES_CLIP, EDGES_STEP = 0.2, 2.0
 """What serves oriented gradients, whose length is 3."""

@@ -19,7 +19,7 @@ from shuffledp.collection.estimates import (
 )
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.opening import open_column
-from shuffledp.collection.promise import crowd_of, floor, floor_of, law_of, reports_of
+from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of
 from shuffledp.collection.spending import enter_batch
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
@@ -65,7 +65,8 @@ class Opened:
     batch : Batch
         What was opened.
     releases : tuple of Release
-        One a question; the guarantee of each is the floor of that question alone.
+        One a question; the guarantee of each is the floor of that question alone, or the local budget of its reports
+        where one hand runs shuffler and analyzer.
     junk : tuple of Junk
         One a question.
     floor : tuple of float
@@ -186,22 +187,22 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
 
 
 def _guarantee(batch: Batch, place: int) -> Guarantee:
-    """Return the floor of one question for the levels that somebody has."""
+    """Return what one question costs those levels that somebody has: its floor, or the local budget of one hand."""
     draft, counts = batch.task.draft, batch.manifest.counts
-    question = draft.questions[place]
-    levels = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]
-    present = [(level.epsilon0, count) for level, count in levels]
-    draws = [[level.draw[place]] for level, _ in levels]
-    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
+    question, shuffled = draft.questions[place], not draft.operated_by.one_hand
+    costs = cost_of_answer(draft, place)
+    levels = [(level.epsilon0, count, cost) for level, count, cost in zip(draft.levels, counts, costs, strict=True)]
+    levels = [known for known in levels if known[1]]
+    present = [(epsilon0, count) for epsilon0, count, _ in levels]
     budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
     family = question.family.library(question.low, question.high)
     setting = Setting(budgets, family, seen="reports", neighboring="replace-one", dummies=law_of(question.dummies))
     guarantees = tuple(
-        LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, upper), floor=Interval(0.0, upper))
-        for (epsilon0, count), upper in zip(present, floors, strict=True)
+        LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, cost), floor=Interval(0.0, cost) if shuffled else None)
+        for epsilon0, count, cost in levels
     )
-    bound = bounds["floor"]
-    evidence = Evidence(bound.key, bound.kind, bound.reference, epsilon=Interval(0.0, max(floors)))
+    bound = bounds["floor" if shuffled else "local"]
+    evidence = Evidence(bound.key, bound.kind, bound.reference, epsilon=Interval(0.0, max(cost for *_, cost in levels)))
     return Guarantee(setting, draft.delta, guarantees, len(guarantees), (evidence,))
 
 

@@ -21,7 +21,7 @@ from shuffledp.accounting import (
     floor_profile,
 )
 from shuffledp.budgets import Budgets
-from shuffledp.collection.asked import Dummies
+from shuffledp.collection.asked import Dummies, Level
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
@@ -185,6 +185,32 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
 
+def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
+    """Return what the answers to one question alone cost at each level, certified, whoever the others are.
+
+    That is the question's floor. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    place : int
+        Of the question, from 0.
+    """
+    reports = reports_of(draft)
+    if draft.operated_by.one_hand:
+        profiles = [compose([(_local(level), reports)]) for level in draft.levels]
+        return tuple(float(profile.epsilon(draft.delta).upper) for profile in profiles)
+    question = draft.questions[place]
+    draws = [[level.draw[place]] for level in draft.levels]
+    return floor(draws, [question.family], [question.dummies], draft.delta, reports)
+
+
+def _local(level: Level) -> LocalProfile:
+    """The local budget of one report: integers may imply epsilon0 + 2^-40."""
+    return LocalProfile(float(round_up(level.epsilon0 + float(SLACK))), 0.0)
+
+
 def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
     """Return what a person at each level has spent by answering, whoever the others are: what a ledger enters.
 
@@ -198,9 +224,7 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
     """
     if draft.operated_by.one_hand:
         reports = len(draft.questions) * reports_of(draft)
-        # integers may imply epsilon0 + 2^-40
-        locals_ = (LocalProfile(float(round_up(level.epsilon0 + float(SLACK))), 0.0) for level in draft.levels)
-        return tuple(compose([(local, reports)]) for local in locals_)
+        return tuple(compose([(_local(level), reports)]) for level in draft.levels)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
     return tuple(_floor_profile(level.draw, families, dummies, reports_of(draft)) for level in draft.levels)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.collection.batch import Batch
-from shuffledp.collection.promise import crowd_of, floor, floor_of, reports_of
+from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
@@ -109,9 +109,8 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
     if not isinstance(levels, list) or len(levels) != len(present):
         raise InvalidInput(f"the release: {what} must give a guarantee for each of {len(present)} levels with people")
     _same(f"{what}, delta", guarantee.get("delta") if isinstance(guarantee, dict) else None, draft.delta)
-    draws = [[level.draw[place]] for level, _ in chosen]
-    floors = floor(draws, [question.family], [question.dummies], draft.delta, reports_of(draft))
-    for told, (epsilon0, count), certified in zip(levels, present, floors, strict=True):
+    costs = [cost for cost, count in zip(cost_of_answer(draft, place), counts, strict=True) if count]
+    for told, (epsilon0, count), certified in zip(levels, present, costs, strict=True):
         known = told if isinstance(told, dict) else {}
         _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
         epsilon = known.get("epsilon")

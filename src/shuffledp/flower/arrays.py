@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 
+BIT_KEY = "bit"
+"""Name of the only array of a message of one bit: its seed's 64 bits as a whole number, and the bit."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -70,3 +73,18 @@ class Layout:
         parts = np.split(numbers, np.cumsum(sizes)[:-1])
         rows = zip(self.names, parts, self.shapes, kinds, strict=True)
         return ArrayRecord({name: Array(part.reshape(shape).astype(kind)) for name, part, shape, kind in rows})
+
+
+def bit_record(message: NDArray[np.int64]) -> ArrayRecord:
+    """A record of a seed and its bit, shape (2,)."""
+    return ArrayRecord({BIT_KEY: Array(message.astype("<i8"))})
+
+
+def bit_of(record: ArrayRecord) -> NDArray[np.int64]:
+    """Seed and bit of a record, shape (2,), or raise ValueError."""
+    if tuple(record.keys()) != (BIT_KEY,):
+        raise ValueError("no bit")
+    found = record[BIT_KEY].numpy()
+    if found.dtype != np.int64 or found.shape != (2,) or found[1] not in (0, 1):
+        raise ValueError("no bit")
+    return found.astype(np.int64)

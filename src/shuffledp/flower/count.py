@@ -13,7 +13,6 @@ from flwr.app import ArrayRecord, ConfigRecord, Context, RecordDict
 from shuffledp.errors import InvalidInput
 from shuffledp.flower.arrays import Layout
 from shuffledp.flower.terms import Terms
-from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.numerics.interval import Interval
 
 COUNT_KEY = "shuffledp-count"
@@ -100,8 +99,7 @@ class Sent:
             return Interval(0.0, 0.0)
         plan = terms.plan(self.numbers)
         tier = plan.tiers[int(plan.tier_of[terms.names.index(self.level)])]
-        alone = TrainingAccountant("client", "levels", terms.noise.name == "gaussian", (tier,), {(1,): self.messages})
-        return Interval(0.0, alone.epsilon(delta))
+        return Interval(0.0, terms.accountant((tier,), alone=self.messages).epsilon(delta))
 
     def keep(self, context: Context, reply: ArrayRecord) -> None:
         """Write count and message into the client's own state, before the message leaves."""

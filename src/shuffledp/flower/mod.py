@@ -13,7 +13,7 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 
 from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.flower.arrays import Layout
+from shuffledp.flower.arrays import Layout, bit_record
 from shuffledp.flower.count import ClientReport, Sent, repeated
 from shuffledp.flower.terms import Terms
 from shuffledp.learning.inputs import number_within, one_of, whole_number
@@ -38,8 +38,9 @@ class LocalRandomizer:
     """Flower client mod: clips the update, adds the noise of the client's budget, and drops everything else.
 
     Put it last but for the app: ``ClientApp(mods=[LocalRandomizer(terms, level="open")])``. The reply holds the noised
-    update on a public grid (whole numbers), the terms' fingerprint and the level's name; numbers of examples, losses
-    and other metrics never leave the client. The server needs `ShuffledStrategy` with the same terms.
+    update on a public grid (whole numbers), or a seed and one bit, and the terms' fingerprint and the level's name;
+    numbers of examples, losses and other metrics never leave the client. The server needs `ShuffledStrategy` with the
+    same terms.
 
     The client counts its own messages in Flower's ``Context.state``, which stays on its node, and stops answering
     beyond its own limit, whatever the server asks for. A round that is asked for again is answered with the same bytes.
@@ -129,7 +130,8 @@ class LocalRandomizer:
             self._within_limits(count)
             count = replace(count, private=count.private and self._private)
             update = self._update(message, context, call_next, layout, before)
-            again = layout.message(self.terms.message(update, level, self.random or secure_random()))
+            sent = self.terms.message(update, level, self.random or secure_random())
+            again = bit_record(sent) if self.terms.bits else layout.message(sent)
             count.keep(context, again)  # after the app, which may write to its state
         else:
             level = before_this.level if before_this is not None else level

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
@@ -20,15 +21,19 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.flower.arrays import Layout
+from shuffledp.flower.arrays import Layout, bit_of
+from shuffledp.flower.entering import enter_federated, fewest_of
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY
 from shuffledp.flower.report import FederatedReport, level_reports
 from shuffledp.flower.terms import Terms
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.inputs import number_within, whole_number
 from shuffledp.learning.rounds import SendPlan
+from shuffledp.learning.sketches import sum_of_bits
+from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.protocol.entering import Entering
 
 _log = logging.getLogger("shuffledp.flower")
 
@@ -68,8 +73,8 @@ class _Received:
 
     Parameters
     ----------
-    whole : list of ndarray of int64, shape (numbers,)
-        In grid steps.
+    whole : list of ndarray of int64, shape (numbers,) or (2,)
+        In grid steps; of bits, seed and bit.
     levels : ndarray of int64, shape (messages,)
         Place of each sender's level.
     """
@@ -102,11 +107,20 @@ class ShuffledStrategy(Strategy):
         Under which the wrapped strategy looks for the weight of a reply.
     random : Randomness or None
         Source of the shuffle; default `secure_random()`.
+    rounds : int or None
+        The most rounds that are released; needed with a ledger.
+    least : mapping of str to int, or None
+        Fewest messages of each level in a round that is released, by the level's name; default 0.
+    ledger : Ledger, str or Path, optional
+        Where all ``rounds`` are entered before a client is asked for the first message: at the cost of the fewest
+        messages that are released, since nobody knows who will answer. So name ``least`` where levels are seen.
+    population, fixed_in_advance, title
+        As for `shuffledp.release`.
 
     Raises
     ------
     InvalidInput
-        On a bad number.
+        On a bad number; when the first round is asked for, if the ledger's limit has no room.
     """
 
     strategy: Strategy
@@ -116,6 +130,12 @@ class ShuffledStrategy(Strategy):
     max_epsilon: float | None = None
     weight_key: str = "num-examples"
     random: Randomness | None = None
+    rounds: int | None = None
+    least: Mapping[str, int] | None = None
+    ledger: Ledger | str | Path | None = None
+    population: str = EVERYBODY
+    fixed_in_advance: str | None = None
+    title: str = ""
     stopped: str = field(default="", init=False)
     refused: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]], init=False)
     _training: _Training | None = field(default=None, init=False, repr=False)
@@ -129,6 +149,16 @@ class ShuffledStrategy(Strategy):
         if self.max_epsilon is not None:
             number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
         self._random = self.random or secure_random()
+        if self.rounds is not None:
+            whole_number("rounds", self.rounds, 1)
+        self._fewest = fewest_of(self.terms, self.least)
+        self._entering = Entering.into(self.ledger, self.population, self.fixed_in_advance, self.title)
+        if self._entering is not None and self.rounds is None:
+            raise InvalidInput(
+                "with a `ledger`, say how many `rounds` are released at most: all are entered beforehand"
+            )
+        if self._entering is not None and not self._random.private:
+            raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
 
     def summary(self) -> None:
         """Log both strategies' settings."""
@@ -149,7 +179,7 @@ class ShuffledStrategy(Strategy):
         self._begin(arrays)
         if not self.stopped and self._last is not None and not self._affordable(self._last):
             self._stop()
-        if self.stopped:
+        if self.stopped or self._finished():
             return []
         config[TERMS_KEY] = self.terms.fingerprint
         asked = list(self.strategy.configure_train(server_round, arrays, config, grid))
@@ -170,11 +200,15 @@ class ShuffledStrategy(Strategy):
         training = self._training
         if training is None:
             raise InvalidInput("aggregate_train needs configure_train before it")
-        if self.stopped:
+        if self.stopped or self._finished():
             return None, None
         received = self._received(replies, training)
         if len(received.whole) < self.min_messages:
             return self._refuse(server_round, f"{len(received.whole)} messages, fewer than {self.min_messages}")
+        for place, (name, fewest) in enumerate(zip(self.terms.names, self._fewest, strict=True)):
+            there = int((received.levels == place).sum())
+            if there < fewest:
+                return self._refuse(server_round, f"{there} messages of level {name}, fewer than {fewest}")
         counts = training.plan.messages(received.levels)
         self._last = counts
         if not self._affordable(counts):
@@ -219,20 +253,47 @@ class ShuffledStrategy(Strategy):
         layout = Layout.of(arrays)
         if self._training is None:
             plan = self.terms.plan(layout.numbers)
-            gaussian = self.terms.noise.name == "gaussian"
-            accountant = TrainingAccountant("client", self.terms.seen, gaussian, plan.tiers)
+            accountant = self.terms.accountant(plan.tiers)
             self._training = _Training(layout, plan, accountant, np.zeros(layout.numbers))
             self._private = self._random.private
+            self._enter(self._training)
         before = self._training.layout
         if (layout.names, layout.shapes) != (before.names, before.shapes):
             raise InvalidInput("the model changed its arrays during training; start another ShuffledStrategy")
         self._training.layout = layout  # some strategies turn floats into doubles
         self._training.model = layout.flat(arrays).astype(np.float64)
 
+    def _finished(self) -> bool:
+        """Whether all rounds that were asked for, and entered, are released."""
+        if self._training is None or self._training.accountant.rounds != self.rounds:
+            return False
+        self.stopped = f"all {self.rounds} rounds are done"
+        return True
+
+    def _enter(self, training: _Training) -> None:
+        """Enter all rounds, before a client is asked for anything."""
+        if self._entering is None or self.rounds is None:
+            return
+        try:
+            enter_federated(
+                self._entering,
+                self.terms,
+                training.accountant,
+                training.plan.tier_of.tolist(),
+                fewest=self._fewest,
+                min_messages=self.min_messages,
+                rounds=self.rounds,
+                delta=self.delta,
+            )
+        except BaseException:
+            self._training = None  # nothing may be asked for before it is entered
+            raise
+
     def _affordable(self, counts: list[int]) -> bool:
         if self.max_epsilon is None or self._training is None:
             return True
-        return self._training.accountant.epsilon_after(counts, self.delta) <= self.max_epsilon
+        most = self.max_epsilon
+        return self._training.accountant.epsilon_after(counts, self.delta, enough=most) <= most
 
     def _stop(self) -> None:
         self.stopped = f"one more round would exceed epsilon = {self.max_epsilon:g}"
@@ -265,7 +326,8 @@ class ShuffledStrategy(Strategy):
         try:
             mark = reply.content.config_records[MARK_KEY]
             (record,) = reply.content.array_records.values()
-            whole, level = layout.flat(record), self.terms.names.index(str(mark["level"]))
+            whole = bit_of(record) if self.terms.bits else layout.flat(record)
+            level = self.terms.names.index(str(mark["level"]))
         except (KeyError, ValueError):  # an error of the client, no mark, another model
             return None
         if mark.get("terms") != self.terms.fingerprint or whole.dtype != np.int64:
@@ -274,13 +336,17 @@ class ShuffledStrategy(Strategy):
 
     def _sum(self, received: _Received, training: _Training) -> list[Message]:
         """One reply: the mean that the sum of the messages gives. Clients have weighed their messages themselves."""
+        share = training.plan.grid / float(training.plan.gains[received.levels].sum())
+        if self.terms.bits:
+            seeds, bits = np.ascontiguousarray(np.array(received.whole).T)
+            mean = sum_of_bits(seeds.view(np.uint64), bits, training.layout.numbers)
+            return [self._reply(mean * share, 1.0, training)]
         largest = max(int(np.abs(whole).max()) for whole in received.whole)
         if largest * len(received.whole) >= 2**62:
             raise NotConverged("the sum of the messages does not fit into 64 bits; use fewer clients a round")
         total = np.zeros(training.layout.numbers, dtype=np.int64)
         for whole in received.whole:
             total += whole
-        share = training.plan.grid / float(training.plan.gains[received.levels].sum())
         return [self._reply(total.astype(np.float64) * share, 1.0, training)]
 
     def _each(self, received: _Received, training: _Training) -> list[Message]:

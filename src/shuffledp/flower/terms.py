@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.guarantee import Tier
 from shuffledp.learning.inputs import number_within, one_of
 from shuffledp.learning.noise import Mechanism, mechanism_of
 from shuffledp.learning.rounds import SendPlan, plan_messages
+from shuffledp.learning.sketches import plan_sketches, randomized_bits, signs
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.setting import Seen
@@ -29,7 +32,8 @@ from shuffledp.setting import Seen
 Release = Literal["sum", "messages"]
 SEEN: dict[str, Seen] = {"sum": "sum", "messages": "levels"}
 """What the server's model may depend on: only the sum of a round, or its shuffled messages with their levels."""
-WEIGHTINGS = ("none", "inverse-variance")
+WEIGHTINGS = ("auto", "none", "inverse-variance")
+MECHANISMS = ("gaussian", "laplace", "sketch")
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,13 @@ class Terms:
     release : {"sum", "messages"}
         "sum": nothing but the sum of a round's messages reaches the wrapped strategy. "messages": all of them,
         shuffled, with their levels.
-    mechanism : {"gaussian", "laplace"}
+    mechanism : {"gaussian", "laplace", "sketch"}
         Noise on the whole numbers, drawn exactly; Gaussian noise is calibrated analytically (Balle and Wang 2018).
-    weighting : {"inverse-variance", "none"}
-        Whether levels with more noise move the model less.
+        "sketch": a message is a random seed and one bit by randomized response, for very many clients
+        (`shuffledp.learning.sketches`); it needs release = "sum", which is then the mean of the round's bits.
+    weighting : {"auto", "inverse-variance", "none"}
+        Whether levels with more noise move the model less; "auto" does so. Bits all count the same, so that bits of
+        all levels hide each other: with "sketch" only "auto" is accepted.
 
     Raises
     ------
@@ -69,12 +76,12 @@ class Terms:
     levels: Mapping[str, tuple[float, float]]
     release: Release
     mechanism: str = "gaussian"
-    weighting: str = "inverse-variance"
+    weighting: str = "auto"
 
     def __post_init__(self) -> None:
         one_of("release", self.release, tuple(SEEN))
         one_of("weighting", self.weighting, WEIGHTINGS)
-        mechanism_of(self.mechanism)
+        one_of("mechanism", self.mechanism, MECHANISMS)
         if not self.levels:
             raise InvalidInput("terms need at least one budget level")
         checked: dict[str, tuple[float, float]] = {}
@@ -89,8 +96,16 @@ class Terms:
             if epsilon == 0.0:
                 raise InvalidInput(f"level {shown(name)} has epsilon0 = 0, which tells nothing: leave such clients out")
             checked[str(name)] = epsilon, number_within(f"delta0 of level {name!r}", delta0, 0.0, 1.0, below=True)
-        if self.mechanism == "laplace" and any(delta0 > 0.0 for _, delta0 in checked.values()):
-            raise InvalidInput("Laplace noise is pure: give every level delta0 = 0, or use mechanism = 'gaussian'")
+        if self.mechanism != "gaussian" and any(delta0 > 0.0 for _, delta0 in checked.values()):
+            named = "Laplace noise is pure" if self.mechanism == "laplace" else "a bit is pure"
+            raise InvalidInput(f"{named}: give every level delta0 = 0, or use mechanism = 'gaussian'")
+        if self.bits and self.release != "sum":
+            raise InvalidInput("one bit is no update by itself: mechanism = 'sketch' needs release = 'sum'")
+        if self.bits and self.weighting != "auto":
+            raise InvalidInput(
+                f"weighting = {shown(self.weighting)} would need every bit's level, and bits hide among those of all "
+                "levels; leave weighting = 'auto'"
+            )
         object.__setattr__(self, "levels", dict(sorted(checked.items())))
         self.plan(1)  # clip and budgets are checked where they are used
 
@@ -100,19 +115,38 @@ class Terms:
         return tuple(self.levels)
 
     @property
+    def bits(self) -> bool:
+        """Whether a message is a seed and one bit."""
+        return self.mechanism == "sketch"
+
+    @property
     def noise(self) -> Mechanism:
-        """The mechanism itself."""
-        return mechanism_of(self.mechanism)
+        """The noise on every number; of bits, that which would be there instead."""
+        return mechanism_of("gaussian" if self.bits else self.mechanism)
 
     @property
     def seen(self) -> Seen:
-        """What the accountant is told that the server sees."""
-        return SEEN[self.release]
+        """What the accountant is told that the server sees: a mean of bits is a function of the shuffled bits."""
+        return "reports" if self.bits else SEEN[self.release]
 
     @property
     def clipping(self) -> Clipping:
         """The whole message of a client is clipped."""
         return Clipping("client", "message", self.clip, self.noise.order)
+
+    def accountant(self, tiers: tuple[Tier, ...], *, alone: int = 0) -> TrainingAccountant:
+        """Return the count of messages under these terms, empty or of one client.
+
+        Parameters
+        ----------
+        tiers : tuple of Tier
+            All message laws of the plan, or one.
+        alone : int
+            If positive: the count of one client of the only tier, after so many messages that nothing else hides.
+        """
+        if not alone:
+            return TrainingAccountant("client", self.seen, self.mechanism == "gaussian", tiers, bits=self.bits)
+        return TrainingAccountant("client", "levels", self.mechanism == "gaussian", tiers, {(1,): alone})
 
     @property
     def fingerprint(self) -> str:
@@ -125,7 +159,7 @@ class Terms:
         return _plan(self.fingerprint, numbers, self)
 
     def message(self, update: FloatArray, level: str, random: Randomness) -> NDArray[np.int64]:
-        """Clip one client's update, bring it to the grid, and add the level's noise.
+        """Clip one client's update, bring it to the grid, and add the level's noise; or draw its seed and bit.
 
         Parameters
         ----------
@@ -138,14 +172,24 @@ class Terms:
 
         Returns
         -------
-        ndarray of int64, shape (numbers,)
-            In grid steps.
+        ndarray of int64, shape (numbers,) or (2,)
+            In grid steps; of bits, the seed's 64 bits and the bit.
         """
         plan, at = self.plan(update.size), self.names.index(level)
-        norm = np.array([float(np.linalg.norm(update, ord=self.noise.order))])
+        with np.errstate(all="ignore"):  # infinite, if its square is
+            norm = np.array([float(np.linalg.norm(update, ord=self.noise.order))])
+        if self.bits:
+            seed, lengths = random.words(1), np.minimum(norm / self.clip, 1.0)
+            with np.errstate(all="ignore"):  # a side that cannot be told is a fair bit
+                inner = signs(seed, update.size) @ update
+            return np.append(seed.view(np.int64), randomized_bits(inner, lengths, self._budgets[at : at + 1], random))
         factor = float(shrink(norm, self.clip)[0]) * float(plan.gains[at])
         whole = np.rint(update * factor / plan.grid).astype(np.int64)
         return whole + self.noise.draw(float(plan.scales[at]), update.size, random)
+
+    @property
+    def _budgets(self) -> FloatArray:
+        return np.array([epsilon0 for epsilon0, _ in self.levels.values()])
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -155,6 +199,8 @@ class Terms:
 def _plan(fingerprint: str, numbers: int, terms: Terms) -> SendPlan:
     del fingerprint  # part of the key
     budgets = np.array(list(terms.levels.values()), dtype=np.float64)
+    if terms.bits:
+        return plan_sketches(budgets[:, 0], terms.clipping.bound, weighting="bits")
     return plan_messages(
         budgets[:, 0],
         budgets[:, 1],
@@ -162,6 +208,6 @@ def _plan(fingerprint: str, numbers: int, terms: Terms) -> SendPlan:
         clipping=terms.clipping,
         mechanism=terms.noise,
         numbers=numbers,
-        inverse_variance=terms.weighting == "inverse-variance",
+        inverse_variance=terms.weighting != "none",
         summed=terms.release == "sum",
     )

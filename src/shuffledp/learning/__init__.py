@@ -10,12 +10,14 @@ from shuffledp.learning.inputs import assign_clients
 from shuffledp.learning.models import TrainedModel, load_model
 from shuffledp.learning.pca import Projection, cosine_projection, public_projection
 from shuffledp.learning.progress import RoundReport, print_progress
+from shuffledp.learning.scattering import Scattering
 
 __all__ = [
     "Digits",
     "OrientedGradients",
     "Projection",
     "RoundReport",
+    "Scattering",
     "ShuffledSGDClassifier",
     "TrainedModel",
     "TrainingAccountant",

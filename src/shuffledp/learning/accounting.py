@@ -1,19 +1,17 @@
 """From what a training run did to the guarantee it has: which theorem may be used, over how many rounds.
 
-The run is a list of rounds; a round says how many messages of each tier (budget, sensitivity, noise) it had. What may
-be claimed depends on the unit and on what the server sees (docs/learning.md):
+Of each round the messages of each tier (budget, sensitivity, noise) are counted. What may be claimed depends on the
+unit and on what the server sees (docs/learning.md):
 
-- every message, example level: nothing hides in a shuffle, because messages of clients differ by far more than their
-  noise; plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
-- shuffled messages computed at one model, client level: also the clone pair within a budget level (`levels`), with a
-  charge for Gaussian noise (`approximate`), fresh shuffle every round;
-- shuffled messages of one bit, client level, budgets not seen: the blanket of all budgets (`blanket`);
-- ordered messages of permuted clients, each at the newest model: clone theorem for adaptive steps (`ordered`), pure
-  budgets only; otherwise plain composition with the narrowest noise, since steps belong to nobody;
-- only the sum: the noises add (`sum`); and whatever is true of the shuffled messages, since their sum is a function
-  of them and of their budgets.
+- every message, example level: nothing hides in a shuffle, as clients' messages differ by far more than their noise;
+  plain composition of the noise, exactly, mu = sensitivity/scale a round (`local`);
+- shuffled messages computed at one model, client level, fresh shuffle every round: also the clone pair within a budget
+  level (`levels`; Gaussian noise with a charge: `approximate`), `chain`; of one bit, budgets not seen, `blanket`;
+- ordered messages of permuted clients, each at the newest model: the clone theorem for adaptive steps (`ordered`) of
+  pure budgets; else plain composition with the narrowest noise, since steps belong to nobody;
+- only the sum: the noises add (`sum`); and what is true of the shuffled messages, of which their sum is a function.
 
-Which of these applies is decided by `shuffledp.accounting.weigh`, as for collections.
+`shuffledp.accounting.weigh` decides which of these applies, as for collections.
 """
 
 from __future__ import annotations
@@ -32,6 +30,8 @@ from shuffledp.accounting import (
     PrivacyProfile,
     SmallestProfile,
     bounds,
+    chain_or_alone,
+    chain_profile,
     check_delta,
     compose,
     composed,
@@ -43,6 +43,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
 from shuffledp.learning.clipping import Unit
 from shuffledp.learning.guarantee import REFERENCES, Tier, TrainingGuarantee
+from shuffledp.learning.worst_tiers import tiers_to_ask
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -103,30 +104,29 @@ class TrainingAccountant:
         rounds : int
             How many such rounds; at least 1.
         """
-        key = tuple(int(m) for m in messages)
-        if len(key) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
+        if len(key := tuple(int(m) for m in messages)) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
             raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
         self.spent[key] = self.spent.get(key, 0) + rounds
 
-    def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1) -> float:
+    def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1, *, enough: float = 0.0) -> float:
         """Return the worst epsilon if so many more rounds with these messages were released; nothing is recorded."""
         ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
         ahead.spend(messages, rounds)
-        return ahead.epsilon(delta)
+        return ahead.epsilon(delta, enough=enough)
 
     def guess_after(self, messages: Sequence[int], delta: float, rounds: int) -> float:
         """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
-        there = [i for i, count in enumerate(messages) if count]
-        return ahead.tier_answer(max(there, key=lambda i: self.tiers[i].ratio), delta)[1]
+        worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
+        return ahead.tier_answer(worst, delta)[1]
 
-    def epsilon(self, delta: float) -> float:
-        """Worst certified epsilon over tiers so far; 0 before the first round."""
+    def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
+        """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
         target, listed = check_delta(delta), self._listed()
         if listed and self.unit == "example" and self.seen != "sum":  # plain composition: the largest shift is worst
             listed = [max(listed, key=lambda i: self.tiers[i].ratio * math.sqrt(self._rounds_of(i)))]
-        return max((self.tier_answer(index, target)[1] for index in listed), default=0.0)
+        return max((self.tier_answer(index, target, enough)[1] for index in listed), default=0.0)
 
     def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
         """State the guarantee of the rounds recorded so far.
@@ -167,15 +167,10 @@ class TrainingAccountant:
         )
 
     def _listed(self) -> list[int]:
-        """Tiers that sent something; of very many an even choice, with the one whose noise is narrowest."""
-        there = [i for i in range(len(self.tiers)) if any(messages[i] for messages in self.spent)]
-        if len(there) <= MOST_TIERS:
-            return there
-        by_ratio = sorted(there, key=lambda i: self.tiers[i].ratio)
-        picked = np.unique(np.linspace(0, len(there) - 1, MOST_TIERS).astype(np.int64))
-        return [by_ratio[i] for i in picked.tolist()]
+        """Tiers that sent something; of very many some, the worst among them."""
+        return tiers_to_ask(self.tiers, self.spent, most=MOST_TIERS, hidden=MOST_HIDDEN_TIERS).tolist()
 
-    def tier_answer(self, index: int, delta: float) -> tuple[str, float, tuple[Evidence, ...]]:
+    def tier_answer(self, index: int, delta: float, enough: float = 0.0) -> tuple[str, float, tuple[Evidence, ...]]:
         """Best bound of one tier, its epsilon, and what every bound said.
 
         Parameters
@@ -184,6 +179,8 @@ class TrainingAccountant:
             Position in ``tiers``.
         delta : float
             Central delta, in (0, 1).
+        enough : float
+            No further bound is asked once one is as small as this: closed forms come first.
 
         Returns
         -------
@@ -198,6 +195,8 @@ class TrainingAccountant:
             evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
             if found is not None and found.upper < smallest:
                 best, smallest = key, found.upper
+            if smallest <= enough:
+                break
         return best, smallest, tuple(evidence)
 
     def _epsilon(self, profile: PrivacyProfile, delta: float) -> Interval:
@@ -232,11 +231,12 @@ class TrainingAccountant:
     def _theorems(self) -> dict[str, Callable[[int], PrivacyProfile]]:
         return {
             "local": self._local,
+            "sum": self._sum,
             "levels": self._levels,
             "blanket": self._blanket,
             "approximate": self._approximate,
+            "chain": self._chain,
             "ordered": self._ordered,
-            "sum": self._sum,
         }
 
     def _rounds_of(self, index: int) -> int:
@@ -308,6 +308,15 @@ class TrainingAccountant:
             lambda n: GaussianPointsProfile(round_down(1.0 / ratio, 2), n) if n > 1 else GaussianSumProfile(ratio),
         )
 
+    def _chain(self, index: int) -> PrivacyProfile:
+        """Clipped messages lie in one ball: clipping and rounding to the grid are around 0."""
+        self._require_shuffled_clients("chain")
+        if not self.gaussian:
+            raise OutOfRegime("chain is for Gaussian noise; pure budgets are served by 'levels'")
+        ratio = self.tiers[index].ratio
+        chain_profile(ratio, max(messages[index] for messages in self.spent))  # or refuse, and say why
+        return self._composed_by_company(index, lambda n: chain_or_alone(ratio, n), "chain")
+
     def _ordered(self, index: int) -> PrivacyProfile:
         del index  # one number for everybody
         if self.seen != "users" or self.unit != "client":
@@ -363,22 +372,22 @@ class TrainingAccountant:
 
     def _several(self) -> int:
         """Tiers that had several messages in a round."""
-        key = hash(tuple(self.spent))
-        if self._crowds[0] != key:
+        if self._crowds[0] != (key := hash(tuple(self.spent))):
             self._crowds = key, sum(max(each) > 1 for each in zip(*self.spent, strict=True))
         return self._crowds[1]
 
-    def _composed_by_company(self, index: int, one: Callable[[int], PrivacyProfile]) -> PrivacyProfile:
-        """Compose rounds by how many messages of the tier each had; only one level's messages hide each other."""
+    def _composed_by_company(
+        self, index: int, one: Callable[[int], PrivacyProfile], key: str = "clones"
+    ) -> PrivacyProfile:
+        """Compose rounds by how many messages of the tier each had; other levels' messages hide none."""
         if max(messages[index] for messages in self.spent) == 1:
             raise OutOfRegime("nobody else in a round has this budget: nothing hides its message, and local says all")
         tier, company = self.tiers[index], dict[int, int]()
         for messages, times in self.spent.items():
             if messages[index]:
                 company[messages[index]] = company.get(messages[index], 0) + times
-        return compose(
-            [(self._once((self.gaussian, tier.ratio, n), lambda n=n: one(n)), times) for n, times in company.items()]
-        )
+        kept = (key, self.gaussian, tier.ratio)
+        return compose([(self._once((*kept, n), lambda n=n: one(n)), times) for n, times in company.items()])
 
     def _once(self, key: object, make: Callable[[], PrivacyProfile]) -> PrivacyProfile:
         """A profile keeps tables that later questions use again."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting import GaussianSumProfile
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
+from shuffledp.numerics.floats import TINY, roundoff
 from shuffledp.numerics.interval import FloatArray
 
 _CHUNK = 1024
@@ -144,7 +145,7 @@ def average_clipped_message(network: Network, weights: FloatArray, bound: float)
 
     def message(features: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
         mean = network.weighted_sum(network.backward(weights, features, labels)) / labels.size
-        return mean * min(1.0, bound / max(float(np.linalg.norm(mean)), 1e-300))
+        return mean * min(1.0, bound / max(float(np.linalg.norm(mean)), TINY))
 
     return message
 
@@ -202,9 +203,9 @@ def audit_budget_leak(messages: ArrayLike, senders: ArrayLike, scales: ArrayLike
         raise InvalidInput("the audit needs a table of messages, one sender each, and positive scales of all clients")
     # median of |N(0, 1)| is 0.6745: a robust scale, hardly moved by the few large numbers of a gradient
     spread = np.median(np.abs(seen), axis=1) / 0.6744897501960817
-    distance = np.abs(np.log(np.maximum(spread, 1e-300))[:, None] - np.log(known)[None, :])
+    distance = np.abs(np.log(np.maximum(spread, TINY))[:, None] - np.log(known)[None, :])
     nearest = distance.min(axis=1)
-    tied = distance <= nearest[:, None] + 1e-12
+    tied = distance <= nearest[:, None] + roundoff(8192)
     right = tied[np.arange(true.size), true] / tied.sum(axis=1)  # among equals the attacker guesses
     off = np.abs(spread / known[true] - 1.0)
     return LeakAudit(float(right.mean()), 1.0 / known.size, float(np.mean(off <= 0.02)))

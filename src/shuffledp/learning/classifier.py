@@ -66,7 +66,8 @@ class ShuffledSGDClassifier(Parameters):
         The server's: step length, share of the last direction kept, how the step shrinks over the rounds, and the
         share of last rounds whose models are averaged (0: the last model).
     weighting : {"auto", "none", "inverse-variance"}
-        Whether noisier clients move the model less; "auto" does so if noise differs between clients.
+        Whether noisier clients move the model less; "auto" does so if noise differs between clients. Bits ("sketch")
+        that are seen without their budgets ("reports") all count the same; another choice is refused.
     min_messages : int
         A round with fewer messages is not released.
     classes : int or None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
 
 Unit = Literal["client", "example"]
@@ -93,13 +93,13 @@ class Clipping:
         Returns
         -------
         ndarray, shape of examples
-            2 C/m or 2 C, plus rounding. Norms of vectors of up to ``numbers`` entries are good to (numbers + 16) EPS,
-            and a sum of m vectors of norm C to m EPS m C, in either world (docs/learning.md).
+            2 C/m or 2 C, plus rounding. Norms of vectors of up to ``numbers`` entries are good to (numbers + 16)
+            roundoffs, and a sum of m vectors of norm C to m roundoffs m C, in either world (docs/learning.md).
         """
         m = np.asarray(examples, dtype=np.float64)
         whole = 2.0 * self.bound * (1.0 / m if self.unit == "example" else np.ones_like(m))
-        # an average of m terms of norm C is off by (m + 4) EPS C at most, in each world
-        return whole * (1.0 + 2.0 * (numbers + 16.0) * EPS) + 2.0 * self.bound * (m + 4.0) * 2.0 * EPS
+        # an average of m terms of norm C is off by (m + 4) roundoffs C at most, in each world
+        return inflated(whole, 2.0 * (numbers + 16.0)) + roundoff(2.0 * (m + 4.0), 2.0 * self.bound)
 
     def message(
         self, network: Network, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]

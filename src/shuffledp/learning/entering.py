@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shuffledp.accounting import SmallestProfile, StoredProfile
+from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.guarantee import Tier
 from shuffledp.ledger import MOST_LEVELS, Draft, LevelSpending, Spending
 from shuffledp.protocol.entering import Entering
 
@@ -88,14 +89,50 @@ def spending_of(accountant: TrainingAccountant, delta: float) -> Spending:
         local = attempt(accountant.widest_local, (OutOfRegime,))
         known = (stated,) if isinstance(local, Refused) else (stated, local)
         return Spending(*told, StoredProfile.of(SmallestProfile(known)))
+    found = [Priced(accountant.tiers[i], told[0], accountant.tier_profile(i)) for i in there]
+    return replace(spending_by_level(found, delta, people), levels_total=guarantee.levels_total)
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What rounds cost the clients of one tier.
+
+    Parameters
+    ----------
+    tier : Tier
+        Their budget and message law.
+    epsilon : float
+        Certified central epsilon, at most, at the delta that is asked for.
+    profile : PrivacyProfile
+        The whole certified curve.
+    """
+
+    tier: Tier
+    epsilon: float
+    profile: PrivacyProfile
+
+
+def spending_by_level(tiers: Sequence[Priced], delta: float, people: int) -> Spending:
+    """Return what rounds cost, level by level.
+
+    Parameters
+    ----------
+    tiers : sequence of Priced
+        All tiers that sent something.
+    delta : float
+        Central delta, in (0, 1).
+    people : int
+        The most messages of a round, or the fewest where more are not known.
+    """
     levels: dict[tuple[float, float], list[StoredProfile]] = {}
-    for i in there:
-        tier = accountant.tiers[i]
-        levels.setdefault((tier.epsilon0, tier.delta0), []).append(StoredProfile.of(accountant.tier_profile(i)))
+    for each in tiers:
+        budget = each.tier.epsilon0, each.tier.delta0
+        levels.setdefault(budget, []).append(StoredProfile.of(each.profile))
     kept = [LevelSpending(*level, StoredProfile.largest(found)) for level, found in sorted(levels.items())]
     worst = StoredProfile.largest([level.profile for level in kept])
     apart = len(kept) <= MOST_LEVELS and len({level.epsilon0 for level in kept}) == len(kept)
-    return Spending(*told, worst, tuple(kept) if apart else ())
+    epsilon = max(each.epsilon for each in tiers)
+    return Spending(epsilon, delta, people, len(kept), worst, tuple(kept) if apart else ())
 
 
 def enter_run(entering: Entering, mark: Mark | None, model: Mapping[str, Any], delta: float, plan: Plan) -> Mark:
@@ -136,17 +173,39 @@ def enter_run(entering: Entering, mark: Mark | None, model: Mapping[str, Any], d
         words = f"unit {counted.unit}, {counted.rounds} rounds, seen {counted.seen}, {model['mechanism']}"
         return Draft(f"training, {counted.rounds} rounds", task, words, spending_of(counted, delta))
 
-    whole = draft(len(plan.ahead))
-    if whole is not None:
-        refused = entering.ledger.refusal([whole], entering.use)
-        if refused is not None:
-            most = _largest(len(plan.ahead), lambda rounds: _fits(entering, draft(rounds)))
-            # what was sent before counts among the rounds that are asked for
-            done = sum(plan.accountant.spent.values())
-            fits = f"what would fit: `rounds = {done + most}`" if most else "not even one round would fit"
-            raise InvalidInput(f"{refused}; {fits}; smaller budgets cost less")
-        entering.ledger.enter([whole], entering.use)
+    # what was sent before counts among the rounds that are asked for
+    admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()))
     return Mark(run, dict(Counter(before) | Counter(plan.whole(len(plan.ahead)))))
+
+
+def admit(entering: Entering, draft: Callable[[int], Draft | None], rounds: int, done: int = 0) -> None:
+    """Enter so many rounds, or say how many would fit.
+
+    Parameters
+    ----------
+    entering : Entering
+        The ledger, and what the run is entered under.
+    draft : callable
+        What so many rounds cost; None for nothing.
+    rounds : int
+        How many are left.
+    done : int
+        How many were sent before.
+
+    Raises
+    ------
+    InvalidInput
+        If the limit has no room.
+    """
+    whole = draft(rounds)
+    if whole is None:
+        return
+    refused = entering.ledger.refusal([whole], entering.use)
+    if refused is not None:
+        most = _largest(rounds, lambda some: _fits(entering, draft(some)))
+        fits = f"what would fit: `rounds = {done + most}`" if most else "not even one round would fit"
+        raise InvalidInput(f"{refused}; {fits}; smaller budgets cost less")
+    entering.ledger.enter([whole], entering.use)
 
 
 def _fits(entering: Entering, draft: Draft | None) -> bool:

@@ -21,6 +21,7 @@ REFERENCES: dict[str, str] = {
     "local": "plain composition of the message's own noise: no shuffling is counted on",
     "levels": "clone theorem within the budget level (own proof), fresh shuffle every round, composed",
     "approximate": "clone theorem within the budget level, Gaussian noise charged (own proof), fresh shuffle, composed",
+    "chain": "chain theorem for Gaussian noise within the budget level (own proof), fresh shuffle, composed",
     "ordered": "clone theorem for ordered, adaptive steps (own proof), fresh permutation every round, composed",
     "blanket": "one-bit messages of all budgets hide each other (blanket of fair bits under public seeds, own proof), "
     "fresh shuffle every round, composed",
@@ -70,7 +71,7 @@ class TrainingGuarantee:
     levels : tuple of LevelGuarantee
         Per budget level; upper ends are certified, lower ends are 0: no attack is claimed.
     levels_total : int
-        How many levels there are; at most 1000 are listed, the worst among them.
+        How many levels there are; of more than 1000 some are listed, the worst among them.
     evidence : tuple of Evidence
         Every bound consulted for the worst level, with its value or its refusal.
     method : str

@@ -16,7 +16,9 @@ from shuffledp.learning.inputs import Clients, per_client
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.rounds import SendPlan, plan_messages
 from shuffledp.learning.settings import Settings
-from shuffledp.learning.sketches import plan_sketches
+from shuffledp.learning.sketches import Weighting, plan_sketches
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.setting import Seen
 
 
@@ -29,7 +31,7 @@ def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
     """The messages' plan over all clients, and who takes part."""
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
-    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, np.nextafter(1.0, 0.0))):
+    for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))
         if bad.size:
             who = clients.names[bad[0]]
@@ -40,7 +42,7 @@ def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> t
     if taking_part.size < clients.count:
         notes.append(f"{clients.count - taking_part.size} clients with epsilon0 = 0 are left out: they send nothing")
     if s.mechanism == "sketch":
-        part = plan_sketches(budgets[taking_part], float(s.clip), inverse_variance=s.weighting != "none")
+        part = plan_sketches(budgets[taking_part], float(s.clip), weighting=_weighting_of_bits(s, budgets[taking_part]))
         return _spread(part, taking_part, clients.count), taking_part
     ratios = mechanism_of(s.mechanism).multiples(budgets[taking_part], deltas[taking_part])
     sensitivities = s.clipping.sensitivity(clients.sizes[taking_part], numbers)
@@ -56,6 +58,18 @@ def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> t
         summed=s.seen == "sum",
     )
     return _spread(part, taking_part, clients.count), taking_part
+
+
+def _weighting_of_bits(s: Settings, budgets: FloatArray) -> Weighting:
+    """Choose how the server weighs bits: by their budgets only where it sees them."""
+    if s.seen == "levels":
+        return "people" if s.weighting == "none" else "precision"
+    if s.weighting != "auto" and np.ptp(budgets) > 0.0:
+        raise InvalidInput(
+            f"weighting = '{s.weighting}' needs the budget of every bit, which a server with seen = 'reports' does not "
+            "see; leave weighting = 'auto', where all bits count the same, or say seen = 'levels'"
+        )
+    return "bits"
 
 
 def _spread(plan: SendPlan, taking_part: NDArray[np.int64], clients: int) -> SendPlan:

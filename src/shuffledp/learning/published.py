@@ -18,6 +18,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning.clipping import Clipping
 from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.network import Network
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import simulation_random
 
@@ -154,11 +155,11 @@ def _message(
     if reading.clipped == "average-column-sum":
         for matrix, bias in network.layers(mean):
             for part, norm in ((matrix, float(np.abs(matrix).sum(axis=0).max())), (bias, float(np.abs(bias).sum()))):
-                part *= min(1.0, reading.bound / max(norm, 1e-300))
+                part *= min(1.0, reading.bound / max(norm, TINY))
         return mean
     if reading.clipped != "none":
         norm = float(np.linalg.norm(mean, ord=1 if reading.clipped == "average-l1" else 2))
-        mean *= min(1.0, reading.bound / max(norm, 1e-300))
+        mean *= min(1.0, reading.bound / max(norm, TINY))
     return mean
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from shuffledp.learning.clipping import shrink
 from shuffledp.learning.guarantee import Tier
 from shuffledp.learning.rounds import Clientele, SendPlan
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.randomness import Words
+from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.codebook import seeded_words
 
@@ -67,7 +68,11 @@ def signs(seeds: Words, size: int) -> NDArray[np.float32]:
     return np.take(_SIGNS, octets, axis=0, mode="clip").reshape(seeds.size, -1)[:, :size]
 
 
-def plan_sketches(epsilon0: FloatArray, clip: float, *, inverse_variance: bool) -> SendPlan:
+Weighting = Literal["bits", "precision", "people"]
+"""How the server weighs bits: all the same, proportional to keep, or proportional to 1/keep."""
+
+
+def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) -> SendPlan:
     """Plan the messages: the server adds weight times bit times signs.
 
     Parameters
@@ -76,14 +81,73 @@ def plan_sketches(epsilon0: FloatArray, clip: float, *, inverse_variance: bool) 
         Local budgets of one message; positive.
     clip : float
         Largest norm C.
-    inverse_variance : bool
-        Weights proportional to keep (least variance); otherwise to 1/keep, so that everybody counts the same.
+    weighting : {"bits", "precision", "people"}
+        "bits": all weights are 1, which is all that a server can do that does not see the budgets: a client counts in
+        proportion to keep. "precision": weights proportional to keep, least variance. "people": to 1/keep, so that
+        everybody counts the same. The last two are functions of the messages with their budgets.
     """
     keep = np.tanh(0.5 * epsilon0)
-    weights = keep if inverse_variance else keep.min() / keep
+    weights = {"bits": np.ones_like(keep), "precision": keep, "people": keep.min() / keep}[weighting]
     laws, tier_of = np.unique(epsilon0, return_inverse=True)
     tiers = tuple(Tier(float(e), 0.0, float(e), 1.0) for e in laws)
     return SendPlan(clip / SLOPE, keep, np.ones_like(keep), weights, tiers, tier_of.astype(np.int64).ravel())
+
+
+def randomized_bits(
+    inner: FloatArray, lengths: FloatArray, epsilon0: FloatArray, random: Randomness
+) -> NDArray[np.int64]:
+    """Draw the bits of (S) for given signs.
+
+    Parameters
+    ----------
+    inner : ndarray, shape (n,)
+        Inner products of gradients and signs, each in any positive unit.
+    lengths : ndarray, shape (n,)
+        Norms of the clipped gradients over C, in [0, 1].
+    epsilon0 : ndarray, shape (n,)
+        Budgets, positive.
+    random : Randomness
+        Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        0 or 1.
+    """
+    side = inner >= 0.0
+    # a length of 1 keeps the side, none at all makes it a fair bit; so does a side that cannot be told
+    turned = np.where(np.isfinite(inner), np.clip(0.5 - 0.5 * lengths, 0.0, 0.5), 0.5)
+    truth = side ^ random.bernoulli((turned * 2.0**64).astype(np.uint64), inner.size)
+    return _RESPONSE.randomize(truth.astype(np.int64), epsilon0, random)
+
+
+def sum_of_bits(seeds: Words, bits: NDArray[np.int64], size: int) -> FloatArray:
+    """Add up the bits, each read as -1 or 1 and times the signs of its seed.
+
+    Parameters
+    ----------
+    seeds : ndarray of uint64, shape (n,)
+        One a message.
+    bits : ndarray of int64, shape (n,)
+        0 or 1.
+    size : int
+        Signs of each.
+
+    Returns
+    -------
+    ndarray, shape (size,)
+        Whole numbers.
+    """
+    total, at_once = np.zeros(size), max(1, _NUMBERS_AT_ONCE // size)
+    for start in range(0, seeds.size, at_once):
+        some = slice(start, start + at_once)
+        total += _added(bits[some], np.ones(1), signs(seeds[some], size))
+    return total
+
+
+def _added(bits: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sum of weight times bit, read as -1 or 1, times signs, shape (size,)."""
+    return ((2.0 * bits - 1.0) * weights).astype(np.float32) @ z
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,19 +160,14 @@ class Sketcher(Clientele):
         for start in range(0, clients.size, at_once):
             some = clients[start : start + at_once]
             z = signs(self.random.words(some.size), self.network.size)
-            sent = 2.0 * self.bits(some, weights, z) - 1.0
-            total += (sent * self.plan.weights[some]).astype(np.float32) @ z
+            total += _added(self.bits(some, weights, z), self.plan.weights[some], z)
         return total
 
     def bits(self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.int64]:
         """The bits that these clients send for these signs, shape (clients,)."""
         inner, norms = self._projected(clients, weights, z)
-        side = inner >= 0.0
-        # a norm of C keeps the side, none at all makes it a fair bit; so does a side that cannot be told
-        turned = np.where(np.isfinite(inner), np.clip(0.5 - 0.5 * norms / self.clipping.bound, 0.0, 0.5), 0.5)
-        truth = side ^ self.random.bernoulli((turned * 2.0**64).astype(np.uint64), clients.size)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
-        return _RESPONSE.randomize(truth.astype(np.int64), budgets, self.random)
+        return randomized_bits(inner, norms / self.clipping.bound, budgets, self.random)
 
     def _projected(
         self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]

@@ -37,6 +37,7 @@ from shuffledp.learning.rounds import (
 from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
 from shuffledp.learning.sketches import Sketcher
 from shuffledp.learning.target import aimed
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.protocol.entering import Entering
@@ -107,6 +108,11 @@ class Run:
     ) -> Run:
         """Check everything, and plan the messages."""
         s, random = settings.checked(), settings.random or secure_random()
+        if entering is not None and s.classes is None and random.private:
+            raise InvalidInput(
+                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
+                "that no ledger enters"
+            )
         labels, classes = checked_labels(y, rows.shape[0], s.classes)
         if groups is None and s.unit == "example":
             raise InvalidInput(
@@ -232,11 +238,6 @@ class Run:
         s = self.settings
         if not self.private:
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
-        if s.classes is None:
-            raise InvalidInput(
-                "with a `ledger`, say how many `classes` there are: reading them off the labels would be a release "
-                "that no ledger enters"
-            )
         turns = range(self.done, s.rounds)
         there = {turn: self._there(turn) for turn in turns}
         if self.presence is not None:
@@ -267,11 +268,11 @@ class Run:
         """Whether one more round with these counts stays within ``most``."""
         if math.isinf(self.most) or counts == self.paid:
             return True
-        left = self.settings.rounds - self.done
-        if self.presence is None and so_far.epsilon_after(counts, self.settings.delta, left) <= self.most:
+        delta, most, left = self.settings.delta, self.most, self.settings.rounds - self.done
+        if self.presence is None and so_far.epsilon_after(counts, delta, left, enough=most) <= most:
             self.paid = counts  # all rounds that are left are alike and fit: each alone would cost as much to ask
             return True
-        return so_far.epsilon_after(counts, self.settings.delta) <= self.most
+        return so_far.epsilon_after(counts, delta, enough=most) <= most
 
     def _report(self, messages: int, released: bool) -> None:
         report = RoundReport(self.done, self.settings.rounds, messages, released)
@@ -370,7 +371,7 @@ def measured(
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
-        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], 1e-300)).sum())
+        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], TINY)).sum())
         right += int((chances.argmax(axis=1) == known).sum())
         at += _CHUNK
     return loss / labels.size, right / labels.size

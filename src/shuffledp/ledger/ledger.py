@@ -21,6 +21,7 @@ from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import connect, writing
 from shuffledp.ledger.together import shared_by_one
+from shuffledp.numerics.floats import deflated, inflated
 
 OUTSIDE_SHARE = 0.1
 """Share of the limit's delta that may be spent as the chance to reveal a record."""
@@ -307,9 +308,9 @@ class Ledger:
             if use.population not in group:
                 continue
             before = [(mu, outside) for population, mu, outside in spent if population in group]
-            squares = math.fsum(mu * mu for mu, _ in [*before, *covers]) * (1.0 + 1e-15)
-            chances = math.fsum(outside for _, outside in [*before, *covers]) * (1.0 + 1e-15)
-            if not (squares <= limit.mu**2 * (1.0 - 1e-15) and chances <= limit.outside):
+            squares = inflated(math.fsum(mu * mu for mu, _ in [*before, *covers]), 8)
+            chances = inflated(math.fsum(outside for _, outside in [*before, *covers]), 8)
+            if not (squares <= deflated(limit.mu**2, 8) and chances <= limit.outside):
                 return covers, self._refused(limit, before, covers, chances > limit.outside)
         return covers, None
 

@@ -32,6 +32,9 @@ from shuffledp.numerics.interval import FloatArray
 RELATIVE_ERROR = 2e-11
 """Relative error of every probability below 1 returned here, for values of at least 1e-300."""
 
+COMBINED_ERROR = 2.0 * RELATIVE_ERROR + 1e-13
+"""Relative error of a product or a quotient of two of them, its own roundings and those of its arguments included."""
+
 _LEGENDRE = np.polynomial.legendre.leggauss(24)
 _NODES, _WEIGHTS = (_LEGENDRE[0] + 1.0) / 2.0, _LEGENDRE[1] / 2.0
 _DROP = 40.0
@@ -65,6 +68,11 @@ def log_pmf(k: Any, n: Any, p: Any) -> FloatArray:
     edge_p = np.where((p == 0) & (k == 0) | (p == 1) & (k == n), 0.0, -np.inf)
     out = np.where(regular, core, np.where((p > 0) & (p < 1), ends, edge_p))
     return np.where(inside, out, -np.inf)
+
+
+def log_pmf_error(logs: FloatArray) -> FloatArray:
+    """Bound the absolute error of values of `log_pmf`, which are at most 0: above the module's 1e-14 + 3e-15 |log|."""
+    return 1e-13 + 1e-14 * np.abs(logs)
 
 
 def sf(a: Any, n: Any, p: Any) -> FloatArray:

@@ -6,24 +6,163 @@ Accuracy contracts are relative, in units of EPS = 2^-53, and hold for real argu
 from __future__ import annotations
 
 import math
-from typing import Any
+from fractions import Fraction
+from typing import Any, NewType, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.numerics.interval import FloatArray
+FloatArray = NDArray[np.float64]
+
+Upper = NewType("Upper", float)
+"""A double proven to be at or above a real number. Arithmetic on it gives a plain float: the proof is lost."""
+
+Lower = NewType("Lower", float)
+"""A double proven to be at or below a real number. Arithmetic on it gives a plain float: the proof is lost."""
 
 EPS = 2.0**-53
+"""Largest relative error of one rounded operation: half a unit in the last place of 1. For this package alone.
+
+Elsewhere docstrings call it a roundoff: "good to 8 roundoffs" is a relative error of 8 EPS.
+"""
+
+LARGEST_BELOW_ONE = 1.0 - EPS
+"""The double before 1."""
+
+TINY = 1e-300
+"""Stands in for 0 in a divisor or a logarithm; as a rounding room it is above whatever underflow loses."""
+
+SMALLEST = 5e-324
+"""The smallest positive double."""
+
+LEAST_MASS = 1e-290
+"""Probabilities below are taken for 0, on the safe side: quotients of larger ones keep all their digits."""
+
+LOG_DEEP = math.log(1e-270)
+"""Where the logarithm of a probability falls below this, the probability is about to leave double range."""
+
+JUST_BELOW = 1.0 - 1e-12
+"""Factor of a search that must not touch an end; nothing is proved by it."""
+
+UNBOUNDED = Upper(math.inf)
+"""The upper end of which nothing is known."""
 
 
-def round_up(value: Any, ulps: int = 4) -> Any:
-    """Return ``value`` moved towards +inf by more than ``ulps`` units in the last place."""
-    return value + abs(value) * (2.0 * ulps * EPS) + 5e-324
+@overload
+def round_up(value: float, ulps: float = 4) -> Upper: ...
+@overload
+def round_up(value: FloatArray, ulps: float = 4) -> FloatArray: ...
+def round_up(value: Any, ulps: float = 4) -> Any:
+    """Return ``value`` moved towards +inf by at least ``ulps`` units in the last place (of normal numbers); 0 moves."""
+    return value + abs(value) * (2.0 * ulps * EPS) + SMALLEST
 
 
-def round_down(value: Any, ulps: int = 4) -> Any:
-    """Return ``value`` moved towards -inf by more than ``ulps`` units in the last place."""
-    return value - abs(value) * (2.0 * ulps * EPS) - 5e-324
+@overload
+def round_down(value: float, ulps: float = 4) -> Lower: ...
+@overload
+def round_down(value: FloatArray, ulps: float = 4) -> FloatArray: ...
+def round_down(value: Any, ulps: float = 4) -> Any:
+    """Return ``value`` moved towards -inf by at least ``ulps`` units in the last place (of normal numbers); 0 moves."""
+    return value - abs(value) * (2.0 * ulps * EPS) - SMALLEST
+
+
+@overload
+def inflated(value: float, operations: float) -> float: ...
+@overload
+def inflated(value: FloatArray, operations: float | FloatArray) -> FloatArray: ...
+def inflated(value: Any, operations: Any) -> Any:
+    """Return ``value`` moved away from 0 by the relative error of so many rounded operations; 0 stays 0.
+
+    If x is computed by k operations, each within EPS of its result and none of them a cancellation or an underflow,
+    then |x| <= |exact| (1 + EPS)^k and |exact| <= |x| (1 + EPS)^k. Callers state 2 k or more; the factor
+    1 + 2 k EPS, itself exact for whole k, and the final product cover (1 + EPS)^(k + 1) for 1 <= k < 2^50.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        Computed; not the result of an underflow.
+    operations : float
+        Relative error of the value in units of EPS, with room for the product that is formed here.
+    """
+    return value * (1.0 + operations * EPS)
+
+
+@overload
+def deflated(value: float, operations: float) -> float: ...
+@overload
+def deflated(value: FloatArray, operations: float | FloatArray) -> FloatArray: ...
+def deflated(value: Any, operations: Any) -> Any:
+    """Return ``value`` moved towards 0 by the relative error of so many rounded operations; see `inflated`."""
+    return value * (1.0 - operations * EPS)
+
+
+@overload
+def roundoff(operations: float, size: float = 1.0) -> float: ...
+@overload
+def roundoff(operations: float | FloatArray, size: FloatArray) -> FloatArray: ...
+@overload
+def roundoff(operations: FloatArray, size: float = 1.0) -> FloatArray: ...
+def roundoff(operations: Any, size: Any = 1.0) -> Any:
+    """Bound the absolute error of so many rounded operations whose results are at most ``size``.
+
+    Each is off by EPS times its result; an exponent or a logarithm of size x that is off by EPS x belongs here too,
+    because what is computed from it cancels no more. Non-negative; ``operations * EPS * size``.
+    """
+    return operations * EPS * size
+
+
+@overload
+def next_above(value: float) -> Upper: ...
+@overload
+def next_above(value: FloatArray) -> FloatArray: ...
+def next_above(value: Any) -> Any:
+    """Return the next double towards +inf: at or above what one correctly rounded operation rounded to ``value``."""
+    if isinstance(value, np.ndarray):
+        return np.nextafter(value, np.inf)
+    return math.nextafter(value, math.inf)
+
+
+@overload
+def next_below(value: float) -> Lower: ...
+@overload
+def next_below(value: FloatArray) -> FloatArray: ...
+def next_below(value: Any) -> Any:
+    """Return the next double towards -inf: at or below what one correctly rounded operation rounded to ``value``."""
+    if isinstance(value, np.ndarray):
+        return np.nextafter(value, -np.inf)
+    return math.nextafter(value, -math.inf)
+
+
+def largest_below_one(precision: type[np.float32] | type[np.float64]) -> float:
+    """Return the number before 1 of a NumPy precision."""
+    return float(np.nextafter(precision(1.0), precision(0.0)))
+
+
+def fraction_up(value: Fraction) -> Upper:
+    """Return the smallest double that is at or above a fraction."""
+    found = float(value)
+    return Upper(found if Fraction(found) >= value else next_above(found))
+
+
+def fraction_down(value: Fraction) -> Lower:
+    """Return the largest double that is at or below a fraction."""
+    found = float(value)
+    return Lower(found if Fraction(found) <= value else next_below(found))
+
+
+def root_up(square: Fraction) -> Upper:
+    """Return a double at or above a square root; the root itself where it is a double.
+
+    `math.sqrt` is correctly rounded, so the next double is always enough.
+    """
+    found = math.sqrt(fraction_up(square))
+    return Upper(found if Fraction(found) ** 2 >= square else next_above(found))
+
+
+def root_down(square: Fraction) -> Lower:
+    """Return a double at or below a square root; the root itself where it is a double. See `root_up`."""
+    found = math.sqrt(fraction_down(square))
+    return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
 
 
 def two_product(a: Any, b: Any) -> tuple[FloatArray, FloatArray]:

@@ -30,6 +30,12 @@ def mills_ratio(t: ArrayLike) -> FloatArray:
     return math.sqrt(math.pi / 2.0) * erfcx(np.asarray(t, dtype=np.float64) / math.sqrt(2.0))
 
 
+def mills_slope(t: ArrayLike) -> FloatArray:
+    """Return 1 - t m(t) for t >= -1, m Mills' ratio: at least the true value, by at most 1e-13 (1 + |t|)."""
+    value, doubt = _mills_slope(np.asarray(t, dtype=np.float64))
+    return value + doubt
+
+
 def normal_divergence(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
     """Enclose Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), the hockey-stick divergence of N(mu, 1) and N(0, 1).
 
@@ -59,8 +65,9 @@ def normal_divergence(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
     area, doubt = _area(u, h, height)
     lower = np.maximum((area - doubt) * (1.0 - relative) - _SMALLEST, 0.0)
     upper = np.minimum((area + doubt) * (1.0 + relative) + _SMALLEST, 1.0)
-    limit = np.where(shift > 0.0, 1.0, 0.0)  # at mu = inf and at mu = 0
-    return Enclosure(np.where(plain, lower, limit), np.where(plain, upper, limit))
+    # at mu = 0 it is 0, at inf 1; of what is no distance nothing is known
+    least, most = np.where(shift == math.inf, 1.0, 0.0), np.where(shift == 0.0, 0.0, 1.0)
+    return Enclosure(np.where(plain, lower, least), np.where(plain, upper, most))
 
 
 def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
@@ -84,6 +91,35 @@ def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
         fits = normal_divergence(eps, middle.view(np.float64)).upper <= target
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     return low.view(np.float64)
+
+
+def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
+    """Return epsilons at which normal noise, added to a number in [0, 1], certainly has at most this delta.
+
+    Parameters
+    ----------
+    sigma : array_like
+        Standard deviations, positive, good to 16 EPS, possibly inf.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Next to the smallest ones, shape of ``sigma``.
+    """
+    shift = np.minimum((1.0 + 32.0 * EPS) / np.asarray(sigma, dtype=np.float64), 1e150)
+    # P(loss > eps) <= delta from mu^2/2 + mu z on, z the quantile; doubles of one sign are ordered like their patterns
+    high = np.asarray(0.5 * shift * shift + shift * (math.sqrt(-2.0 * math.log(delta)) + 2.0) + 1e-300)
+    high, low = high.view(np.int64).copy(), np.zeros(shift.shape, dtype=np.int64)
+    done = normal_divergence(0.0, shift).upper <= delta
+    for _ in range(63):
+        middle = low + (high - low) // 2
+        fits = normal_divergence(middle.view(np.float64), shift).upper <= delta
+        low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+    found = high.view(np.float64)
+    certain = normal_divergence(found, shift).upper <= delta
+    return np.where(done, 0.0, np.where(certain, found, math.inf))
 
 
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:

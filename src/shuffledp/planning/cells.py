@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import JUST_BELOW
 from shuffledp.numerics.interval import FloatArray
 
 MOST_VALUES = 192
@@ -52,7 +53,7 @@ def some_values(budgets: Budgets, most: int = MOST_VALUES) -> FloatArray:
     through = np.cumsum(budgets.counts)
     quantiles = np.searchsorted(through, np.linspace(0.0, float(through[-1]), most // 2))
     positive = values[values > 0.0]
-    spread = np.searchsorted(values, np.geomspace(positive[0], positive[-1], most // 2) * (1.0 - 1e-12))
+    spread = np.searchsorted(values, np.geomspace(positive[0], positive[-1], most // 2) * JUST_BELOW)
     ends = np.array([0, values.size - 1])
     picked = np.unique(np.concatenate([quantiles, spread, ends]))
     return values[picked[picked < values.size]]

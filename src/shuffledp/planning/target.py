@@ -15,6 +15,7 @@ import numpy as np
 
 from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
 from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.numerics.floats import JUST_BELOW, TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import MOST_HIDING, rounded_up
 from shuffledp.planning.question import Family
@@ -106,7 +107,7 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
     if not known.any():
         return np.full(values.shape, np.inf)
     x, y = np.log(knots[known]), np.log(needed[known])
-    between = np.exp(np.interp(np.log(np.maximum(values, 1e-300)), x, y)) * (1.0 - 1e-12)
+    between = np.exp(np.interp(np.log(np.maximum(values, TINY)), x, y)) * JUST_BELOW
     return np.where((values <= knots[known][-1]) & (between <= n), between, np.inf)
 
 

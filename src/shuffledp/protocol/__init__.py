@@ -9,6 +9,7 @@ from shuffledp.protocol.differences import Difference, difference
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.estimators import (
     FrequencyEstimator,
+    FrequentItemsEstimator,
     HistogramEstimator,
     MeanEstimator,
     QuantileEstimator,
@@ -16,17 +17,21 @@ from shuffledp.protocol.estimators import (
     VectorMeanEstimator,
 )
 from shuffledp.protocol.frequencies import FrequencyTally, frequency
+from shuffledp.protocol.item_questions import FrequentItems
+from shuffledp.protocol.items import ItemTally
 from shuffledp.protocol.means import MeanTally, mean
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
-from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
+from shuffledp.protocol.released import Release
 from shuffledp.protocol.running import Ask
 from shuffledp.protocol.several import JointRelease, release_together
 from shuffledp.protocol.shuffler import ShuffledReports, shuffle_reports
 from shuffledp.protocol.simplex import project_to_simplex
 from shuffledp.protocol.table_wrappers import (
     frequency_of_table,
+    frequent_items_of_table,
     histogram_of_table,
     mean_of_table,
     quantiles_of_table,
@@ -37,6 +42,7 @@ from shuffledp.protocol.variances import VarianceTally
 from shuffledp.protocol.vectors import VectorTally
 from shuffledp.protocol.wrappers import (
     estimate_frequency,
+    estimate_frequent_items,
     estimate_histogram,
     estimate_mean,
     estimate_quantiles,
@@ -52,9 +58,13 @@ __all__ = [
     "Frequency",
     "FrequencyEstimator",
     "FrequencyTally",
+    "FrequentItems",
+    "FrequentItemsEstimator",
     "GroupedRelease",
     "Histogram",
     "HistogramEstimator",
+    "ItemTally",
+    "ItemsRelease",
     "JointRelease",
     "Mean",
     "MeanEstimator",
@@ -76,6 +86,7 @@ __all__ = [
     "VectorTally",
     "difference",
     "estimate_frequency",
+    "estimate_frequent_items",
     "estimate_histogram",
     "estimate_mean",
     "estimate_quantiles",
@@ -83,6 +94,7 @@ __all__ = [
     "estimate_vector_mean",
     "frequency",
     "frequency_of_table",
+    "frequent_items_of_table",
     "histogram_of_table",
     "level_indices",
     "mean",

@@ -55,7 +55,7 @@ def release(
     Parameters
     ----------
     question : Question
-        `Frequency`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
+        `Frequency`, `FrequentItems`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
     data : str, Path, dataframe, or mapping of str to array
         A file of text (CSV, TSV and the like) or of Parquet, plain or packed; ``"-"`` for standard input; any dataframe
         that speaks the Arrow interface; or arrays by name.
@@ -81,7 +81,7 @@ def release(
         What a missing record counts as: a category, or a number of the range. The record is mapped before it is
         randomized, so the guarantee holds unchanged.
     other : hashable, optional
-        The category that an unlisted record counts as.
+        The category that an unlisted record counts as, or the item that one outside the domain of items does.
     missing_budget : float, optional
         The budget (nats) of rows whose budget is missing; 0: they send no information.
     any_delta : bool
@@ -114,7 +114,7 @@ def release(
     Returns
     -------
     Release
-        A `RangeRelease` for quantiles.
+        A `RangeRelease` for quantiles, an `ItemsRelease` for frequent items.
 
     Raises
     ------

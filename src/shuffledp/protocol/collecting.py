@@ -56,10 +56,25 @@ class Part:
         return self.question.records([batch.columns[name] for name in self.columns], self.recode, batch.before)
 
     def draw(self, records: NDArray[Any], levels: NDArray[np.int64] | None, tally: Tally, random: Randomness) -> None:
-        """Randomize records, each under the budget of its level (None: there is one), and count the reports."""
+        """Randomize records, each under the budget of its level (None: there is one), and count the reports.
+
+        Where levels are few, those of one level are drawn at once: a number instead of a column of budgets. A tally
+        does not depend on the order in which reports are added (`Tally`).
+        """
         epsilons, deltas = self.task.budgets.epsilons, self.task.budgets.deltas
-        which = 0 if levels is None else levels
-        tally.add(self.question.draw(self.task.randomizer, records, epsilons[which], deltas[which], random), levels)
+
+        def take(chosen: NDArray[Any], which: Any, at: NDArray[np.int64] | None) -> None:
+            tally.add(self.question.draw(self.task.randomizer, chosen, epsilons[which], deltas[which], random), at)
+
+        if levels is None:
+            take(records, 0, None)
+        elif epsilons.size * _WORTH > len(records):
+            take(records, levels, levels)
+        else:
+            for level in range(epsilons.size):
+                own = np.flatnonzero(levels == level)
+                if own.size:
+                    take(records[own], level, levels[own])
 
 
 def collect(
@@ -147,6 +162,9 @@ def columns_wanted(parts: Sequence[Part], who: RowBudgets | None) -> dict[str, t
         "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"]))),
     }
 
+
+_WORTH = 1 << 12
+"""Rows a level from which on it pays to draw each level by itself."""
 
 _ONE_BATCH = 1 << 19
 """Rows up to which a second thread would have nothing to do."""

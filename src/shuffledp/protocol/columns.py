@@ -132,22 +132,39 @@ def _texts(column: Any) -> bool:
 
 
 def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Look words up as they stand, and those that are none of the labels in their one spelling (`canonical`)."""
+    """Look words up as they stand, and only then without white space at their ends and in their one spelling.
+
+    Nearly all entries of nearly all files are found at once, at half the cost of removing white space first.
+    """
     import polars as pl
 
     names = [label if isinstance(label, str) else canonical(str(label)) for label in labels]
     if len(set(names)) < len(names):
         return np.full(column.len(), -1, dtype=np.int64)
-    codes = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    codes = _places(column, names)
+    unknown = codes < 0
+    if not unknown.any():
+        return codes
+    codes = codes.copy()  # polars hands its own, read-only
+    others = column.filter(pl.Series(unknown)).str.strip_chars()
+    codes[unknown] = _places(others, names)
     unknown = codes < 0
     spellings = {canonical(name): code for code, name in enumerate(names)}
-    if not unknown.any() or len(spellings) < len(names):
-        return codes
-    others = canonical_texts(column.filter(pl.Series(unknown)))
-    known = others.cast(pl.Enum(list(spellings)), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-    codes = codes.copy()  # polars hands its own, read-only
-    codes[unknown] = np.append(np.array(list(spellings.values())), -1)[known]
+    if unknown.any() and len(spellings) == len(names):
+        others = column.filter(pl.Series(unknown)).str.strip_chars()
+        known = _places(canonical_texts(others), list(spellings))
+        codes[unknown] = np.append(np.array(list(spellings.values())), -1)[known]
     return codes
+
+
+def _places(column: pl.Series, names: list[str]) -> NDArray[np.int64]:
+    """Place of each entry among the names, -1 for the others; an empty entry is missing, whatever the names."""
+    import polars as pl
+
+    found = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64)
+    codes = (found.fill_null(-1) if found.null_count() else found).to_numpy()
+    blank = [code for code, name in enumerate(names) if not name.strip()]
+    return np.where(np.isin(codes, blank), -1, codes) if blank else codes
 
 
 def _number_codes(column: NDArray[Any], labels: tuple[Hashable, ...]) -> NDArray[np.int64]:

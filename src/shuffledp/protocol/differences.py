@@ -13,6 +13,7 @@ from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.released import MEANS, SHARES, Release
+from shuffledp.setting import Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,12 @@ class Side:
         Number of people.
     spending : Spending
         What it costs.
+    setting : Setting or None
+        What its guarantee is about; None where that is not told in full.
+    unit : str
+        What a record is: "people", "rows", or "reports".
+    besides : int
+        Other questions that the same people answered in the same run.
     """
 
     question: str
@@ -38,6 +45,9 @@ class Side:
     analysis: Estimate = field(repr=False)
     n: int
     spending: Spending = field(repr=False)
+    setting: Setting | None = field(default=None, repr=False)
+    unit: str = "rows"
+    besides: int = 0
 
     @staticmethod
     def of(release: Release) -> Side:
@@ -56,8 +66,8 @@ class Side:
         if not release.private:
             raise InvalidInput("a simulation protects nobody, so no guarantee holds for a difference with it")
         check_question(release.question.name)
-        cost = Spending.of(release.guarantee)
-        return Side(release.question.name, release.categories, release.analysis, release.n, cost)
+        cost, setting = Spending.of(release.guarantee), release.guarantee.setting
+        return Side(release.question.name, release.categories, release.analysis, release.n, cost, setting, release.unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ at 95 %); below 0 theirs shrink, though the noise that moved the estimate is no 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import lambertw, ndtri
@@ -83,7 +83,7 @@ class Estimate:
         InvalidInput
             If level is not in (0, 1).
         """
-        half = self._half_width(chance_of_a_miss(level, self.value.size if simultaneous else 1), self.standard_error)
+        half = self.half_width(chance_of_a_miss(level, self.value.size if simultaneous else 1), self.standard_error)
         return around(self.value, half, half, self.support)
 
     def minus(self, other: Estimate) -> Estimate:
@@ -118,16 +118,37 @@ class Estimate:
             uninformative=self.uninformative + other.uninformative,
         )
 
-    def _half_width(self, miss: float, standard_error: FloatArray) -> FloatArray:
-        """Half width at that chance of a miss, if the standard error were this one."""
+    def half_width(self, miss: float | FloatArray, standard_error: FloatArray) -> FloatArray:
+        """Half width at that chance of a miss, if the standard error were this one.
+
+        Parameters
+        ----------
+        miss : float or ndarray
+            Chance, in (0, 1).
+        standard_error : ndarray
+            Positive; broadcast with `miss`.
+        """
         z, x = -ndtri(miss / 2.0), np.log(2.0 / miss)
         spread = (standard_error / self.step) ** 2
         normal, safe = self._half_widths(standard_error, spread, z, x)
         share = np.clip(spread / (self.enough * z**2) - 1.0, 0.0, 1.0)
         return share * normal + (1.0 - share) * np.maximum(safe, normal)
 
+    def bounded_half_width(self, miss: float, standard_error: FloatArray) -> FloatArray:
+        """Half width at that chance of a miss by Bennett's inequality alone, which takes nothing as normal.
+
+        Parameters
+        ----------
+        miss : float
+            Chance of both sides together; half of it of one.
+        standard_error : ndarray
+            Positive.
+        """
+        spread = (standard_error / self.step) ** 2
+        return self.step * spread * _bennett(np.log(2.0 / miss) / spread)
+
     def _half_widths(
-        self, standard_error: FloatArray, spread: FloatArray, z: float, x: float
+        self, standard_error: FloatArray, spread: FloatArray, z: Any, x: Any
     ) -> tuple[FloatArray, FloatArray]:
         """Those of the normal law, and of an inequality; z normal deviates, or a chance of 2 e^-x."""
         return z * standard_error + self.step / 2.0, self.step * spread * _bennett(x / spread)

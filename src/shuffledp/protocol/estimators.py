@@ -7,6 +7,7 @@ batches. What is fitted is a private release: it carries its guarantee, and ever
 from __future__ import annotations
 
 import inspect
+from collections.abc import Hashable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.params import Parameters
 from shuffledp.protocol.asking import release
+from shuffledp.protocol.item_questions import FrequentItems
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
@@ -284,6 +286,29 @@ class VectorMeanEstimator(QuestionEstimator):
     @property
     def mean_(self) -> FloatArray:
         """Unbiased estimate, shape (dimension,)."""
+        return np.asarray(self.estimate_)
+
+
+class FrequentItemsEstimator(QuestionEstimator):
+    """The frequent items among the records; parameters of `FrequentItems` and options of `release`.
+
+    Examples
+    --------
+    >>> estimator = FrequentItemsEstimator(max_length=3, alphabet="upper", delta=1e-6)
+    >>> estimator.fit(["ORD"] * 600 + ["ATL"] * 400, epsilon0=8.0).items_
+    ('ORD', 'ATL')
+    """
+
+    ask = FrequentItems
+
+    @property
+    def items_(self) -> tuple[Hashable, ...]:
+        """The items that are named, the most frequent first."""
+        return self.fitted().categories or ()
+
+    @property
+    def frequencies_(self) -> FloatArray:
+        """Their shares, unbiased before they were chosen."""
         return np.asarray(self.estimate_)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.tables.entries import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,12 +88,14 @@ class Owners:
 
         column = names if isinstance(names, pl.Series) else pl.Series(values=[_name(entry) for entry in names])
         column = column.cast(pl.String).str.strip_chars()
-        empty = column.is_null() | (column == "")
-        if empty.any():
+        empty = column.is_null() | column.str.to_lowercase().is_in(MISSING)
+        if empty.any():  # taken as one person, whoever owns such a row would have reports that nobody counts
             row = int(empty.arg_max() or 0)
+            entry, several = column[row], f" ({int(empty.sum())} such rows in all)" if int(empty.sum()) > 1 else ""
+            what = shown(entry) if entry else "empty"
             raise InvalidInput(
-                f"{self.column} in row {before + row + 1} is empty, so nobody knows whose row it is; "
-                "give every row its person"
+                f"{self.column} in row {before + row + 1} is {what}, so nobody knows whose row it is; "
+                f"give every row its person{several}"
             )
         self._names.append(column.rename("person"))
         if self.chooses:

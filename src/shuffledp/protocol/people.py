@@ -13,6 +13,7 @@ from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.budget_grid import checked_levels, rounded_down
 from shuffledp.protocol.columns import Recode, category_codes
 from shuffledp.protocol.owners import Owners, RowsPerPerson
 from shuffledp.protocol.sources import Batch, Source
@@ -43,11 +44,16 @@ class RowBudgets:
     missing : float, optional
         The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information. None: such a row is
         refused. The budget must be missing for a reason that has nothing to do with the record.
+    levels : int, optional
+        Round each budget of the column down to one of at most so many public values (21 to 2^20), see
+        `shuffledp.protocol.budget_grid`: what is certified is what is drawn with, and nobody gets less privacy than
+        promised. 4096 takes at most 1/128 of a budget away, and all of a budget below 2^-10.
 
     Raises
     ------
     InvalidInput
-        If `consent` or `missing` is given without a column, `consent` is empty, or `missing` is no budget.
+        If `consent`, `missing` or `levels` is given without a column, `consent` is empty or given together with
+        `levels`, `missing` is no budget, or `levels` is out of range.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class RowBudgets:
     consent: Mapping[str, float] | None = None
     delta0: float | str = 0.0
     missing: float | None = None
+    levels: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, str | int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -73,6 +80,12 @@ class RowBudgets:
                 f"`missing_budget` must be a number of nats from 0 to {MAX_EPSILON0:g}, for a column of budgets; "
                 f"got {shown(self.missing)} with epsilon0 = {shown(self.epsilon0)}"
             )
+        if self.levels is not None:
+            checked_levels(self.levels)
+            if not isinstance(self.epsilon0, str) or self.consent is not None:
+                raise InvalidInput(
+                    "`levels` rounds a column of budgets down; leave it out for one budget and for words"
+                )
         if self.consent is None:
             return
         if not isinstance(self.epsilon0, str):
@@ -139,7 +152,7 @@ class RowBudgets:
 
     def _unexplained(self, column: Any, words: tuple[str, ...], before: int) -> InvalidInput:
         assert isinstance(self.epsilon0, str)
-        row = next(row for row, word in enumerate(column) if word not in words)
+        row = next(row for row, word in enumerate(column) if word is None or str(word).strip() not in words)
         if column[row] is None or not str(column[row]).strip():
             return InvalidInput(
                 f"{self.epsilon0} in row {before + row + 1} is missing; say which budget such a row has, as "
@@ -163,7 +176,7 @@ class RowBudgets:
                 f"{self.epsilon0} in row {before + row + 1} is {what}; a local budget is a number of nats from 0 to "
                 f"{MAX_EPSILON0:g}{way}"
             )
-        return budgets
+        return budgets if self.levels is None else rounded_down(budgets, self.levels)
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.amounts import Amounts
-from shuffledp.protocol.number_questions import Quantiles
 from shuffledp.protocol.questions import Question
-from shuffledp.protocol.ranges import RangeEstimate
 from shuffledp.protocol.weights import Weights
 
 if TYPE_CHECKING:
     import polars as pl
 
 SHARES = ("frequency", "histogram")
+"""Questions whose answers are the shares of public entries, the same in every release."""
+COUNTED = (*SHARES, "frequent-items")
 """Questions whose answers are shares, hence have counts."""
 MEANS = ("mean", "vector-mean")
 """Questions whose answers are means, hence have sums."""
@@ -134,7 +134,7 @@ class Release:
         >>> release.counts().records
         1000
         """
-        if self.question.name not in SHARES:
+        if self.question.name not in COUNTED:
             raise InvalidInput(f"only shares have counts; the question was a {self.question.name}")
         return self._amounts(level, simultaneous=simultaneous)
 
@@ -196,8 +196,8 @@ class Release:
             if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
         kind = self.question.name
-        if amounts and kind in SHARES + MEANS:
-            found, name = self._amounts(level, simultaneous=simultaneous), "count" if kind in SHARES else "sum"
+        if amounts and kind in COUNTED + MEANS:
+            found, name = self._amounts(level, simultaneous=simultaneous), "count" if kind in COUNTED else "sum"
             columns |= {
                 name: np.atleast_1d(found.estimate),
                 f"{name}_standard_error": np.atleast_1d(found.standard_error),
@@ -234,76 +234,6 @@ class Release:
             f"{self.question.name}: {answer}{more}; 95% intervals; central epsilon at most "
             f"{self.guarantee.epsilon.upper:.4g} at delta = {self.guarantee.delta:g}; {counted_people(self)}{worth}"
         )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RangeRelease(Release):
-    """Private quantiles, and all ranges besides, with their central guarantee.
-
-    Parameters
-    ----------
-    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
-        As for `Release`; the question is `Quantiles`.
-    """
-
-    @property
-    def distribution(self) -> RangeEstimate:
-        """Fractions of all ranges of bins."""
-        return self.analysis
-
-    @property
-    def edges(self) -> FloatArray:
-        """Edges of the bins, public, shape (bins + 1,)."""
-        return self._asked.grid.edges
-
-    @property
-    def probabilities(self) -> FloatArray:
-        """Which quantiles were asked for, shape (quantiles,)."""
-        return np.array(self._asked.at)
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The quantiles, in the order of `probabilities`."""
-        return self.distribution.quantiles(self.probabilities, self.edges)
-
-    @property
-    def standard_error(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """None: the error of a quantile is told by its interval."""
-        return None
-
-    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, edges of bins, see `RangeEstimate.quantile_interval`.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level, in (0, 1).
-        simultaneous : bool
-            Whether all quantiles hold together with that confidence (each is then asked for at the level
-            1 - (1 - level)/quantiles); else each holds by itself.
-
-        Raises
-        ------
-        InvalidInput
-            If level is not in (0, 1).
-        """
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
-        each = 1.0 - (1.0 - level) / self.probabilities.size if simultaneous else level
-        return self.distribution.quantile_interval(self.probabilities, self.edges, each)
-
-    @property
-    def _asked(self) -> Quantiles:
-        assert isinstance(self.question, Quantiles)
-        return self.question
-
-    def _index(self) -> dict[str, Any]:
-        return {"probability": self.probabilities}
-
-
-def release_type(question: Question) -> type[Release]:
-    """Return the class of the release that answers a question."""
-    return RangeRelease if isinstance(question, Quantiles) else Release
 
 
 def counted_people(release: Release) -> str:

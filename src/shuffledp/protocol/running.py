@@ -20,7 +20,8 @@ from shuffledp.protocol.owners import RowsPerPerson, checked_rule
 from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.preparing import certified, checked_random, columns_of
 from shuffledp.protocol.questions import Question
-from shuffledp.protocol.released import Release, release_type
+from shuffledp.protocol.release_kinds import release_type
+from shuffledp.protocol.released import Release
 from shuffledp.protocol.sources import open_source
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import Seen

@@ -11,11 +11,13 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from shuffledp.protocol.asking import release
+from shuffledp.protocol.item_questions import FrequentItems
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question
-from shuffledp.protocol.released import RangeRelease, Release
-from shuffledp.protocol.wrappers import Options, as_ranges
+from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
+from shuffledp.protocol.released import Release
+from shuffledp.protocol.wrappers import Options, as_items, as_ranges
 
 
 def frequency_of_table(
@@ -115,6 +117,35 @@ def variance_of_table(
     1000
     """
     return _of_table(Variance(low, high), table, value, epsilon0, options)
+
+
+def frequent_items_of_table(
+    table: Any,
+    value: str,
+    epsilon0: float | str | RowBudgets,
+    *,
+    candidates: Iterable[Hashable] | None = None,
+    max_length: int = 16,
+    alphabet: str = "ascii",
+    cut: bool = False,
+    false_positives: float = 0.05,
+    **options: Unpack[Options],
+) -> ItemsRelease:
+    """Find the frequent items of a column of a table; see `release` and `estimate_frequent_items`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> flights = pl.DataFrame({"dest": ["ORD"] * 600 + ["ATL"] * 400})
+    >>> found = frequent_items_of_table(
+    ...     flights, "dest", 8.0, candidates=["ATL", "BOS", "ORD"], seen="reports", delta=1e-6
+    ... )
+    >>> found.categories
+    ('ORD', 'ATL')
+    """
+    words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
+    question = FrequentItems(candidates, false_positives=false_positives, **words)
+    return as_items(_of_table(question, table, value, epsilon0, options))
 
 
 def _of_table(

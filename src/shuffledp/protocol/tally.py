@@ -19,6 +19,7 @@ from __future__ import annotations
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.frequencies import FrequencyTally
+from shuffledp.protocol.items import ItemTally
 from shuffledp.protocol.means import MeanTally
 from shuffledp.protocol.ranges import TreeTally
 from shuffledp.protocol.task import SHUFFLED, Task, level_indices
@@ -26,6 +27,7 @@ from shuffledp.protocol.variances import VarianceTally
 from shuffledp.protocol.vectors import VectorTally
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.randomizers.coordinate import CoordinateSampling
+from shuffledp.randomizers.leveled import LeveledHashing
 from shuffledp.randomizers.moments import TwoMoments
 from shuffledp.randomizers.seeded import SeededFamily
 from shuffledp.randomizers.tree import RangeTree
@@ -33,6 +35,7 @@ from shuffledp.randomizers.tree import RangeTree
 __all__ = ["SHUFFLED", "Tally", "Task", "level_indices", "tally_for", "tally_from_state"]
 
 _KINDS: tuple[tuple[type, type[Tally]], ...] = (
+    (LeveledHashing, ItemTally),
     (RangeTree, TreeTally),
     (TwoMoments, VarianceTally),
     (CoordinateSampling, VectorTally),
@@ -53,7 +56,7 @@ def tally_for(task: Task) -> Tally:
     Returns
     -------
     Tally
-        `FrequencyTally`, `MeanTally`, `VarianceTally`, `TreeTally` or `VectorTally`.
+        `FrequencyTally`, `MeanTally`, `VarianceTally`, `TreeTally`, `VectorTally` or `ItemTally`.
 
     Raises
     ------
@@ -87,5 +90,5 @@ def _kind(task: Task) -> type[Tally]:
             return kind
     raise InvalidInput(
         f"no tally serves {shown(task.randomizer)}: it must be a FrequencyOracle, a NumberRandomizer, TwoMoments, a "
-        "RangeTree or a VectorRandomizer"
+        "RangeTree, a VectorRandomizer or a LeveledHashing"
     )

@@ -116,12 +116,12 @@ class VarianceEstimate(Estimate):
         """
         del simultaneous
         miss = chance_of_a_miss(level)
-        half = self._half_width(miss, self.standard_error)
+        half = self.half_width(miss, self.standard_error)
         low, upper = around(self.value, half, half, self.support)
         possible, lower = np.clip(self.value, *self.support), np.asarray(self.support[0])
         for _ in range(_ROUNDS):  # from below: the higher the end, the smaller its standard error, the higher the end
             error = np.sqrt(self.flat + self.tilt * np.clip(self.moment - lower, 0.0, self.support[1]))
-            lower = np.maximum(possible - self._half_width(miss, np.maximum(error, self.standard_error)), lower)
+            lower = np.maximum(possible - self.half_width(miss, np.maximum(error, self.standard_error)), lower)
         return np.minimum(lower, low), upper
 
 

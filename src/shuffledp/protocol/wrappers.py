@@ -18,11 +18,13 @@ from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.columns import as_array
+from shuffledp.protocol.item_questions import FrequentItems
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.questions import Frequency, Question, VectorMean
-from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
+from shuffledp.protocol.released import Release
 from shuffledp.protocol.vector_families import NORMS
 from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.balls import positive_number
@@ -298,6 +300,54 @@ def estimate_vector_mean(
     return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
 
 
+def estimate_frequent_items(
+    records: Sequence[Hashable] | ArrayLike,
+    epsilon0: ArrayLike,
+    *,
+    candidates: Iterable[Hashable] | None = None,
+    max_length: int = 16,
+    alphabet: str = "ascii",
+    cut: bool = False,
+    false_positives: float = 0.05,
+    **options: Unpack[Options],
+) -> ItemsRelease:
+    """Find the frequent items among records in memory, and estimate their shares.
+
+    Parameters
+    ----------
+    records : sequence, array or polars Series, length n
+        One item per user.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
+    candidates, max_length, alphabet, cut, false_positives
+        As for `FrequentItems`.
+    **options
+        As for `release`: `seen` and `delta` are needed.
+
+    Returns
+    -------
+    ItemsRelease
+        ``.categories`` are the items that are named, ``.estimate`` their shares.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> planes = ["N328AA"] * 600 + ["N725MQ"] * 400
+    >>> found = estimate_frequent_items(
+    ...     planes, 8.0, max_length=6, alphabet="upper+digits", seen="reports", delta=1e-6
+    ... )
+    >>> found.categories
+    ('N328AA', 'N725MQ')
+    """
+    words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
+    question = FrequentItems(candidates, false_positives=false_positives, **words)
+    return as_items(_in_memory(question, records, epsilon0, options))
+
+
 def _in_memory(
     question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
 ) -> Release:
@@ -321,4 +371,10 @@ def _in_memory(
 def as_ranges(found: Release) -> RangeRelease:
     """Return the release of quantiles as what it is."""
     assert isinstance(found, RangeRelease)
+    return found
+
+
+def as_items(found: Release) -> ItemsRelease:
+    """Return the release of frequent items as what it is."""
+    assert isinstance(found, ItemsRelease)
     return found

@@ -9,6 +9,7 @@ from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import LocalHashing
 from shuffledp.randomizers.hybrid import Hybrid
+from shuffledp.randomizers.leveled import LeveledHashing
 from shuffledp.randomizers.memoised import Memoised
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.randomizers.numeric import OneBit
@@ -27,6 +28,7 @@ __all__ = [
     "HadamardResponse",
     "Hybrid",
     "Laplace",
+    "LeveledHashing",
     "LocalHashing",
     "LocalRandomizer",
     "Memoised",

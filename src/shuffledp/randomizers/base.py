@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.numerics.floats import round_up
+from shuffledp.numerics.floats import Upper, round_up
 
 if TYPE_CHECKING:
     from shuffledp.numerics.randomness import Randomness
@@ -71,12 +71,14 @@ class PairBlanket:
     loss_ulps: int = 0
 
     @property
-    def largest_loss(self) -> float:
+    def largest_loss(self) -> Upper:
         """Upper bound on log(R(x0)/R(x1)) of every output, covered by a cell or left out; 0 if all are negative."""
         if self.spread is not None:
-            return max(float(part.max(initial=0.0)) for part in (self.spread.loss_high, self.spread.left_out_loss))
+            return Upper(
+                max(float(part.max(initial=0.0)) for part in (self.spread.loss_high, self.spread.left_out_loss))
+            )
         top = float(self.losses.max(initial=0.0))
-        return round_up(top, self.loss_ulps) if top > 0.0 and self.loss_ulps else top
+        return round_up(top, self.loss_ulps) if top > 0.0 and self.loss_ulps else Upper(top)
 
 
 class PairCounts(NamedTuple):
@@ -188,6 +190,15 @@ class StatesBundles(Protocol):
 
     def together(self, rounds: int) -> RandomizerLaw:
         """Return the reports of so many rounds as one report; OutOfRegime if there are too many kinds of them."""
+        ...
+
+
+@runtime_checkable
+class StatesChances(Protocol):
+    """A channel matrix that everybody uses as it is, whose chances are known exactly."""
+
+    def exact_columns(self) -> list[list[tuple[int, int]]]:
+        """Return the chance of each output for each record, as numerators and denominators."""
         ...
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import LEAST_MASS, round_down, round_up
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 
-LEAST_MASS = 1e-290
 """A rarer output counts as one that the blanket lacks: its masses would be subnormal."""
 LOSS_ULPS = 8
 """Units in the last place to which `log_ratio` is good: at most 4 of them, doubled."""

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS, round_up
+from shuffledp.numerics.floats import LEAST_MASS, Upper, deflated, inflated, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts, RandomizerLaw
-from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
+from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
 from shuffledp.randomizers.linked_channel import linked_channel
 
@@ -121,7 +121,7 @@ class Channel:
         return rows
 
     @cached_property
-    def epsilon0(self) -> float:
+    def epsilon0(self) -> Upper:
         """The channel's own local epsilon, nats: largest log-ratio in a column, rounded up.
 
         inf if an output is possible for one record and impossible for another.
@@ -132,9 +132,9 @@ class Channel:
             high, low = extremes(chances)
             if chances[high][0] > 0:
                 worst = max(worst, log_ratio(chances[high], chances[low]))
-        return round_up(worst) if worst > 0.0 else 0.0
+        return round_up(worst) if worst > 0.0 else Upper(0.0)
 
-    def divergence(self, epsilon: float) -> float:
+    def divergence(self, epsilon: float) -> Upper:
         """Smallest delta0 for which the channel certainly is (epsilon, delta0)-LDP: the worst pair's, rounded up.
 
         Parameters
@@ -142,10 +142,10 @@ class Channel:
         epsilon : float
             Nats, from 0 to 700.
         """
-        likely = self.rows * (1 + 4 * EPS)
-        rare = self.rows * (math.exp(one_budget(epsilon)) * (1 - 16 * EPS))
+        likely = inflated(self.rows, 4)
+        rare = self.rows * deflated(math.exp(one_budget(epsilon)), 16)
         worst = max(float(np.maximum(row - rare, 0.0).sum(axis=1).max()) for row in likely)
-        return min(worst * (1 + 4 * EPS * self.rows.shape[1]), 1.0)
+        return Upper(min(inflated(worst, 4 * self.rows.shape[1]), 1.0))
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
         """Refuse a budget that the channel exceeds.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, betainc, betainccinv, betaincinv, betaln, roots_legendre
 
+from shuffledp.numerics.floats import largest_below_one
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.mixing import keep_masses
 
@@ -71,7 +72,7 @@ def normals(words: Words, width: int, precision: type[np.float32] | type[np.floa
     ndarray, shape (..., width)
         At most 6.8 in absolute value, and normal up to the 2^-24 (2^-32) of the format (of the words).
     """
-    half, one_less = words.shape[-1], np.nextafter(precision(1.0), precision(0.0))
+    half, one_less = words.shape[-1], largest_below_one(precision)
     radius = (words & np.uint64(0xFFFFFFFF)).astype(precision)
     radius += precision(0.5)
     radius *= precision(2.0**-32)

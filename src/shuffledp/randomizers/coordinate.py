@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.balls import checked_vectors, positive_number
@@ -167,7 +168,7 @@ class CoordinateSampling(TwoLevelFamily):
         budgets = matching(local_budgets(epsilon0), n)
         chosen = random.integers(self.dimension, n)
         level = (1.0 + vectors[np.arange(n), chosen] / self.bound) / 2.0
-        within = np.clip(level, 0.0, np.nextafter(1.0, 0.0)) * 2.0**64
+        within = np.clip(level, 0.0, LARGEST_BELOW_ONE) * 2.0**64
         true = random.bernoulli(within.astype(np.uint64), n) | (level >= 1.0)
         kept = random.bernoulli(np.broadcast_to(self.keep_thresholds(budgets), (n,)), n)
         return 2 * chosen + np.where(kept, true, random.integers(2, n))

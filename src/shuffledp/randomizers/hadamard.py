@@ -91,6 +91,11 @@ class HadamardResponse(TwoLevelFamily):
         """
         return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 1.0, 1.0)
 
+    @property
+    def triples_alike(self) -> bool:
+        """True: rows are orthogonal, and with the sign all eight patterns of three rows are alike."""
+        return True
+
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three rows and the sign: all eight patterns are alike, even if one row is the product of the others."""
         del epsilon0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.affine import AffineHash
@@ -28,6 +29,32 @@ from shuffledp.randomizers.checks import (
 from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
+
+
+def best_range(epsilon0: ArrayLike, counts: ArrayLike, largest: int) -> int:
+    """Return the power of two up to `largest` with the least variance as the one range of everybody's hash.
+
+    The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients.
+
+    Parameters
+    ----------
+    epsilon0, counts : array_like, shape () or (levels,)
+        Local budgets, nats, from 0 to 700, and how many users have each.
+    largest : int
+        A power of two, at least 2.
+
+    Examples
+    --------
+    >>> best_range([1.0, 3.0], [500, 500], 64)
+    16
+    """
+    budgets, users = population(epsilon0, counts)
+    best: list[tuple[float, int]] = []
+    for r in range(1, largest.bit_length()):
+        share = 2.0**-r
+        kept = float(np.sum(users * keep_masses(budgets, share)[0])) * (1.0 - share)
+        best.append((share * (1.0 - share) / max(kept, TINY) ** 2 if kept else np.inf, 2**r))
+    return min(best)[1]
 
 
 @dataclass(frozen=True)
@@ -167,18 +194,11 @@ class LocalHashing(TwoLevelFamily):
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> LocalHashing:
         """Return the family with the range fixed that has the least predicted variance for these users.
 
-        The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients; see
-        `FrequencyOracle.for_budgets`. Itself if the range is fixed already.
+        See `best_range` and `FrequencyOracle.for_budgets`. Itself if the range is fixed already.
         """
         if self.g is not None:
             return self
-        budgets, users = population(epsilon0, counts)
-        best: list[tuple[float, int]] = []
-        for r in range(1, self.largest_range.bit_length()):
-            share = 2.0**-r
-            kept = float(np.sum(users * keep_masses(budgets, share)[0])) * (1.0 - share)
-            best.append((share * (1.0 - share) / max(kept, 1e-300) ** 2 if kept else np.inf, 2**r))
-        return replace(self, g=min(best)[1])
+        return replace(self, g=best_range(epsilon0, counts, self.largest_range))
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.uint64]:
         """One hash and value per record, each under its own budget.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import LEAST_MASS, round_down, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, ReportSets
 
@@ -25,7 +25,6 @@ _LOSS_ULPS = 2
 """Losses are whole multiples of a budget, rounded once, or logarithms of decimals."""
 _MOST_CELLS = 400
 """A law of more cells is handed over with its (degenerate) spread, so that neighbouring values may be merged."""
-_LEAST_MASS = 1e-290
 """Masses below would be subnormal: omega lacks the cell."""
 _RARE = Decimal("1e-250")
 _MOST_THIRD = 100
@@ -251,7 +250,7 @@ def from_cells(gamma: float, cells: Iterable[Cell]) -> PairBlanket:
     known: list[tuple[float, float, float, float]] = []
     left: tuple[list[float], list[float]] = [], []
     for mass, chance0, chance1, loss in cells:
-        if float(mass) < _LEAST_MASS:
+        if float(mass) < LEAST_MASS:
             left[0].append(round_up(float(chance0)))
             left[1].append(round_up(loss, _LOSS_ULPS))
         else:

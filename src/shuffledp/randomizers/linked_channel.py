@@ -13,12 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.floats import LEAST_MASS, TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.chances import LEAST_MASS, LOSS_ULPS, Chance, SmallestBlanket, log_ratio
+from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, log_ratio
+from shuffledp.randomizers.linked_types import ManyTypes
 
-MOST_WORK = 2_000_000
-"""Most types times pairs of records times rounds: chances of types are whole numbers of as many digits as rounds."""
+MOST_EXACT = 100_000
+"""Most types times pairs of records times rounds with chances in whole numbers, of as many digits as rounds."""
+MOST_TYPES, MOST_ROUNDS = 1_000_000, 1000
+MOST_WORK = 25_000_000
+"""Most types times pairs of records, or times outputs, in doubles."""
 
 
 class ExactChannel(Protocol):
@@ -120,7 +125,7 @@ class LinkedChannel:
         return tuple(found.values())
 
     @cached_property
-    def _witness(self) -> tuple[PairBlanket, PairBlanket] | None:
+    def _worst_records(self) -> tuple[int, int, int] | None:
         rows = self.law.rows
         best, chosen = 0.0, None
         for third in range(rows.shape[0]):
@@ -131,9 +136,14 @@ class LinkedChannel:
             for first, second in combinations(range(rows.shape[0]), 2):
                 top = max(products[first, first], products[second, second])
                 parts = np.exp([products[first, first] - top, products[second, second] - top])
-                value = top + math.log(max(parts.sum() - 2.0 * math.exp(products[first, second] - top), 1e-300))
+                value = top + math.log(max(parts.sum() - 2.0 * math.exp(products[first, second] - top), TINY))
                 if chosen is None or value > best:
                     best, chosen = value, (first, second, third)
+        return chosen
+
+    @cached_property
+    def _witness(self) -> tuple[PairBlanket, PairBlanket] | None:
+        chosen = self._worst_records
         if chosen is None:
             return None
         first, second, third = chosen
@@ -150,6 +160,28 @@ class LinkedChannel:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class LinkedTypes(LinkedChannel):
+    """As `LinkedChannel`, of so many types that like ones are handed over as one (`linked_types`)."""
+
+    @cached_property
+    def _types(self) -> ManyTypes:
+        return ManyTypes(self.law.exact_columns(), self.rounds)
+
+    def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
+        """Sum of the smallest chance of each type, the same at every budget."""
+        return np.full(np.shape(epsilon0), self._types.gamma)
+
+    @cached_property
+    def _pairs(self) -> tuple[PairBlanket, ...]:
+        return self._types.pairs()
+
+    @cached_property
+    def _witness(self) -> tuple[PairBlanket, PairBlanket] | None:
+        chosen = self._worst_records
+        return None if chosen is None else self._types.attack(*chosen)
+
+
 @lru_cache(maxsize=8)
 def linked_channel(law: ExactChannel, rounds: int) -> LinkedChannel:
     """Return the types of so many outputs of a channel, remembered.
@@ -164,16 +196,19 @@ def linked_channel(law: ExactChannel, rounds: int) -> LinkedChannel:
     Raises
     ------
     OutOfRegime
-        If there are too many types.
+        If there are too many types, or more than a thousand rounds.
     """
     records, outputs = law.rows.shape
     types = math.comb(rounds + outputs - 1, outputs - 1)
-    if types * records**2 * rounds > MOST_WORK:
+    if types * records**2 * rounds <= MOST_EXACT:
+        return LinkedChannel(law, rounds)
+    if types > MOST_TYPES or types * max(records**2, outputs) > MOST_WORK or rounds > MOST_ROUNDS:
         raise OutOfRegime(
-            f"linked compares the {types:,} types of {rounds} outputs of a channel with {records} records and "
-            f"{outputs} outputs; types x records^2 x rounds may be at most {MOST_WORK:,}"
+            f"linked compares at most {MOST_TYPES:,} types of reports over at most {MOST_ROUNDS:,} rounds, and "
+            f"{MOST_WORK:,} types x records^2 or types x outputs; {rounds} rounds of a channel with {records} records "
+            f"and {outputs} outputs have {types:,} types"
         )
-    return LinkedChannel(law, rounds)
+    return LinkedTypes(law, rounds)
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.discrete_noise import Integers, rounded_gaussian, rounded_laplace
+from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
@@ -171,7 +172,7 @@ class Gaussian(GridNoise):
             )
         if self.sigma is None:
             return
-        needed = normal_divergence(budgets, np.nextafter(1.0 / self.sigma, math.inf)).upper
+        needed = normal_divergence(budgets, next_above(1.0 / self.sigma)).upper
         if (needed > deltas).any():
             worst = int(np.argmax(needed > deltas))
             raise InvalidInput(
@@ -214,7 +215,7 @@ class Gaussian(GridNoise):
 def _one_over(values: FloatArray) -> FloatArray:
     """1/values rounded up; inf at 0."""
     with np.errstate(divide="ignore", over="ignore"):
-        return np.nextafter(1.0 / values, math.inf)
+        return next_above(1.0 / values)
 
 
 @lru_cache(maxsize=64)

@@ -112,6 +112,11 @@ class SubsetSelection(TwoLevelFamily):
         rest = self.k - d
         return TwoLevelLaw.of(local_budgets(epsilon0), d * rest, d * (d - 1.0), rest * (rest - 1.0))
 
+    @property
+    def triples_alike(self) -> bool:
+        """True: categories may be renamed."""
+        return True
+
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Numbers of subsets with none, one, two, three of three given categories, over C(k, d)/(k (k-1) (k-2))."""
         d = float(self.subset_size(epsilon0))

@@ -123,6 +123,14 @@ class TwoLevelFamily(ABC):
         """False: besides the outcomes that separate two records there are others."""
         return False
 
+    @property
+    def triples_alike(self) -> bool:
+        """Whether any two different records of the k have the law `law`, and any three the cells `triple_weights`.
+
+        False unless a family states it: an upper bound may then be derived from them, not only an attack.
+        """
+        return False
+
     @abstractmethod
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
         """Return the law of the worst pair of inputs.

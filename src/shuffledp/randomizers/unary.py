@@ -130,6 +130,11 @@ class UnaryEncoding(TwoLevelFamily):
             return TwoLevelLaw.of(budgets, odds, 0.0, 1.0 + both)
         return TwoLevelLaw.of(budgets, odds, odds * odds, 1.0)
 
+    @property
+    def triples_alike(self) -> bool:
+        """True: bits are independent, and look the same for every record."""
+        return True
+
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three independent bits of chance q each."""
         odds = float(self._odds(np.asarray(epsilon0)))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp.protocol.released import MEANS, SHARES
+from shuffledp.protocol.released import COUNTED, MEANS
 from shuffledp.report.rows import CONFIDENCE, bin_rows
 from shuffledp.report.wording import count, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
 
-_FIRST = {"frequency": "category", "histogram": "bin", "vector-mean": "coordinate"}
+_FIRST = {"frequency": "category", "histogram": "bin", "vector-mean": "coordinate", "frequent-items": "item"}
 
 
 def amounts_table(release: Release, interval: str, *, simultaneous: bool = False) -> dict[str, Any] | None:
@@ -30,7 +30,7 @@ def amounts_table(release: Release, interval: str, *, simultaneous: bool = False
         Whether the intervals hold together.
     """
     kind = release.question.name
-    shares = kind in SHARES
+    shares = kind in COUNTED
     if not shares and kind not in MEANS:
         return None
     found = (release.counts if shares else release.sum)(CONFIDENCE, simultaneous=simultaneous)
@@ -49,7 +49,7 @@ def amounts_table(release: Release, interval: str, *, simultaneous: bool = False
 
 def _labels(release: Release, size: int) -> Sequence[Sequence[str]]:
     kind = release.question.name
-    if kind == "frequency":
+    if kind in ("frequency", "frequent-items"):
         return [[str(category)] for category in release.categories or ()]
     if kind == "histogram":
         return [[row.category] for row in bin_rows(release)]

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.amounts import amounts_table
+from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
 from shuffledp.report.release_terminal import deviation_words, some_bins
 from shuffledp.report.rows import (
     CONFIDENCE,
@@ -26,10 +27,13 @@ from shuffledp.report.rows import (
 from shuffledp.report.svg import bars_picture, distribution_picture, histogram_picture, mean_picture
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import RangeRelease, Release
+    from shuffledp.protocol.release_kinds import RangeRelease
+from shuffledp.protocol.released import Release
 
 MOST_ROWS = 400
 """Bins a page lists, and points of a curve it draws."""
+MOST_BARS = 60
+"""Items that a page draws."""
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 
 
@@ -79,7 +83,7 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
     common = {
         "kind": kind.replace("-", "_"),
         "people": wording.people(release),
-        "together": answer.simultaneous,
+        "together": answer.simultaneous or chosen(release),
         "mechanism": release.mechanism,
         "confidence": f"{CONFIDENCE:.0%}",
         "truth": None,
@@ -120,6 +124,17 @@ def _frequency(answer: Answer, release: Release) -> dict[str, Any]:
         "truth": answer.truth,
         "table": _share_table("category", rows, answer.truth),
         "picture": Markup(bars_picture(rows, answer.truth)),
+    }
+
+
+def _items(answer: Answer, release: Any) -> dict[str, Any]:
+    del answer
+    rows = frequency_rows(release)
+    return {
+        "notes": all_notes(release),
+        "found": items_table(release, INTERVAL),
+        "nothing": NOTHING,
+        "picture": Markup(bars_picture(rows[:MOST_BARS], None)) if rows else None,
     }
 
 
@@ -191,6 +206,7 @@ def _vector(answer: Answer, release: Release) -> dict[str, Any]:
 _PARTS: Mapping[str, Callable[[Answer, Any], dict[str, Any]]] = {
     "mean": _mean,
     "frequency": _frequency,
+    "frequent-items": _items,
     "histogram": _histogram,
     "quantiles": _quantiles,
     "variance": _variance,

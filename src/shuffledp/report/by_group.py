@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.report.items import all_notes
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import MOST_ROWS, Shown, print_amounts
 from shuffledp.report.rows import CONFIDENCE, bin_rows, frequency_rows, in_bins, interval_words, quantile_rows
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.to_json import guarantee_to_json
-from shuffledp.report.wording import count, counted, near, notes, probability, share, up, with_error
+from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.by_group import GroupedRelease
@@ -32,11 +33,14 @@ def headings(found: GroupedRelease, interval: str) -> list[str]:
     first = {
         "frequency": ["category"],
         "histogram": ["bin"],
+        "frequent-items": ["item"],
         "quantiles": ["share below"],
         "vector-mean": ["coordinate"],
     }
     kind = _first(found).question.name
-    value = {"frequency": "share", "histogram": "share", "quantiles": "value"}.get(kind, kind.replace("vector-", ""))
+    value = {"frequency": "share", "histogram": "share", "frequent-items": "share", "quantiles": "value"}.get(
+        kind, kind.replace("vector-", "")
+    )
     error = [] if kind == "quantiles" else ["standard error"]
     return [found.by, "people", *first.get(kind, []), value, *error, interval, "central ε"]
 
@@ -71,7 +75,7 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
         PUBLIC,
     ]
     for release in found.releases.values():
-        said += [note for note in notes(release) if note not in said]
+        said += [note for note in all_notes(release) if note not in said]
     return said
 
 
@@ -120,12 +124,13 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
     shown : Shown
         What is shown besides.
     """
+    shown = shown.of(_first(found))
     names = headings(found, shown.interval)
     table = Table(
         title=f"By {found.by}: {counted(found.n, 'person', 'people')} ({_first(found).mechanism})", title_justify="left"
     )
     for place, heading in enumerate(names):
-        table.add_column(heading, justify="left" if place == 0 or heading == "category" else "right")
+        table.add_column(heading, justify="left" if place == 0 or heading in ("category", "item") else "right")
     every = list(lines(found, simultaneous=shown.simultaneous))
     for cells in every[:MOST_ROWS]:
         table.add_row(*(Text(cell) for cell in cells))
@@ -149,8 +154,8 @@ def _first(found: GroupedRelease) -> Release:
 def _cells(release: Any, simultaneous: bool) -> Iterator[list[str]]:
     """Yield label, value, error and interval of each line of one group."""
     kind = release.question.name
-    if kind in ("frequency", "histogram"):
-        rows = (frequency_rows if kind == "frequency" else bin_rows)(release, simultaneous=simultaneous)
+    if kind in ("frequency", "frequent-items", "histogram"):
+        rows = (bin_rows if kind == "histogram" else frequency_rows)(release, simultaneous=simultaneous)
         for row in rows:
             yield [row.category, share(row.frequency), share(row.standard_error), interval_words(row)]
         return

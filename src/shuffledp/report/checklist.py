@@ -9,7 +9,7 @@ said to be open, never guessed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shuffledp.guarantee import Guarantee
@@ -19,6 +19,32 @@ from shuffledp.setting import SEEN_MEANING, Setting
 
 OPEN = "open: "
 """How a point starts that the setting does not settle."""
+QUESTIONS = (
+    "Unit of privacy",
+    "Privacy model",
+    "Neighbouring relation",
+    "Parameters",
+    "Trust: who must be honest",
+    "Who can see what",
+    "Collection and retention",
+    "Side channels",
+    "Access control",
+    "Composition and other releases",
+)
+"""In the order in which they are to be read."""
+SEVERAL_ROWS = (
+    "whether anybody owns several rows; such a person is protected less than stated. Name the column that tells whose "
+    "row it is (--person)."
+)
+TIMES = f"{OPEN}running time, memory, traffic and refusals may depend on records; the guarantee leaves them out."
+SECURE_DRAW = "Noise is keyed by the operating system and drawn by exact integer sampling."
+SEEDED_DRAW = f"{OPEN}the noise came from a known seed (simulation): nothing on this page is private."
+ONE_PROGRAM = "One program played all parts on one table: whoever ran it must be honest, as in the central model."
+TABLE = (
+    "The records lay in a table before the run, and lie there after it; the guarantee says nothing of them.",
+    f"{OPEN}how the table was collected, who has copies, and when it is deleted.",
+)
+OTHERS = f"{OPEN}other releases about the same people, which cost more on top; a ledger (--ledger) adds them up."
 
 
 @dataclass(frozen=True)
@@ -57,19 +83,29 @@ def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]
     list of Point
         Ten, in the order in which they are to be read.
     """
-    known: dict[str, Iterator[str]] = {
-        "Unit of privacy": _unit(answers[0]),
-        "Privacy model": _model(answers),
-        "Neighbouring relation": _neighbours(answers),
-        "Parameters": _parameters(answers),
-        "Trust: who must be honest": _trust(answers[0]),
-        "Who can see what": _views(answers[0]),
-        "Collection and retention": _exposure(answers[0]),
-        "Side channels": _side_channels(answers),
-        "Access control": _access(answers[0]),
-        "Composition and other releases": _composition(answers, groups),
-    }
-    return [Point(question, tuple(said)) for question, said in known.items()]
+    return points(
+        _unit(answers[0]),
+        _model(answers),
+        _neighbours(answers),
+        _parameters(answers),
+        _trust(answers[0]),
+        _views(answers[0]),
+        _exposure(answers[0]),
+        _side_channels(answers),
+        _access(answers[0]),
+        _composition(answers, groups),
+    )
+
+
+def points(*answers: Iterable[str]) -> list[Point]:
+    """Return the checklist that these answers fill.
+
+    Parameters
+    ----------
+    *answers : iterable of str
+        Sentences for each of `QUESTIONS`, in their order.
+    """
+    return [Point(question, tuple(said)) for question, said in zip(QUESTIONS, answers, strict=True)]
 
 
 def _unit(answer: Answer) -> Iterator[str]:
@@ -88,10 +124,7 @@ def _unit(answer: Answer) -> Iterator[str]:
         yield f"{OPEN}whether anybody sent several reports; such a person is protected less than stated."
     else:
         yield "One row of the table."
-        yield (
-            f"{OPEN}whether anybody owns several rows; such a person is protected less than stated. Name the column "
-            "that tells whose row it is (--person)."
-        )
+        yield f"{OPEN}{SEVERAL_ROWS}"
 
 
 def _model(answers: Sequence[Answer]) -> Iterator[str]:
@@ -145,7 +178,7 @@ def _trust(answer: Answer) -> Iterator[str]:
     )
     yield "The program that randomizes a record must draw its noise as stated. The analyzer need not be honest."
     if _one_program(answer):
-        yield "One program played all parts on one table: whoever ran it must be honest, as in the central model."
+        yield ONE_PROGRAM
         return
     if setting.colluding or setting.missing:
         yield f"The guarantee holds {wording.enumerated(_allowed(setting))}."
@@ -174,8 +207,7 @@ def _views(answer: Answer) -> Iterator[str]:
 
 def _exposure(answer: Answer) -> Iterator[str]:
     if _one_program(answer):
-        yield "The records lay in a table before the run, and lie there after it; the guarantee says nothing of them."
-        yield f"{OPEN}how the table was collected, who has copies, and when it is deleted."
+        yield from TABLE
     else:
         yield "A record need not leave the person's device; what leaves it is the randomized report."
         yield f"{OPEN}whether records are randomized on people's own devices, and how long reports are kept."
@@ -186,10 +218,10 @@ def _side_channels(answers: Sequence[Answer]) -> Iterator[str]:
     if not releases:
         yield f"{OPEN}what draws the noise; this page is about a plan."
     elif all(release.private for release in releases):
-        yield "Noise is keyed by the operating system and drawn by exact integer sampling."
+        yield SECURE_DRAW
     else:
-        yield f"{OPEN}the noise came from a known seed (simulation): nothing on this page is private."
-    yield f"{OPEN}running time, memory, traffic and refusals may depend on records; the guarantee leaves them out."
+        yield SEEDED_DRAW
+    yield TIMES
 
 
 def _access(answer: Answer) -> Iterator[str]:
@@ -207,7 +239,7 @@ def _composition(answers: Sequence[Answer], groups: bool) -> Iterator[str]:
         yield "Each number is of one question alone; all questions of this page together cost at most the sum."
     else:
         yield "This release alone is counted."
-    yield f"{OPEN}other releases about the same people, which cost more on top; a ledger (--ledger) adds them up."
+    yield OTHERS
 
 
 def _one_program(answer: Answer) -> bool:

@@ -13,6 +13,7 @@ from shuffledp.collection.verify import CANNOT
 from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
+from shuffledp.report.collection_checklist import collection_checklist
 
 _CENTRAL = ("shuffler and analyzer one", "whoever takes part", "promised", "if 95 % are honest")
 
@@ -63,6 +64,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         operated_by=draft.operated_by,
         day=manifest.day,
         cannot=CANNOT,
+        checklist=collection_checklist(opened),
         id=opened.batch.task.id,
         command=command,
         version=version,

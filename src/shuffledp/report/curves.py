@@ -9,6 +9,7 @@ import numpy as np
 
 from shuffledp.accounting import PrivacyProfile, privacy_profile
 from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
 
 ORDERS: tuple[float, ...] = (
@@ -43,7 +44,7 @@ def profile_epsilons(
         The last point is at most so many times the published one, above 1.1.
     """
     published, own = guarantee.worst.epsilon.upper, guarantee.worst.epsilon0
-    deep = profile.epsilon(max(guarantee.delta * depth, 1e-300)).upper
+    deep = profile.epsilon(max(guarantee.delta * depth, TINY)).upper
     if math.isfinite(published):
         reach = max(min(deep, widest * published), 1.1 * published)
     else:

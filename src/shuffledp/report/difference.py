@@ -1,4 +1,4 @@
-"""A difference of two releases: as JSON, and on a terminal."""
+"""A difference of two releases: as JSON, on a terminal, and as a page."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 60
 """Categories, bins and coordinates that the table on the terminal lists."""
+NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
 def difference_notes(found: Difference) -> list[str]:
@@ -27,7 +28,13 @@ def difference_notes(found: Difference) -> list[str]:
         if found.disjoint
         else "This holds for people who are in both, if both releases were fixed before the first answer was seen."
     )
-    return [who, "Where an interval contains 0, the noise alone may have made the difference."]
+    besides = (
+        "Counted are these two answers alone. The same people answered other questions in the same run, which cost "
+        "more on top: shuffledp total composes all that the files hold."
+    )
+    alone = not (found.before.besides or found.after.besides)
+    read = "Where an interval contains 0, the noise alone may have made the difference."
+    return [who, *([] if alone else [besides]), read]
 
 
 def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict[str, Any]:
@@ -47,7 +54,7 @@ def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict
             label | {"before": before, "after": after, "difference": value, "standard_error": error,
                      "confidence_interval": [low, high]}
             for label, (before, after, value, error, low, high) in zip(
-                _labels(found), _numbers(found, simultaneous), strict=True
+                labels_of(found), numbers_of(found, simultaneous), strict=True
             )
         ],
         "confidence": CONFIDENCE,
@@ -57,6 +64,33 @@ def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict
         "delta": found.delta,
         "notes": difference_notes(found),
     }  # fmt: skip
+
+
+def difference_table(found: Difference, names: tuple[str, str], *, simultaneous: bool) -> tuple[str, list[str]]:
+    """Return title and headings of the table of a difference.
+
+    Parameters
+    ----------
+    found : Difference
+        Of two releases.
+    names : tuple of str
+        What the two are called.
+    simultaneous : bool
+        Whether the intervals hold together.
+    """
+    first = next(iter(next(iter(labels_of(found)))), None)
+    several = np.size(found.analysis.value) > 1
+    together = (", all together" if simultaneous else ", one by one") if several else ""
+    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if is_of_shares(found) else "")
+    start = [] if first is None else ["bin" if first == "low" else first]
+    return title, [*start, *names, "difference", "standard error", f"{CONFIDENCE:.0%} interval{together}"]
+
+
+def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
+    """Yield the lines of the table, as `difference_table` heads them; arguments as there."""
+    for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
+        cells = _share_cells(*numbers) if is_of_shares(found) else _cells(*numbers)
+        yield [*([shown_label(label)] if label else []), *cells]
 
 
 def print_difference(console: Console, found: Difference, names: tuple[str, str], *, simultaneous: bool) -> None:
@@ -73,32 +107,36 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
     simultaneous : bool
         Whether the intervals hold together.
     """
-    together = ", all together" if simultaneous else ", one by one"
-    labels = list(_labels(found))
-    shares = found.before.question in ("frequency", "histogram")
-    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if shares else "")
+    title, headings = difference_table(found, names, simultaneous=simultaneous)
     table = Table(title=Text(title), title_justify="left")
-    first = next(iter(labels[0]), None)
-    first = "bin" if first == "low" else first
-    interval = f"{CONFIDENCE:.0%} interval{together if len(labels) > 1 else ''}"
-    for heading in (*([first] if first else []), *names, "difference", "standard error", interval):
+    for heading in headings:
         table.add_column(Text(heading), justify="left" if heading == "category" else "right")
-    for label, numbers in list(zip(labels, _numbers(found, simultaneous), strict=True))[:MOST_ROWS]:
-        shown = " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
-        cells = _share_cells(*numbers) if shares else _cells(*numbers)
-        table.add_row(*([Text(shown)] if label else []), *cells)
+    lines = list(difference_lines(found, simultaneous=simultaneous))
+    for cells in lines[:MOST_ROWS]:
+        table.add_row(*map(Text, cells))
     console.print(table)
-    if len(labels) > MOST_ROWS:
-        console.print(f"The first {MOST_ROWS} of {count(len(labels))}; --json gives all.")
+    if len(lines) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(lines))}; --json gives all.")
     together = f"Both together: epsilon at most {up(found.epsilon)} at delta = {probability(found.delta)}"
     console.print(f"[bold]{together}[/]", highlight=False)
     if found.epsilon == float("inf"):
-        console.print("The deltas of the two leave no room at this delta; name a larger --delta.", highlight=False)
+        console.print(NO_ROOM, highlight=False)
     for note in difference_notes(found):
         console.print(note, highlight=False)
 
 
-def _labels(found: Difference) -> Iterator[dict[str, Any]]:
+def is_of_shares(found: Difference) -> bool:
+    """Whether shares are compared."""
+    return found.before.question in ("frequency", "histogram")
+
+
+def shown_label(label: dict[str, Any]) -> str:
+    """Return a category, the edges of a bin, or a coordinate, as people read it."""
+    return " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
+
+
+def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
+    """Yield what names each number: category, edges, coordinate; empty for a single number."""
     kind, labels = found.before.question, found.before.labels
     for label in labels if labels is not None else range(np.size(found.analysis.value)):
         if kind == "histogram":
@@ -110,7 +148,8 @@ def _labels(found: Difference) -> Iterator[dict[str, Any]]:
             yield {} if kind == "mean" else {"coordinate": label}
 
 
-def _numbers(found: Difference, simultaneous: bool) -> list[list[float]]:
+def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
+    """List before, after, difference, standard error, low and high end, a line for each label."""
     low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
     return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()

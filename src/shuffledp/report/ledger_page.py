@@ -7,6 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shuffledp.errors import printable
 from shuffledp.ledger import Ledger, Total
 from shuffledp.report import wording
+from shuffledp.report.checklists import ledger_checklist
 from shuffledp.report.ledger import entry_cells, sentences
 
 
@@ -42,6 +43,7 @@ def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> 
         limit=ledger.limit,
         sentences=sentences(ledger, total),
         apart=[" and ".join(pair) for pair in ledger.disjoint],
+        checklist=ledger_checklist(ledger, total),
         command=command,
         version=version,
     )

@@ -13,6 +13,8 @@ from markupsafe import Markup
 from shuffledp.errors import printable
 from shuffledp.planning import Plan
 from shuffledp.report import wording
+from shuffledp.report.answer import Answer
+from shuffledp.report.checklist import checklist
 from shuffledp.report.plan import (
     MOST_SHOWN,
     WAY,
@@ -139,6 +141,7 @@ def plan_page(
         setting=setting,
         seen_meaning=SEEN_MEANING[setting.seen],
         pure=setting.budgets.is_pure,
+        checklist=checklist([Answer(plan.question.kind, plan.guarantee)]),
         command=command,
         version=version,
     )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shuffledp.report.items import all_notes, chosen, items_to_json
 from shuffledp.report.rows import CONFIDENCE, FrequencyRow, bin_rows, edge_rows, frequency_rows, quantile_rows
 from shuffledp.report.to_json import guarantee_to_json
-from shuffledp.report.wording import notes, weighted_by
+from shuffledp.report.wording import weighted_by
 
 if TYPE_CHECKING:
     from shuffledp.protocol.amounts import Amounts
@@ -118,6 +119,18 @@ def _frequency(release: Release, simplex: bool, simultaneous: bool) -> dict[str,
     }
 
 
+def _items(release: Any, simplex: bool, simultaneous: bool) -> dict[str, Any]:
+    del simplex
+    rows = frequency_rows(release)
+    labels = [{"item": row.category} for row in rows]
+    return {
+        "estimates": [label | _share(row) for label, row in zip(labels, rows, strict=True)],
+        "counts": _counts(release, labels, simultaneous),
+        "search": items_to_json(release),
+        **_reach(release),
+    }
+
+
 def _histogram(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
     rows = bin_rows(release, simplex=simplex, simultaneous=simultaneous)
     labels = [{"low": row.left, "high": row.right} for row in rows]
@@ -154,6 +167,7 @@ _ANSWERS: Mapping[str, Any] = {
     "variance": _variance,
     "vector-mean": _vector,
     "frequency": _frequency,
+    "frequent-items": _items,
     "histogram": _histogram,
     "quantiles": _quantiles,
 }
@@ -170,10 +184,10 @@ def _share(row: FrequencyRow) -> dict[str, Any]:
 
 def _rest(release: Release, simultaneous: bool) -> dict[str, Any]:
     """What every estimate carries: how it was made, whose rows they were, whether it is private, its guarantee."""
-    said: Sequence[str] = notes(release)
+    said: Sequence[str] = all_notes(release)
     return {
         "confidence": CONFIDENCE,
-        "simultaneous": simultaneous,
+        "simultaneous": simultaneous or chosen(release),
         "mechanism": release.mechanism,
         "weights": release.weights,
         "weighted_by": weighted_by(release),

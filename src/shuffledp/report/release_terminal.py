@@ -14,6 +14,7 @@ from rich.text import Text
 
 from shuffledp.accounting import certify
 from shuffledp.report.amounts import amounts_table
+from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
 from shuffledp.report.rows import (
     CONFIDENCE,
     BinRow,
@@ -25,7 +26,7 @@ from shuffledp.report.rows import (
     quantile_rows,
 )
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
-from shuffledp.report.wording import PROJECTED, count, near, notes, people, share, with_error
+from shuffledp.report.wording import PROJECTED, count, near, people, share, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -67,6 +68,10 @@ class Shown:
         guarantee = certify(release.guarantee.setting, release.guarantee.delta, published=True)
         return replace(release, guarantee=guarantee)
 
+    def of(self, release: Release) -> Shown:
+        """Show intervals together where they can only hold together."""
+        return replace(self, simultaneous=True) if chosen(release) else self
+
     @property
     def interval(self) -> str:
         """Heading of the intervals."""
@@ -85,12 +90,13 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
     shown : Shown
         What is shown besides.
     """
+    shown = shown.of(release)
     _PRINT[release.question.name](console, release, shown)
     if shown.counts:
         print_amounts(console, {"": release}, shown)
     if not release.private:
         console.print(NOT_PRIVATE, style="bold red")
-    for note in [*notes(release), *([PROJECTED] if shown.simplex else [])]:
+    for note in [*all_notes(release), *([PROJECTED] if shown.simplex else [])]:
         console.print(note, highlight=False)
     console.print()
     print_guarantee(console, release.guarantee, bounds=shown.bounds)
@@ -117,7 +123,7 @@ def print_amounts(console: Console, releases: Mapping[str, Release], shown: Show
         return
     table = Table(title=f"{first['title'].split()[0]} by {by}" if by else first["title"], title_justify="left")
     for heading in (*([by, "records"] if by else []), *first["headings"]):
-        table.add_column(Text(heading), justify="left" if heading in (by, "category") else "right")
+        table.add_column(Text(heading), justify="left" if heading in (by, "category", "item") else "right")
     lines: list[list[str]] = []
     for name, part in found.items():
         before = [name, count(releases[name].rows)] if by else []
@@ -181,6 +187,22 @@ def _frequency(console: Console, release: Release, shown: Shown) -> None:
         console.print(f"The {MOST_ROWS} largest of {count(len(rows))} estimates; --json and --csv give all.")
 
 
+def _items(console: Console, release: Any, shown: Shown) -> None:
+    found = items_table(release, shown.interval)
+    title = f"Frequent items of {people(release)} ({release.mechanism})"
+    if not found["rows"]:
+        console.print(f"{title}: {NOTHING}", highlight=False)
+        return
+    table = Table(title=title, title_justify="left")
+    for heading in found["headings"]:
+        table.add_column(heading, justify="left" if heading == "item" else "right")
+    for cells in found["rows"][:MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)
+    if len(found["rows"]) > MOST_ROWS:
+        console.print(f"The {MOST_ROWS} largest of {count(len(found['rows']))} items; --json and --csv give all.")
+
+
 def _share_cells(row: FrequencyRow) -> list[str]:
     cells = [share(row.frequency), share(row.standard_error), interval_words(row)]
     return cells if row.projected is None else [*cells, share(row.projected)]
@@ -229,6 +251,7 @@ _PRINT: Mapping[str, Callable[[Console, Any, Shown], None]] = {
     "variance": _number,
     "vector-mean": _vector,
     "frequency": _frequency,
+    "frequent-items": _items,
     "histogram": _histogram,
     "quantiles": _quantiles,
 }

@@ -12,7 +12,8 @@ from shuffledp.protocol.simplex import project_to_simplex
 from shuffledp.report.wording import near, share
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import RangeRelease, Release
+    from shuffledp.protocol.release_kinds import RangeRelease
+from shuffledp.protocol.released import Release
 
 CONFIDENCE = 0.95
 """Level of the confidence intervals that are shown."""

@@ -80,9 +80,9 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     return _svg(parts, 84, label)
 
 
-def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -> str:
-    """Draw shares as bars with their confidence intervals; the true shares where they are known."""
-    top = max([row.high for row in rows] + list(truths or ())) * 1.05
+def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
+    """Draw shares, or differences of them, as bars with their confidence intervals; true shares where known."""
+    top = max([0.0, *(max(row.high, row.frequency) for row in rows), *(truths or ())]) * 1.05
     bottom = min(0.0, min(min(row.low, row.frequency) for row in rows))
     names = 118.0
     axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
@@ -100,10 +100,10 @@ def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None) -
         parts.append(_text(WIDTH, mid + 4, f"{row.frequency:z.1%}", "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
-    return _svg(parts, y + 4, "Estimated share of each category with its confidence interval")
+    return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
 
 
-def histogram_picture(rows: Sequence[BinRow]) -> str:
+def histogram_picture(rows: Sequence[BinRow], what: str = "Histogram") -> str:
     """Draw a histogram, each bin with its confidence interval; many narrow bins are drawn together.
 
     Parameters
@@ -111,6 +111,8 @@ def histogram_picture(rows: Sequence[BinRow]) -> str:
     rows : sequence of BinRow
         All bins, in order. Where more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates, with
         a line from their lowest to their highest end.
+    what : str
+        What the bars are, for those who hear the picture.
     """
     together = math.ceil(len(rows) / MOST_BARS)
     groups = [rows[i : i + together] for i in range(0, len(rows), together)]
@@ -130,7 +132,7 @@ def histogram_picture(rows: Sequence[BinRow]) -> str:
         parts.append(_line(mid, y_axis.at(low), mid, y_axis.at(high), "interval"))
     parts += _bottom_axis(x_axis, BASE, LEFT, WIDTH - RIGHT)
     parts.append(_line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
-    return _svg(parts, BASE + 28, f"Histogram of {len(rows)} bins with confidence intervals")
+    return _svg(parts, BASE + 28, f"{what} of {len(rows)} bins with confidence intervals")
 
 
 def distribution_picture(rows: Sequence[EdgeRow], quantiles: Sequence[QuantileRow]) -> str:

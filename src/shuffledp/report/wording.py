@@ -12,6 +12,7 @@ import numpy as np
 from shuffledp.dummies import Uniform
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, LevelGuarantee
+from shuffledp.numerics.floats import next_above
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def odds_factor(epsilon: float) -> str:
     if epsilon <= 0.0:
         return "1"
     digits = DIGITS if epsilon >= 1e-3 else min(2 - math.floor(math.log10(epsilon)), 8)
-    return up(math.nextafter(math.exp(epsilon), math.inf), digits) if epsilon < 700 else "∞"
+    return up(next_above(math.exp(epsilon)), digits) if epsilon < 700 else "∞"
 
 
 def moves(epsilon: float, delta: float) -> str:

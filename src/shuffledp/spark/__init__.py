@@ -2,6 +2,7 @@
 
 from shuffledp.spark.asking import (
     frequency,
+    frequent_items,
     histogram,
     mean,
     quantiles,
@@ -14,6 +15,7 @@ from shuffledp.spark.session import local_session
 
 __all__ = [
     "frequency",
+    "frequent_items",
     "histogram",
     "local_session",
     "mean",

@@ -11,12 +11,23 @@ from numpy.typing import ArrayLike
 from shuffledp import protocol
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol import Ask, Frequency, Histogram, JointRelease, Mean, Quantiles, Question, Variance
+from shuffledp.protocol import (
+    Ask,
+    Frequency,
+    FrequentItems,
+    Histogram,
+    JointRelease,
+    Mean,
+    Quantiles,
+    Question,
+    Variance,
+)
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
-from shuffledp.protocol.released import RangeRelease, Release
+from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
+from shuffledp.protocol.released import Release
 from shuffledp.protocol.weights import Weights
-from shuffledp.protocol.wrappers import as_ranges
+from shuffledp.protocol.wrappers import as_items, as_ranges
 from shuffledp.setting import Seen
 from shuffledp.spark.engine import SparkEngine
 
@@ -64,7 +75,7 @@ def release(
     Parameters
     ----------
     question : Question
-        `Frequency`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
+        `Frequency`, `FrequentItems`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
     frame : pyspark.sql.DataFrame
         Classic or Connect. It is evaluated several times and must have the same rows each time: a plan that draws at
         random, or takes rows by their order, is refused.
@@ -81,7 +92,7 @@ def release(
     Returns
     -------
     Release
-        A `RangeRelease` for quantiles.
+        A `RangeRelease` for quantiles, an `ItemsRelease` for frequent items.
 
     Raises
     ------
@@ -187,6 +198,24 @@ def variance(
 ) -> Release:
     """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
     return _of_frame(Variance(low, high), frame, value, epsilon0, options)
+
+
+def frequent_items(
+    frame: Any,
+    value: str,
+    epsilon0: float | str | RowBudgets,
+    *,
+    candidates: Iterable[Hashable] | None = None,
+    max_length: int = 16,
+    alphabet: str = "ascii",
+    cut: bool = False,
+    false_positives: float = 0.05,
+    **options: Unpack[SparkOptions],
+) -> ItemsRelease:
+    """Find the frequent items of a column; see `release` and `shuffledp.frequent_items_of_table`."""
+    words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
+    question = FrequentItems(candidates, false_positives=false_positives, **words)
+    return as_items(_of_frame(question, frame, value, epsilon0, options))
 
 
 def _of_frame(

@@ -11,8 +11,9 @@ import numpy as np
 
 import shuffledp
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, named
+from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
 from shuffledp.protocol.collecting import Part, columns_wanted
 from shuffledp.protocol.engine import Engine
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_rows
@@ -25,16 +26,19 @@ from shuffledp.spark.frames import (
     chosen,
     evaluated,
     gathered,
+    quoted,
     without_rows,
 )
 from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
 from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows, renamed
+from shuffledp.tables.entries import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame
 
 MOST_BUDGETS = 5_000_000
+_NUMBERS = ("double", "float", "tinyint", "smallint", "int", "bigint")
 """Different budgets that the driver takes."""
 LARGE_STATE = 1 << 16
 """Bytes of one task's answer above which tasks merge them before the driver does."""
@@ -70,7 +74,8 @@ class SparkEngine(Engine):
         if columns:
             wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
             _check_types(without_rows(self.frame, columns), wanted)
-            population = counted_budgets(renamed(gathered(budget_counts(self.frame, columns)), [*columns, _COUNT]), who)
+            counts = gathered(budget_counts(rounded(self.frame, who), columns))
+            population = counted_budgets(renamed(counts, [*columns, _COUNT]), who)
         else:
             rows = asked(self.frame.count)
             population = Budgets([float(who.epsilons(NOTHING))], [rows], [float(who.deltas(NOTHING))]) if rows else None
@@ -133,14 +138,41 @@ class SparkEngine(Engine):
         found = gathered(owner_counts(self.frame, person, most)).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
-                f"{named(person)} is empty in {found['empty']:,} rows, so nobody knows whose rows they are; give every "
-                "row its person"
+                f"{named(person)} is empty in {found['empty']:,} rows, or says NA or the like, so nobody knows whose "
+                "rows they are; give every row its person"
             )
         if found["rows"] != rows:
             raise _changed()
         if found["above"]:
             raise InvalidInput(several_rows(found["above"], found["people"], found["largest"], most))
         return found["people"], most
+
+
+def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
+    """Round the column of budgets down as `rounded_down` does, where that is asked for; what is no budget stays.
+
+    Raises
+    ------
+    InvalidInput
+        If budgets are to be rounded, and their column does not hold numbers.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if who.levels is None:
+        return frame
+    column, steps = str(who.epsilon0), steps_of(who.levels)
+    kind = dict(frame.dtypes).get(column, "")
+    if kind not in _NUMBERS:
+        raise InvalidInput(
+            f"`levels` rounds budgets that are numbers; the column {named(column)} holds {kind}: cast it to "
+            "double first"
+        )
+    budget = F.col(quoted(column)).cast("double")
+    down = F.when(budget < 2.0**LOWEST, 0.0)
+    for octave in range(LOWEST, HIGHEST + 1):
+        unit = 2.0**octave / steps  # a power of two: products with it and its inverse are exact
+        down = down.when(budget < 2.0 ** (octave + 1), F.floor(budget * (1.0 / unit)).cast("double") * unit)
+    return frame.withColumn(column, F.when((budget >= 0.0) & (budget <= MAX_EPSILON0), down).otherwise(budget))
 
 
 def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -168,8 +200,8 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
         return None
     if entries.height > MOST_BUDGETS:
         raise InvalidInput(
-            f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer when you write the "
-            "table, which gives nobody less privacy"
+            f"there are more than {MOST_BUDGETS:,} different budgets; round them down to fewer, which gives nobody "
+            f"less privacy: budgets = RowBudgets({shown(str(who.epsilon0))}, levels=4096)"
         )
     wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
 
@@ -202,7 +234,7 @@ def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
 
     text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
     owned = chosen(frame, [person]).select(text.alias("person")).groupBy("person").agg(F.count(F.lit(1)).alias("own"))
-    empty = F.col("person").isNull() | (F.col("person") == "")
+    empty = F.col("person").isNull() | F.lower(F.col("person")).isin(*MISSING)
     return owned.agg(
         F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
         F.coalesce(F.sum(F.when(empty, F.col("own"))), F.lit(0)).alias("empty"),

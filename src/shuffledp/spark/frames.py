@@ -86,10 +86,11 @@ def chosen(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return these columns alone, as c0, c1, ...: Spark does not take every name everywhere."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return frame.select(*(F.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(names)))
+    return frame.select(*(F.col(quoted(name)).alias(f"c{place}") for place, name in enumerate(names)))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark takes any."""
     return "`" + name.replace("`", "``") + "`"
 
 

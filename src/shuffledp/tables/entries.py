@@ -7,6 +7,7 @@ they are the same after `canonical`: True is true, 1.0 is 1, and 2013-01-01 00:0
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 _TRUTH = {"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false"}
 _WHOLE = r"-?(?:0|[1-9][0-9]*)\.0+"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME = rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?"
+_ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+_TIME = rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?{_ZONE}?"
 _SPELLED = re.compile(rf"^(?:{'|'.join(_TRUTH)}|{_WHOLE}|{_TIME})$")
 """Entries that may have another spelling."""
 
@@ -37,12 +39,15 @@ def canonical(text: str) -> str:
     -------
     str
         ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of zeros; a day for the
-        midnight it begins with, and other times with a blank, without a fraction of zeros; every other text as it is.
+        midnight it begins with, and other times with a blank, without a fraction of zeros; a time with a zone as that
+        instant in UTC, with a Z; every other text as it is.
 
     Examples
     --------
     >>> canonical("True"), canonical("1.0"), canonical("2013-01-01 00:00:00.000000"), canonical("007")
     ('true', '1', '2013-01-01', '007')
+    >>> canonical("2013-01-01T05:00:00.000-05:00")
+    '2013-01-01 10:00:00Z'
     """
     if not _SPELLED.match(text):
         return text
@@ -50,10 +55,28 @@ def canonical(text: str) -> str:
         return _TRUTH[text]
     if not text.startswith("-") and text[4:5] == "-":
         day, clock = text[:10], text[11:]
-        clock = clock.rstrip("0").rstrip(".") if "." in clock else clock
+        zone = re.search(rf"{_ZONE}$", clock)
+        if zone is not None:
+            return _instant(day, clock[: zone.start()], zone[0]) or text
+        clock = _shortest(clock)
         return day if clock == "00:00:00" else f"{day} {clock}"
     whole = text.partition(".")[0]
     return "0" if whole == "-0" else whole
+
+
+def _shortest(clock: str) -> str:
+    """Leave out a fraction of zeros."""
+    return clock.rstrip("0").rstrip(".") if "." in clock else clock
+
+
+def _instant(day: str, clock: str, zone: str) -> str | None:
+    """Return an instant in UTC; None if there is no such day or time."""
+    seconds, point, fraction = clock.partition(".")  # kept as text: datetime would cut nanoseconds
+    try:
+        moment = datetime.fromisoformat(f"{day}T{seconds}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return f"{_shortest(moment.replace(tzinfo=None).isoformat(' ') + point + fraction)}Z"
 
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
@@ -106,6 +129,10 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         values = _parsed(kept, decimal)
     else:
         values = kept.cast(pl.Float64, strict=False)
+    if values.null_count() == 0:
+        found = values.to_numpy()
+        if not np.isnan(found).any():  # as nearly always; what is bad is looked for only if something is
+            return found
     bad = values.is_null() | values.is_nan()
     if kept.dtype == pl.String and bad.any():
         kept = kept.set(kept.str.to_lowercase().is_in(MISSING), None)
@@ -133,7 +160,7 @@ def _parsed(texts: pl.Series, decimal: str) -> pl.Series:
 
 
 def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
-    """Read a column as words, white space at both ends removed.
+    """Read a column as words; white space at both ends is no part of them.
 
     Parameters
     ----------
@@ -142,20 +169,22 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     before : int
         Rows that came before these, for the row in an error.
     gaps : bool
-        Whether an entry may be missing; it is null then.
+        Whether an entry may be missing: null, or nothing but white space. The words are then handed over as they
+        stand, for whoever looks them up to say what is missing and to remove the white space where there is any.
 
     Raises
     ------
     InvalidInput
-        For the first entry that is missing; if an entry is no word but a container.
+        For the first entry that is missing, unless it may be; if an entry is no word but a container.
     """
     import polars as pl
 
     if column.dtype.is_nested() or column.dtype == pl.Binary or column.dtype == pl.Object:
         raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not one word a row; name another one")
-    text = column.cast(pl.String).str.strip_chars()
+    text = column.cast(pl.String)
     if gaps:
-        return text.set(text == "", None)
+        return text
+    text = text.str.strip_chars()
     _refuse_first(text.is_null() | (text == ""), text, "say what a missing entry counts as", before)
     return text
 

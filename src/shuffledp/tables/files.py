@@ -29,11 +29,10 @@ CANDIDATES = (",", ";", "\t", "|")
 """Separators that are found out."""
 PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 ZLIB = (b"x\x01", b"x\x9c", b"x\xda")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOREIGN = {
-    b"PK\x03\x04": "a spreadsheet or a zip archive",
     b"%PDF": "a PDF",
     b"SQLite format 3": "a database",
     b"\x89PNG": "a picture",
@@ -257,6 +256,11 @@ def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
     for magic, kind in FOREIGN.items():
         if start.startswith(magic):
             raise InvalidInput(f"{name} is {kind}, not a table of text or Parquet; export it as CSV")
+    if start.startswith(ZIP):
+        raise InvalidInput(
+            f"{name} is a zip archive, or a spreadsheet, which is one; unzip it and name the table that was inside, or "
+            "export the spreadsheet as CSV"
+        )
     if JSON_START.match(start):
         raise InvalidInput(f"{name} is JSON, not a table of text or Parquet; export it as CSV")
     if b"\0" in start and not start.startswith(UTF_16):

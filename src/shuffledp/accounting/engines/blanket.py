@@ -20,10 +20,11 @@ from scipy.special import gammaln
 
 from shuffledp.accounting.engines.loss_law import LossLaw, loss_law, stacked
 from shuffledp.accounting.engines.quick import chernoff_values, fewest_blankets
+from shuffledp.accounting.engines.rare_cells import with_rare_cells_apart
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.blocks import BlockedCount
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
@@ -35,8 +36,9 @@ _MOST_COMPOSITIONS = 30_000
 _PER_DEVIATION = 6.0
 _RESOLUTION = 5000.0
 SMOOTHING = 0.03
-_SLACK = 1e-12
 _ULPS = 32
+_WEIGHTS = roundoff(65536)
+"""Relative error of a sum of 30,000 positive terms, whose weights are good to 1e-12."""
 _MANY_RIVALS = 4
 _LARGEST = 600.0
 """Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
@@ -62,7 +64,7 @@ class OneBudgetProfile(PrivacyProfile):
         Whether both ends are certified if the losses are rounded; else the one of ``above`` alone.
     """
 
-    top: float
+    top: Upper
     pair: PairBlanket
     n: int
     above: bool = True
@@ -71,7 +73,7 @@ class OneBudgetProfile(PrivacyProfile):
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where the victim's own report's divergence vanishes."""
         return self.top
 
@@ -84,11 +86,14 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        found = self._of(loss_law(self.pair, epsilon, above=self.above))
+        found = self._ends(epsilon, above=self.above)
         if not (self.pair.loss_ulps and self.enclosed):
             return found
-        below = self._of(loss_law(self.pair, epsilon, above=False))
+        below = self._ends(epsilon, above=False)
         return Interval(min(below.lower, found.upper), found.upper)
+
+    def _ends(self, epsilon: float, *, above: bool) -> Interval:
+        return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
 
     def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
@@ -103,8 +108,7 @@ class OneBudgetProfile(PrivacyProfile):
             if not sums.finite:
                 return Interval(0.0, law.alone)
             users = replace(sums.one, counts=np.array([float(self.n)]))
-            whole = positive_part(users, self.smoothing)
-            found = Interval(whole.lower / self.n * (1 - _SLACK), whole.upper / self.n * (1 + _SLACK))
+            found = positive_part(users, self.smoothing) / self.n
         return _capped(found, law)
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -132,7 +136,7 @@ class OwnBudgetsProfile(PrivacyProfile):
         Blocks of the count, relative to the usual number.
     """
 
-    top: float
+    top: Upper
     pair: PairBlanket
     blankets: SuccessRange
     above: bool = True
@@ -142,7 +146,7 @@ class OwnBudgetsProfile(PrivacyProfile):
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where the victim's own report's divergence vanishes."""
         return self.top
 
@@ -155,7 +159,11 @@ class OwnBudgetsProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST:
             return Interval(0.0, self.delta(_LARGEST).upper)
-        law = loss_law(self.pair, epsilon, above=self.above)
+        return with_rare_cells_apart(
+            self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=self.above))
+        )
+
+    def _of(self, law: LossLaw) -> Interval:
         if not law.finite:
             return Interval(0.0, law.alone)
         value = Interval(0.0, 1.0)
@@ -183,8 +191,8 @@ class OwnBudgetsProfile(PrivacyProfile):
             lower[few], upper[few] = composition_values(law.one, m[few].astype(np.int64))
         if not few.all():
             many = positive_parts(law.one, m[~few], self.smoothing)
-            lower[~few] = many.lower / m[~few] * (1 - _SLACK)
-            upper[~few] = many.upper / m[~few] * (1 + _SLACK)
+            lower[~few] = deflated(many.lower / m[~few], 4)
+            upper[~few] = inflated(many.upper / m[~few], 4)
         upper = np.minimum(upper, law.alone)
         return Enclosure(np.minimum(lower, upper), upper)  # a law above L may exceed 1
 
@@ -215,7 +223,7 @@ class LargestProfile(PrivacyProfile):
     n: int | None = None
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where all parts have vanished."""
         return max(part.vanishes_at for part in self.parts)
 
@@ -276,7 +284,7 @@ def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
     if not all(law.finite for law in sums):
         return np.ones(len(pairs))
     total = replace(stacked([law.one for law in sums]), counts=np.full(len(pairs), float(n)))
-    return positive_parts_above(total) / n * (1 + _SLACK) + np.array([law.charge for law in laws])
+    return inflated(positive_parts_above(total) / n, 4) + np.array([law.charge for law in laws])
 
 
 def _capped(found: Interval, law: LossLaw) -> Interval:
@@ -324,21 +332,22 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     """Enclose h(m - 1) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 EPS per cell of the sum of magnitudes and the doubt of each atom, is added and subtracted
-    before the positive part. Values are counted in units of the largest atom, so that what underflows is below 1e-300.
+    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
+    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
+    below 1e-300.
     """
-    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), 1e-300)
+    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
     atoms = law.values[0] / unit
     lower, upper = np.empty(reports.size), np.empty(reports.size)
     logs = np.log(masses)
     for index, m in enumerate(reports.tolist()):
         counts = _compositions(m, masses.size)
         total, size = counts @ atoms, counts @ np.abs(atoms)
-        doubt = (8.0 * (masses.size + 1) + 2.0 * law.doubt) * EPS * size
+        doubt = roundoff(8.0 * (masses.size + 1) + 2.0 * law.doubt, size)
         log_p = gammaln(m + 1.0) - gammaln(counts + 1.0).sum(axis=1) + counts @ logs
         weight = np.exp(log_p + math.log(unit)) / m
-        lower[index] = float(weight @ np.maximum(total - doubt, 0.0)) * (1 - 1e-11)
-        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1 + 1e-11) + 1e-300
+        lower[index] = float(weight @ np.maximum(total - doubt, 0.0)) * (1.0 - _WEIGHTS)
+        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1.0 + _WEIGHTS) + TINY
     return Enclosure(lower, upper)
 
 

@@ -17,7 +17,7 @@ from shuffledp.accounting.engines.clone_pair import clone_probability, noiseless
 from shuffledp.budgets import Budgets
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.blocks import BlockedCount
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import deflated, inflated
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.numerics.poisson_binomial import SuccessRange
 
@@ -97,13 +97,13 @@ class CloneCurve:
             room, damp = -np.expm1(epsilon - epsilon0), 1.0 + np.exp(-epsilon0)
             excess = np.expm1(epsilon) * damp / room
         excess = np.where(room > 0, excess, np.inf)
-        return room / damp * side(excess) * (1 + 32 * EPS)  # type: ignore[operator]
+        return inflated(room / damp * side(excess), 32)  # type: ignore[operator]
 
     def _above(self, excess: FloatArray) -> FloatArray:
         """Chord over the grid; beyond it, the last value (psi decreases)."""
-        return np.interp(excess * (1 - 16 * EPS), self.excess, self.psi.upper) * (1 + 16 * EPS)
+        return inflated(np.interp(deflated(excess, 16), self.excess, self.psi.upper), 16)
 
     def _below(self, excess: FloatArray) -> FloatArray:
         """Value at the next grid point; beyond the grid, 0."""
-        after = np.searchsorted(self.excess, excess * (1 + 16 * EPS), side="left")
-        return np.append(self.psi.lower, 0.0)[after] * (1 - 64 * EPS)
+        after = np.searchsorted(self.excess, inflated(excess, 16), side="left")
+        return deflated(np.append(self.psi.lower, 0.0)[after], 64)

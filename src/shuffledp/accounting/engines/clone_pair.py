@@ -26,13 +26,11 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics import binomial
 from shuffledp.numerics.blocks import BlockedCount
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LOG_DEEP, TINY, Upper
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 
-_SLACK = 2.0 * binomial.RELATIVE_ERROR + 1e-13
-_TINY = 1e-300
-_DEEP = math.log(1e-270)
+_SLACK = binomial.COMBINED_ERROR
 _DEPTHS = (11.0, 40.0)
 
 
@@ -44,25 +42,25 @@ def noiseless_divergence(clones: FloatArray, excess: FloatArray | float) -> Encl
     clones : ndarray
         Whole numbers c >= 0.
     excess : ndarray or float
-        s - 1 >= 0, good to 8 EPS relative; may be inf.
+        s - 1 >= 0, good to 8 roundoffs relative; may be inf.
 
     Notes
     -----
     psi = pmf(a-1) - excess P(X >= a) = pmf(a-1) (1 - excess * ratio). A threshold a that rounding moves by
-    one, because (c+1) s/(1+s) is within 8 EPS of a whole number, changes psi by at most 16 EPS pmf(a-1).
+    one, because (c+1) s/(1+s) is within 8 roundoffs of a whole number, changes psi by at most 16 roundoffs pmf(a-1).
     """
     m = clones + 1.0
     failures = np.floor(m / (2.0 + excess))  # m - a
     pmf = np.exp(binomial.log_pmf(m - failures - 1.0, clones, 0.5))
     ratio = binomial.fair_tail_ratio(failures, clones)
     loss = np.where(failures >= 1, np.where(failures >= 1, excess, 0.0) * ratio, 0.0)
-    upper = pmf * np.maximum((1.0 + _SLACK) - loss * (1.0 - _SLACK), 0.0) + _TINY
+    upper = pmf * np.maximum((1.0 + _SLACK) - loss * (1.0 - _SLACK), 0.0) + TINY
     lower = pmf * np.maximum((1.0 - _SLACK) - loss * (1.0 + _SLACK), 0.0)
     return Enclosure(lower, upper)
 
 
 def victim_line(epsilon: float, epsilon0: float) -> tuple[float, float]:
-    """Return A and s - 1 of (C) for a victim of budget epsilon0 at 0 <= epsilon < epsilon0, both to 8 EPS."""
+    """Return A and s - 1 of (C) for a victim of budget epsilon0 at 0 <= epsilon < epsilon0, both to 8 roundoffs."""
     room = -math.expm1(epsilon - epsilon0)
     damp = 1.0 + math.exp(-epsilon0)
     growth = math.expm1(epsilon) if epsilon < 709.0 else math.inf
@@ -70,7 +68,7 @@ def victim_line(epsilon: float, epsilon0: float) -> tuple[float, float]:
 
 
 def clone_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return p = 2/(1 + e^epsilon0), the chance that a user of that budget is a clone; relative error 4 EPS."""
+    """Return p = 2/(1 + e^epsilon0), the chance that a user of that budget is a clone; relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return 2.0 * low / (1.0 + low)
 
@@ -103,9 +101,9 @@ class ClonePairProfile(PrivacyProfile):
     _known: dict[float, Interval] = field(default_factory=dict[float, Interval], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget: no post-processing can cost more."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
         """(C); the far lower tail of the clone count is resolved only if it matters."""
@@ -122,18 +120,18 @@ class ClonePairProfile(PrivacyProfile):
             # the first block holds everything deeper: it was charged in full, at psi(0) <= 1
             if blocks.left.size < 2 or blocks.through.upper[0] <= 1e-7 * value.lower:
                 break
-        return Interval(value.lower * scale * (1 - 16 * EPS), value.upper * scale * (1 + 16 * EPS))
+        return value * Interval(scale, scale).inflated(10)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Logarithms of delta, also where it is far below the smallest double."""
         found, _ = super().log_delta_pair(epsilon)
         loose = found.upper - found.lower > 1e-2  # little resolved of the far tail of the clones
-        if (found.lower < _DEEP or loose) and epsilon < self.epsilon0:
+        if (found.lower < LOG_DEEP or loose) and epsilon < self.epsilon0:
             scale, excess = victim_line(epsilon, self.epsilon0)
             if math.isfinite(excess):
-                deep, shift = log_expectation(self.clones, excess), math.log(scale)
-                upper = min(found.upper, deep.upper + shift + 1e-12)
-                found = Interval(min(max(found.lower, deep.lower + shift - 1e-12), upper), upper)
+                deep = log_expectation(self.clones, excess) + Interval(scale, scale).inflated(10).log()
+                upper = min(found.upper, deep.upper)
+                found = Interval(min(max(found.lower, deep.lower), upper), upper)
         return found, found
 
     def _resolved(self, depth: float) -> BlockedCount:

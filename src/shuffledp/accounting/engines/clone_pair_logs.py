@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from shuffledp.numerics import binomial
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import log_sum
 from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
@@ -21,7 +21,7 @@ from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
 _CLOSE = 1e-3
 _MOST_BLOCKS = 2000
 _WINDOW = 200.0
-_SLACK = 2.0 * binomial.RELATIVE_ERROR + 1e-13
+_SLACK = binomial.COMBINED_ERROR
 
 
 def log_noiseless_divergence(clones: FloatArray, excess: float) -> Enclosure:
@@ -32,14 +32,14 @@ def log_noiseless_divergence(clones: FloatArray, excess: float) -> Enclosure:
     clones : ndarray
         Whole numbers c >= 0.
     excess : float
-        s - 1 >= 0, finite, good to 8 EPS relative.
+        s - 1 >= 0, finite, good to 8 roundoffs relative.
     """
     failures = np.floor((clones + 1.0) / (2.0 + excess))
     log_pmf = binomial.log_pmf(clones - failures, clones, 0.5)
     loss = np.where(failures >= 1, excess * binomial.fair_tail_ratio(failures, clones), 0.0)
-    doubt = 1e-13 + 1e-14 * np.abs(log_pmf)
+    doubt = binomial.log_pmf_error(log_pmf)
     with np.errstate(divide="ignore"):
-        upper = np.log(np.maximum((1.0 + _SLACK) - loss * (1.0 - _SLACK), 1e-16))
+        upper = np.log(np.maximum((1.0 + _SLACK) - loss * (1.0 - _SLACK), _SLACK))
         lower = np.log(np.maximum((1.0 - _SLACK) - loss * (1.0 + _SLACK), 0.0))
     return Enclosure(log_pmf - doubt + lower, log_pmf + doubt + upper)
 
@@ -52,7 +52,7 @@ def log_expectation(clones: SuccessRange, excess: float) -> Interval:
     clones : SuccessRange
         The number of clones.
     excess : float
-        s - 1 >= 0, finite, good to 8 EPS relative.
+        s - 1 >= 0, finite, good to 8 roundoffs relative.
     """
     most = clones.most.n
     left = np.unique(np.floor(np.linspace(0.0, most, 65)))
@@ -69,7 +69,7 @@ def log_expectation(clones: SuccessRange, excess: float) -> Interval:
         fresh = [np.floor(left[wide] + part * (last[wide] - left[wide] + 1.0)) for part in (0.25, 0.5, 0.75)]
         left = np.unique(np.concatenate((left, *fresh)))
     lower = _log_lower(clones, excess, left[int(np.argmax(_log_pmf(clones, left) + psi.lower))])
-    room = 1e-12 * (1.0 + abs(upper))
+    room = roundoff(8192, 1.0 + abs(upper))  # sums of some thousand positive terms
     return Interval(min(lower - room, upper), upper + room)
 
 
@@ -93,11 +93,11 @@ def _log_cdf(count: SuccessCount, x: FloatArray) -> FloatArray:
     log_mgf = np.log1p(count.probabilities * np.expm1(-t)[:, None]) @ count.counts
     logs = log_mgf + t * np.minimum(x, count.mean)[:, None]
     best = np.argmin(logs, axis=1)
-    doubt = 8.0 * EPS * (np.abs(log_mgf[best]) * count.counts.size + t[best] * x + 1.0)
+    doubt = roundoff(8, np.abs(log_mgf[best]) * count.counts.size + t[best] * x + 1.0)
     found = np.where(x >= count.mean, 0.0, logs[np.arange(x.size), best] + doubt)
     # at x = 0 the best tilt is infinite
-    none = float(np.log1p(-np.minimum(count.probabilities, 1.0 - EPS)) @ count.counts) if count.n else 0.0
-    return np.where(x == 0.0, np.minimum(found, none * (1 - 1e-13)), np.minimum(found, 0.0))
+    none = float(np.log1p(-np.minimum(count.probabilities, LARGEST_BELOW_ONE)) @ count.counts) if count.n else 0.0
+    return np.where(x == 0.0, np.minimum(found, deflated(none, 2.0 * count.counts.size + 16.0)), np.minimum(found, 0.0))
 
 
 def _log_pmf(clones: SuccessRange, x: FloatArray) -> FloatArray:
@@ -108,4 +108,4 @@ def _log_pmf(clones: SuccessRange, x: FloatArray) -> FloatArray:
     logs = np.minimum(
         binomial.log_pmf(x, low.n, low.probabilities[0]), binomial.log_pmf(x, high.n, high.probabilities[0])
     )
-    return logs - 1e-13 - 1e-14 * np.abs(logs)
+    return logs - binomial.log_pmf_error(logs)

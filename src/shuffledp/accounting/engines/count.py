@@ -15,100 +15,47 @@ import numpy as np
 
 from shuffledp.accounting.engines.clone_curve import CloneCurve
 from shuffledp.accounting.engines.clone_pair import victim_line
-from shuffledp.accounting.engines.count_cover import EXACT_UP_TO, Cover, Groups, cover_of
+from shuffledp.accounting.engines.count_cover import CountCover, Cover, Groups, cover_of
+from shuffledp.accounting.engines.count_refine import RefinedCover
+from shuffledp.accounting.engines.count_vectors import RecordVectors
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.floats import EPS, round_down, round_up
+from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, deflated, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
 
-LEAST_BUDGET = 1e-290
+LEAST_BUDGET = LEAST_MASS
 """A victim of a smaller budget has no line (C) in doubles; the local bound is as good."""
 BOXES = 2048
 ROUGH_BOXES = 256
 CURVE_BOXES = 600
+MORE_BOXES = 10_000
+"""So many boxes are added for each of these factors between upper and lower end that are hoped for."""
+_CLOSE = (1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05)
+_ROOM = 1e-9
 _CURVE_STEP = 0.12
 _CURVE_RATIO = 0.03
 _CURVE_POINTS = 400
 _MOST_TRIED = 256
 _TYPICAL = 1e-6
-_SAMPLE = 33
-_STEPS = (65, 9, 5, 3)
-"""Shares of ones tried in each group, by the number of groups."""
 
 
 def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 EPS."""
+    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return low / (1.0 + low)
 
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
-    """Add log A to an enclosure of log psi."""
-    shift = math.log(scale)
-    doubt = 32.0 * EPS * (1.0 + abs(shift))
-    return Interval(logs.lower + shift - doubt, min(logs.upper + shift + doubt, 0.0))
+    """Add log A, A good to 8 roundoffs, to an enclosure of log psi."""
+    found = logs + Interval(scale, scale).inflated(10).log()
+    return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
 
 
 def exp_interval(logs: Interval) -> Interval:
     """Exponentials of both ends, at most 1."""
-    lower, upper = (math.exp(end) if end > -745.0 else 0.0 for end in (logs.lower, logs.upper))
-    return Interval(lower * (1.0 - 1e-13), min(upper * (1.0 + 1e-13) + 1e-300, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class RecordVectors:
-    """Some record vectors: how many users of each group hold 1.
-
-    Parameters
-    ----------
-    groups : Groups
-        Everybody but the victim; s rounded up.
-    ones : ndarray, shape (vectors, groups)
-        Whole numbers from 0 to the group's size.
-    mirrored : bool
-        Whether the vectors are closed under exchanging ones and zeros, so that one direction tells of both.
-    """
-
-    groups: Groups
-    ones: FloatArray
-    mirrored: bool = False
-
-    @classmethod
-    def likely_worst(cls, groups: Groups) -> RecordVectors:
-        """Every number of ones of a single small group, else shares of the groups in which the worst usually lies."""
-        n = groups.counts
-        if n.size == 1 and n[0] <= EXACT_UP_TO:
-            return cls(groups, np.arange(n[0] + 1.0)[:, None], mirrored=True)
-        if n.size <= len(_STEPS):
-            mesh = np.meshgrid(*([np.linspace(0.0, 1.0, _STEPS[n.size - 1])] * n.size), indexing="ij")
-            shares = np.stack([axis.ravel() for axis in mesh], axis=1)
-        else:
-            shares = np.linspace(0.0, 1.0, 9)[:, None] * np.ones(n.size)
-        return cls(groups, np.unique(np.rint(shares * n), axis=0))
-
-    def log_psi(self, excess: float, *, zeros: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Bounds on log psi(excess) of each vector, ones counted, or zeros."""
-        others = self.groups.counts - self.ones
-        held = (others, self.ones) if zeros else (self.ones, others)
-        found = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
-        return found.lower, found.upper
-
-    def worst(self, excess: float) -> RecordVectors:
-        """The one with the largest psi, of both directions, as far as doubles tell."""
-        most = self.log_psi(excess)[0]
-        if not self.mirrored:
-            most = np.maximum(most, self.log_psi(excess, zeros=True)[0])
-        return self._only(int(most.argmax()))
-
-    def sample(self) -> RecordVectors:
-        """A few of them, evenly spread."""
-        few = np.unique(np.rint(np.linspace(0.0, self.ones.shape[0] - 1.0, _SAMPLE)).astype(np.int64))
-        return RecordVectors(self.groups, self.ones[few])
-
-    def _only(self, index: int) -> RecordVectors:
-        return RecordVectors(self.groups, self.ones[index : index + 1])
+    return logs.exp().clipped(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +74,9 @@ class VectorProfile(PrivacyProfile):
     vectors: RecordVectors
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def directed(self) -> bool:
@@ -159,7 +106,7 @@ class VectorProfile(PrivacyProfile):
         if self._size == 1:
             return super()._inverse(target)
         near = self._one(self.vectors.sample()).epsilon(target).lower
-        found = self._one(self.vectors.worst(self._excess(near))).epsilon(target).lower
+        found = self._one(self.vectors.climbed(self._excess(near))).epsilon(target).lower
         return Interval(found, self.epsilon0)
 
     def _one(self, vectors: RecordVectors) -> VectorProfile:
@@ -170,7 +117,7 @@ class VectorProfile(PrivacyProfile):
         return VectorProfile(self.epsilon0, vectors.worst(self._excess(epsilon)))
 
     def _excess(self, epsilon: float) -> float:
-        return victim_line(min(epsilon, self.epsilon0 * (1.0 - 1e-12)), self.epsilon0)[1]
+        return victim_line(min(epsilon, self.epsilon0 * JUST_BELOW), self.epsilon0)[1]
 
     @cached_property
     def strongest(self) -> VectorProfile:
@@ -206,17 +153,17 @@ class CoverProfile(PrivacyProfile):
     ----------
     epsilon0 : float
         The victim's budget.
-    cover : CountCover or SpreadCover
+    cover : CountCover, SpreadCover or RefinedCover
         Of the others, s rounded down.
     """
 
     epsilon0: float
-    cover: Cover
+    cover: Cover | RefinedCover
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def log_above(self, epsilon: float) -> float:
         """Upper bound on log delta of every record vector."""
@@ -280,9 +227,9 @@ class WorstCountProfile(PrivacyProfile):
     below: RecordVectors
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
@@ -302,11 +249,34 @@ class WorstCountProfile(PrivacyProfile):
         return Interval(min(self._witness.delta(epsilon).lower, upper), upper)
 
     def _inverse(self, target: float) -> Interval:
-        """Each end by its own search."""
-        rough = self._above(self.rough)
-        near = rough.upper_epsilon(target, rough.guess_epsilon(target))
-        upper = self._above(self.fine).upper_epsilon(target, near)
-        return Interval(min(self._witness.epsilon(target).lower, upper), upper)
+        """Each end by its own search; of several budgets the upper end by boxes that are cut where they matter."""
+        lower = self._witness.epsilon(target).lower
+        upper = self._refined(target, lower)
+        if upper is None and lower > 0.0 and isinstance(self.fine, CountCover) and self.fine.exact:
+            hoped = lower * (1.0 + 0.75 * self.tolerance)  # one look at all record vectors
+            upper = hoped if self._above(self.fine).delta(hoped).upper <= target else None
+        if upper is None:
+            rough = self._above(self.rough)
+            near = rough.upper_epsilon(target, rough.guess_epsilon(target))
+            upper = self._above(self.fine).upper_epsilon(target, near)
+        return Interval(min(lower, upper), upper)
+
+    def _refined(self, target: float, lower: float) -> float | None:
+        """An upper end near the lower one, of several budgets whose boxes alone are too coarse for it; else None."""
+        fine = self.fine
+        if not isinstance(fine, CountCover) or fine.moving < 2:
+            return None
+        cover = RefinedCover((fine,))
+        for factor in _CLOSE:
+            hoped = lower * factor
+            if not 0.0 < hoped < self.epsilon0:
+                return None
+            scale, excess = victim_line(hoped, self.epsilon0)
+            goal = math.log(target) - math.log(scale)
+            cover, value = cover.towards(excess, goal - _ROOM * (1.0 + abs(goal)), MORE_BOXES)
+            if exp_interval(scaled_logs(Interval(-math.inf, value), scale)).upper <= target:
+                return None if cover.parts == (fine,) else hoped
+        return self._above(cover).upper_epsilon(target, hoped)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """The same curve in both directions, by the rough cover; from below one record vector."""
@@ -362,6 +332,6 @@ def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
     grid, psi = [0.0], [exp_interval(Interval(-math.inf, min(cover.log_psi_above(0.0), 0.0))).upper]
     while psi[-1] > 0.1 * delta and len(grid) < _CURVE_POINTS and grid[-1] < 1e290:
         grid.append(grid[-1] + max(step, _CURVE_RATIO * grid[-1]))
-        found = cover.log_psi_above(grid[-1] * (1.0 - 4.0 * EPS))
+        found = cover.log_psi_above(deflated(grid[-1], 4))
         psi.append(min(psi[-1], exp_interval(Interval(-math.inf, min(found, 0.0))).upper))
     return CloneCurve(np.array(grid), Enclosure(np.zeros(len(psi)), np.array(psi)))

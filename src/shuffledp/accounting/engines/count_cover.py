@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.numerics.bit_counts import BitCrowds
-from shuffledp.numerics.floats import EPS, round_up
+from shuffledp.numerics.floats import TINY, deflated, inflated, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.poisson_binomial import SuccessCount
 
@@ -166,6 +166,16 @@ class CountCover:
             np.repeat(self.first, coins.size, axis=0), np.repeat(zeros, coins.size, axis=0), every
         )
 
+    @property
+    def exact(self) -> bool:
+        """Whether each box is one record vector."""
+        return bool((self.first == self.last)[:, self.groups.chances < _FAIR].all())
+
+    @property
+    def moving(self) -> int:
+        """Groups whose record matters: of chances below 1/2."""
+        return int((self.groups.chances < _FAIR).sum())
+
     def log_psi_above(self, excess: float) -> float:
         """Bound log psi(excess) of every record vector from above.
 
@@ -174,16 +184,42 @@ class CountCover:
         excess : float
             As for `BitCrowds.best_thresholds`.
         """
+        return float(self.box_logs(excess).max())
+
+    def box_logs(self, excess: float) -> FloatArray:
+        """Bounds on log psi(excess) from above, of the record vectors of each box, shape (boxes,)."""
         coins, rare = self._blocks
         logs = self._crowds.best_thresholds(excess).upper.reshape(-1, coins.size)
         logs = np.minimum.accumulate(logs, axis=1)
         if coins.size == 1:
-            return float(logs.max())
+            return logs[:, 0]
         # E h(C) <= h(c_B) + sum_b P(C < c_{b+1}) (h(c_b) - h(c_{b+1})), relative to the box's largest value
         top = logs[:, :1]
         h = np.exp(np.maximum(logs - top, -1400.0))
-        mean = h[:, -1] + (h[:, :-1] - h[:, 1:]) @ round_up(rare, 8) + 1e-300
-        return float((top[:, 0] + np.minimum(np.log(mean), 0.0)).max()) + 64.0 * EPS * (1.0 + abs(float(top.max())))
+        mean = h[:, -1] + (h[:, :-1] - h[:, 1:]) @ round_up(rare, 8) + TINY
+        return top[:, 0] + np.minimum(np.log(mean), 0.0) + roundoff(64, 1.0 + np.abs(top[:, 0]))
+
+    def only(self, kept: NDArray[np.bool_]) -> CountCover:
+        """Return some of the boxes."""
+        return CountCover(self.groups, self.first[kept], self.last[kept])
+
+    def halved(self) -> CountCover | None:
+        """Cut each box in two where its open users cost most; None if nobody is open.
+
+        Boxes are taken to be of one shape, up to one user, as those of `of` are: all are cut alike.
+        """
+        opened = self.last - self.first
+        s = self.groups.chances
+        cost = np.where(s < _FAIR, opened.max(axis=0) * (s * (_FAIR - s) + 1e-9), 0.0)
+        at = int(cost.argmax())
+        if cost[at] == 0.0:
+            return None
+        middle = self.first[:, at] + np.floor(0.5 * opened[:, at])
+        low, high = self.last.copy(), self.first.copy()
+        low[:, at], high[:, at] = middle, middle + 1.0
+        some = opened[:, at] > 0.0
+        first, last = np.concatenate((self.first, high[some])), np.concatenate((low, self.last[some]))
+        return CountCover(self.groups, first, last)
 
 
 def _parts(cost: FloatArray, most: FloatArray, boxes: int) -> list[int]:
@@ -239,7 +275,7 @@ class SpreadCover:
         at_least, charge = [float(n.sum())], 0.0
         for low, high in pairwise(knots.tolist()):
             inside = (s >= low) & (s < high)
-            c = np.clip((s[inside] - low) / (high - low) * (1.0 - 16.0 * EPS), 0.0, 1.0)
+            c = np.clip(deflated((s[inside] - low) / (high - low), 16), 0.0, 1.0)
             count = SuccessCount.of(c, n[inside])
             quantile = max(0.0, math.floor(count.mean - _DEPTH * count.deviation - 2.0))
             charge += float(count.cdf(np.array([quantile - 1.0])).upper[0])
@@ -247,14 +283,16 @@ class SpreadCover:
         sizes = np.array(at_least) - np.append(at_least[1:], 0.0)
         keep = sizes > 0.0
         likely = CountCover.of(Groups(knots[keep], sizes[keep]), boxes)
-        return cls(likely, CountCover.of(groups.merged(_FEW, outwards=True), boxes // 4), charge * (1.0 + 1e-12))
+        return cls(
+            likely, CountCover.of(groups.merged(_FEW, outwards=True), boxes // 4), inflated(charge, 2 * knots.size)
+        )
 
     def log_psi_above(self, excess: float) -> float:
         """Bound log psi(excess) of every record vector from above; see `CountCover.log_psi_above`."""
         sure = self.sure.log_psi_above(excess)
         charge = math.log(self.charge) if self.charge > 0.0 else -math.inf
         found = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
-        return min(sure, found + 8.0 * EPS * (1.0 + abs(found)))
+        return min(sure, found + roundoff(8, 1.0 + abs(found)))
 
 
 Cover = CountCover | SpreadCover

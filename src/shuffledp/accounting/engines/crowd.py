@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from shuffledp.accounting.engines.loss_law import loss_law, stacked
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import Upper, round_down, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.sums import positive_part
 from shuffledp.randomizers.base import CellSpread, PairBlanket
@@ -25,7 +25,6 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket
 WINDOWS = 64
 """The range of a number is cut into so many windows, which is what the attacker looks at."""
 _SMOOTHING = 0.03
-_SLACK = 1e-12
 _LARGEST = 600.0
 _FINE = 96
 _CELL_ULPS = 2**10
@@ -54,7 +53,7 @@ class CrowdProfile(PrivacyProfile):
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest loss of a single report."""
         return max(pair.largest_loss for pair in self.pairs)
 
@@ -73,7 +72,7 @@ class CrowdProfile(PrivacyProfile):
             return Interval(0.0, 1.0)
         users = replace(stacked([law.one for law in laws]), counts=self.counts)
         found, n = positive_part(users, _SMOOTHING), float(self.counts.sum())
-        return Interval(found.lower / n * (1 - _SLACK), min(found.upper / n * (1 + _SLACK), 1.0))
+        return (found / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, a first guess: n mu^2 is the mean of E_{x2} (r_0 - r_1)^2."""

@@ -24,7 +24,7 @@ from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
-from shuffledp.numerics.floats import round_up
+from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.numerics.losses import LossLaw, LossSum
 from shuffledp.numerics.product_pair import ProductPair, multiplied
@@ -57,13 +57,13 @@ class Floor(PrivacyProfile):
 
     above: tuple[WeightedPair, ...]
     below: tuple[WeightedPair, ...]
-    top: float
+    top: Upper
     _sums: dict[bool, WeightedPair | ProductPair | LossSum] = field(
         default_factory=dict[bool, "WeightedPair | ProductPair | LossSum"], repr=False
     )
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The sum of the local budgets: what is released is a post-processing of the person's reports."""
         return self.top
 
@@ -190,7 +190,7 @@ def floor_profile(
         below = (among_uniform(sets.one_in, sets.disjoint, dummies.count, reports, least),)
     else:
         below = above if least == most else _pairs(sets.one_in, sets.disjoint, dummies, reports, least)
-    return Floor(above, below, top * reports)
+    return Floor(above, below, Upper(top) if reports == 1 else round_up(top * reports, 1))
 
 
 def compose_floors(floors: Sequence[Floor]) -> Floor:
@@ -253,7 +253,7 @@ def _ones(weights: tuple[int, ...], reports: int, kept: Kept) -> WeightedPair:
     return among_ones(weights, reports, kept)
 
 
-def _kept(one_in: int, epsilon0: float | None) -> tuple[Kept, Kept, float]:
+def _kept(one_in: int, epsilon0: float | None) -> tuple[Kept, Kept, Upper]:
     """How a report of that budget is drawn, twice, and the budget; a smaller chance to keep is never worse."""
     number = isinstance(epsilon0, int | float | np.floating) and not isinstance(epsilon0, bool)
     if not (number and 0.0 <= float(epsilon0) <= MAX_EPSILON0):  # type: ignore[arg-type]
@@ -262,10 +262,10 @@ def _kept(one_in: int, epsilon0: float | None) -> tuple[Kept, Kept, float]:
     decay = math.exp(-budget)
     whole = 1.0 + (one_in - 1) * decay
     kept = Kept(-math.expm1(-budget) / whole, one_in * decay / whole)
-    return kept, kept, budget
+    return kept, kept, Upper(budget)
 
 
-def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Kept, Kept, float]:
+def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Kept, Kept, Upper]:
     """The most and the least that a stated law keeps of a record, and a budget that it satisfies.
 
     Bits with chances a and b of a 1 at the two ends: with w = max(b, 1 - a) both rows are mixtures of those of
@@ -283,7 +283,7 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
     most, least = max(0, *both), max(0, min(both))
     ratio = Fraction(WHOLE + (one_in - 1) * most, max(WHOLE - most, 1))  # of the likeliest report's two chances
     gain = float(ratio - 1)
-    top = math.inf if most == WHOLE else round_up(math.log1p(gain), 8)
+    top = UNBOUNDED if most == WHOLE else round_up(math.log1p(gain), 8)
     return Kept(most / WHOLE, (WHOLE - most) / WHOLE), Kept(least / WHOLE, (WHOLE - least) / WHOLE), top
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shuffledp.numerics.floats import EPS, round_down, round_up
+from shuffledp.numerics.floats import TINY, Upper, round_down, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.sums import IndependentSum
 from shuffledp.randomizers.base import CellSpread, PairBlanket
@@ -21,7 +21,7 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket
 MOST_ATOMS = 96
 """Continuous laws are put on a lattice of so many values."""
 _LARGEST = 1e150
-_MARGIN = 1e-12
+_MARGIN = roundoff(8192)
 """Relative doubt of a continuous law's cell means: closed forms in double precision, far above their rounding."""
 
 
@@ -46,12 +46,12 @@ class LossLaw:
         return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
 
     @property
-    def alone(self) -> float:
+    def alone(self) -> Upper:
         """Upper bound of E L_+ plus the charge: the divergence of a report that nobody hides."""
         if not self.finite:
-            return 1.0
+            return Upper(1.0)
         positive = np.maximum(self.one.values[0], 0.0) @ self.one.probabilities[0]
-        return min(float(positive) * (1 + 1e-12) + self.charge, 1.0)
+        return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
 
     def diluted(self, gamma: float) -> LossLaw:
         """The law of Z = L/gamma with probability gamma, good to 32 ulps, else 0; its mean is that of L exactly."""
@@ -81,7 +81,7 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
         if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
             mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
-        # a rounded exponent x costs |x| EPS; ratios and masses are good to a few EPS
+        # a rounded exponent x costs |x| roundoffs; ratios and masses are good to a few roundoffs
         doubt = 16.0 + 2.0 * (epsilon + float(np.abs(finite).max(initial=0.0)))
         one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
         return LossLaw(one, 0.0)
@@ -121,7 +121,7 @@ def stacked(laws: list[IndependentSum]) -> IndependentSum:
 def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
     """Sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts left out."""
     share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))
-    return np.sum(share * spread.left_out_mass, axis=-1) * (1 + 1e-12)
+    return np.sum(share * spread.left_out_mass, axis=-1) * (1.0 + _MARGIN)
 
 
 def loss_range(spread: CellSpread, epsilon: float) -> tuple[FloatArray, FloatArray]:
@@ -148,7 +148,7 @@ def _split(masses: FloatArray, low: FloatArray, mean: FloatArray, high: FloatArr
         np.add.at(mass, at + 1, weights * up)
         values, weights = lattice[mass > 0], mass[mass > 0]
     products = values * weights
-    mean_up = math.fsum(products.tolist()) + 1e-14 * float(np.abs(products).sum())
+    mean_up = math.fsum(products.tolist()) + roundoff(90, float(np.abs(products).sum()))
     return IndependentSum(np.ones(1), values[None], weights[None], np.array([mean_up]))
 
 
@@ -172,5 +172,5 @@ def _merged(masses: FloatArray, values: FloatArray) -> IndependentSum:
     mass = np.add.reduceat(masses, starts)
     centre = np.add.reduceat(masses * values, starts) / mass
     products = centre * mass
-    mean_down = math.fsum(products.tolist()) - 1e-14 * float(np.abs(products).sum()) - 4 * EPS * 1e-300
+    mean_down = math.fsum(products.tolist()) - roundoff(90, float(np.abs(products).sum()) + TINY)
     return IndependentSum(np.ones(1), centre[None], mass[None], np.array([mean_down]))

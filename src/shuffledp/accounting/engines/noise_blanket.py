@@ -18,6 +18,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.blocks import BlockedCount
+from shuffledp.numerics.floats import UNBOUNDED, Upper, roundoff
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.randomizers.base import NoiseLaw, PairBlanket
@@ -80,7 +81,7 @@ def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile
     counts = budgets.counts.astype(np.float64)
     counts[level] -= 1.0
     keep = (counts > 0) & useful
-    top = float(budgets.epsilons[level]) if law.noise == "laplace" else math.inf
+    top = Upper(float(budgets.epsilons[level])) if law.noise == "laplace" else UNBOUNDED  # scales are rounded up
     return NoiseProfile(Noise(law.noise, float(scales[level])), top, scales[keep], counts[keep])
 
 
@@ -99,7 +100,7 @@ class NoiseProfile(PrivacyProfile):
     """
 
     victim: Noise
-    top: float
+    top: Upper
     scales: FloatArray
     counts: FloatArray
     _known: dict[float, list[CoreChoice]] = field(default_factory=dict[float, "list[CoreChoice]"], repr=False)
@@ -108,7 +109,7 @@ class NoiseProfile(PrivacyProfile):
     _views: dict[Core, _View] = field(default_factory=dict[Core, "_View"], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's pure budget."""
         return self.top
 
@@ -212,7 +213,7 @@ class _View:
         self.top = profile.top
         self.records = RecordPair(core, profile.victim)
         self.proved = core.proved_up_to(profile.victim)
-        gammas = np.exp(core.log_gammas(profile.scales)) * (1 - 1e-12)
+        gammas = np.exp(core.log_gammas(profile.scales)) * (1.0 - roundoff(8192))
         some = gammas > _LEAST_GAMMA
         self.others = SuccessRange.of(gammas[some], profile.counts[some], ulps=4)
         alike = profile.scales.size == 1 and profile.scales[0] == profile.victim.scale

@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LEAST_MASS, deflated, inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.wider_noise import log_density
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 
 _FINE, _TAIL = 120, 120
-_LEAST_MASS = 1e-290
 _DIGITS = 10  # cell ends are rounded to so many decimals, so that no two differ by rounding alone
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 
@@ -45,11 +45,8 @@ class Noise:
     scale: float
 
     def log_density(self, u: FloatArray) -> FloatArray:
-        """Log k_s(u); absolute error 4 EPS (1 + |log k_s|)."""
-        v = np.abs(u) / self.scale
-        if self.kind == "laplace":
-            return -v - math.log(2.0 * self.scale)
-        return -0.5 * v * v - math.log(self.scale * math.sqrt(2.0 * math.pi))
+        """Log k_s(u); absolute error 4 roundoffs (1 + |log k_s|)."""
+        return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Noise mass of [low, high], elementwise, where low and high have one sign; relative error 1e-13."""
@@ -102,11 +99,9 @@ class Core:
 
     def log_gammas(self, scales: FloatArray) -> FloatArray:
         """Log gamma_i for each noise scale: log k_s - log k_{s*} is monotone in M, so an end has the infimum."""
-        kind, out = self.noise.kind, np.empty_like(scales)
         ends = np.array([0.5, self.edge])
         core = self.noise.log_density(ends) + self.log_weight
-        for index, scale in enumerate(scales):
-            out[index] = float(np.min(Noise(kind, float(scale)).log_density(ends) - core))
+        out = np.min(log_density(self.noise.kind, scales[:, None], ends) - core, axis=1)
         return np.minimum(out, 0.0)
 
     def proved_up_to(self, victim: Noise) -> float:
@@ -116,7 +111,7 @@ class Core:
         """
         if victim.kind == "laplace" or self.noise.scale >= victim.scale:
             return math.inf
-        return (1.0 - 8.0 * EPS) / (8.0 * victim.scale**2)
+        return deflated(1.0, 8) / (8.0 * victim.scale**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +169,13 @@ class RecordPair:
         left, right = self.ends[:-1], self.ends[1:]
         mass0, mass1 = self.victim.mass(left - x0, right - x0), self.victim.mass(left - x1, right - x1)
         # where a mass has left double range, the mean over the cell is not known better than its bounds
-        known0 = np.minimum(mass0, self.omega) > _LEAST_MASS
+        known0 = np.minimum(mass0, self.omega) > LEAST_MASS
         at_left, at_right = self.victim.loss(x0, x1, left), self.victim.loss(x0, x1, right)
         low, high = np.minimum(at_left, at_right), np.maximum(at_left, at_right)
         ratio_low, ratio_high = self._ratios()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             losses, ratio = np.clip(np.log(mass0) - np.log(mass1), low, high), mass0 / self.omega
-        losses = np.where(known0 & (mass1 > _LEAST_MASS), losses, high if above else low)
+        losses = np.where(known0 & (mass1 > LEAST_MASS), losses, high if above else low)
         ratios0 = np.where(known0, np.clip(ratio, ratio_low, ratio_high), ratio_high if above else ratio_low)
         with np.errstate(over="ignore", invalid="ignore"):
             ratios1 = ratios0 * np.exp(-losses)
@@ -192,29 +187,30 @@ class RecordPair:
         y, x0 = self.ends, self.x0
         core = self.core.noise
 
-        def log_ratio(points: FloatArray) -> FloatArray:
+        def log_ratio(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Enclose log R(x0)/omega: densities are good to 4 roundoffs (1 + |log|), their arguments to two more."""
             farther = np.maximum(np.abs(points), np.abs(1.0 - points))
-            return self.victim.log_density(points - x0) - core.log_density(farther) - self.core.log_weight
+            own, core_log = self.victim.log_density(points - x0), core.log_density(farther)
+            value = own - core_log - self.core.log_weight
+            doubt = roundoff(8, 2.0 + np.abs(own) + np.abs(core_log) + abs(self.core.log_weight))
+            return value - doubt, value + doubt
 
-        values = log_ratio(y)
-        low, high = np.minimum(values[:-1], values[1:]), np.maximum(values[:-1], values[1:])
+        least, most = log_ratio(y)
+        low, high = np.minimum(least[:-1], least[1:]), np.maximum(most[:-1], most[1:])
         if core.kind == "gaussian" and core.scale != self.victim.scale:
             for far in (0.0, 1.0):  # the farther end; the vertex of the quadratic may lie inside a cell
                 a, b = 1.0 / self.victim.scale**2, 1.0 / core.scale**2
                 vertex = np.clip((x0 * a - far * b) / (a - b), y[:-1], y[1:])
-                inside = log_ratio(vertex)
-                low, high = np.minimum(low, inside), np.maximum(high, inside)
-        doubt = 1e-13
+                least, most = log_ratio(vertex)
+                low, high = np.minimum(low, least), np.maximum(high, most)
         with np.errstate(over="ignore"):
-            return np.exp(low - doubt), np.exp(high + doubt)
+            return deflated(np.exp(low), 8), inflated(np.exp(high), 8)
 
     def _left_out(self) -> tuple[FloatArray, FloatArray]:
         """R(x0)-mass and largest loss beyond the support, on both sides."""
         low, high = 1.0 - self.core.edge, self.core.edge
-        mass = np.array([self.victim.below(low - self.x0), self.victim.below(self.x0 - high)]) * (1 + 1e-12)
-        most = (
-            abs(self.x1 - self.x0) / self.victim.scale * (1 + 16 * EPS) if self.victim.kind == "laplace" else math.inf
-        )
+        mass = np.array([self.victim.below(low - self.x0), self.victim.below(self.x0 - high)]) * (1.0 + roundoff(8192))
+        most = inflated(abs(self.x1 - self.x0) / self.victim.scale, 16) if self.victim.kind == "laplace" else math.inf
         # beyond all records, the farther one's density is the smaller
         gains = (self.x0 < self.x1, self.x0 > self.x1)
         return mass, np.array([most if gain else 0.0 for gain in gains])

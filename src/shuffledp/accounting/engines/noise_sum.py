@@ -15,12 +15,12 @@ import numpy as np
 from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.noise_sums import LaplaceSum
 
-_DOUBT = 32.0 * EPS  # scales good to 4 EPS, their squares summed pairwise
+_DOUBT = 32  # in units of a roundoff: scales good to 4 roundoffs, their squares summed pairwise
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class NoNoiseLeft(PrivacyProfile):
     """Somebody adds infinite noise: the sum tells nothing."""
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """At once."""
-        return 0.0
+        return Upper(0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
         """Zero."""
@@ -47,15 +47,15 @@ class GaussianSumProfile(PrivacyProfile):
     Parameters
     ----------
     mu : float
-        Shift of the sum in standard deviations of the whole noise, positive and finite; good to 32 EPS.
+        Shift of the sum in standard deviations of the whole noise, positive and finite; good to 32 roundoffs.
     """
 
     mu: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Nowhere: a Gaussian profile is positive."""
-        return math.inf
+        return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -64,12 +64,12 @@ class GaussianSumProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """The class's formula; non-decreasing in mu, which is rounded both ways."""
-        low = normal_divergence(epsilon, self.mu * (1.0 - _DOUBT))
-        high = normal_divergence(epsilon, self.mu * (1.0 + _DOUBT))
+        low = normal_divergence(epsilon, deflated(self.mu, _DOUBT))
+        high = normal_divergence(epsilon, inflated(self.mu, _DOUBT))
         return Interval(float(low.lower), float(high.upper))
 
     def repeated(self, rounds: int) -> PrivacyProfile:
-        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 EPS more, of the 32 counted."""
+        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 roundoffs more, of 32."""
         return GaussianSumProfile(self.mu * math.sqrt(rounds))
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -93,9 +93,9 @@ class LaplaceSumProfile(PrivacyProfile):
     shift: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The shift over the widest scale: alone it would hide the shift so far."""
-        return self.shift / self.noise.widest * (1.0 + _DOUBT)
+        return Upper(inflated(self.shift / self.noise.widest, _DOUBT))
 
     def delta_at(self, epsilon: float) -> Interval:
         """By the best threshold of the sum."""

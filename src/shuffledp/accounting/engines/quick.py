@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from shuffledp.numerics.floats import roundoff
 from shuffledp.numerics.gaussian_tail import mills_ratio
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.poisson_binomial import SuccessRange
@@ -62,8 +63,8 @@ def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> 
     for tilt in _TILTS / scale:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             grown = weights * np.expm1(tilt * values)
-            # 1e-12 of all magnitudes is far above their rounding
-            logs = reports * np.log1p(grown.sum(axis=1) + 1e-12 * (np.abs(grown).sum(axis=1) + tilt))
+            # some thousand roundings of all magnitudes are far above those of some hundred atoms
+            logs = reports * np.log1p(grown.sum(axis=1) + roundoff(8192, np.abs(grown).sum(axis=1) + tilt))
             part = _tilted_part(values, grown + weights, rest, reports, tilt) * (1 + 1e-6)
             found = np.exp(np.minimum(logs, 700.0)) * part / reports
         best = np.fmin(best, found)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.engines.blanket import OneBudgetProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.numerics.floats import TINY, Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.two_laws import TwoLaws
 from shuffledp.numerics.two_type import told_apart
@@ -52,12 +53,12 @@ class TwoTypeProfile(PrivacyProfile):
 
     pairs: tuple[TwoLaws, ...]
     n: int
-    top: float
+    top: Upper
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
     _covers: dict[int, _Cover] = field(init=False, default_factory=dict[int, "_Cover"], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where the victim's own report's divergence vanishes."""
         return self.top
 
@@ -107,12 +108,12 @@ class _Cover:
         if high == 0:
             return 0
         some = max(self.n // 32, 1)
-        whole = math.log(max(equal.searched(self.n, epsilon), 1e-300))
-        less = math.log(max(equal.most(self.n - some, epsilon), 1e-300))
+        whole = math.log(max(equal.searched(self.n, epsilon), TINY))
+        less = math.log(max(equal.most(self.n - some, epsilon), TINY))
         while high - low > max(1, low // 16):
             middle = max(math.isqrt(low * high), low + 1) if low > 0 else max(high // 32, 1)
             held = (self.n - 2 - middle, middle + 1) if all_a else (middle + 1, self.n - 2 - middle)
-            beyond = math.log(max(told_apart(self.laws, *held, epsilon), 1e-300))
+            beyond = math.log(max(told_apart(self.laws, *held, epsilon), TINY))
             expected = whole + (less - whole) * middle / some
             low, high = (middle, high) if beyond > expected else (low, middle)
         return high

@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp.accounting.engines.noise_core import Noise
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 
@@ -19,6 +19,8 @@ _FEW = 64
 _PAIRS, _FAMILIES = 8, 12
 _NEAR = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0])
 _STARTS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
+_EDGE = roundoff(8)
+"""How near to 0 and 1 an estimated chance may come."""
 
 
 def _no_other_victims(window: int, scales: FloatArray) -> tuple[Enclosure, Enclosure]:
@@ -66,8 +68,8 @@ class WindowFamily:
     @property
     def chance(self) -> FloatArray:
         """Success chance of the binomial with the count's two moments."""
-        mean = np.maximum(self.mean, 1e-300)
-        return np.clip(1.0 - self.variance / mean, 1e-15, 1.0 - 1e-15)
+        mean = np.maximum(self.mean, TINY)
+        return np.clip(1.0 - self.variance / mean, _EDGE, 1.0 - _EDGE)
 
     @property
     def trials(self) -> FloatArray:
@@ -83,19 +85,19 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
     kind : {"laplace", "gaussian"}
         The noise.
     low, high : ndarray
-        Ends in noise scales, low <= high; each is taken to be off by up to 8 EPS relative.
+        Ends in noise scales, low <= high; each is taken to be off by up to 8 roundoffs relative.
     """
-    # Noise.mass is good to a few EPS for Laplace noise and to 1e-13 for Gaussian
+    # Noise.mass is good to a few roundoffs for Laplace noise and to 1e-13 for Gaussian
     noise, edge, own = Noise(kind, 1.0), *((750.0, 16.0) if kind == "laplace" else (39.0, 1000.0))
     low, high = np.clip(low, -edge, edge), np.clip(high, -edge, edge)
-    value, doubt = np.zeros(low.shape), np.full(low.shape, 1e-300)
+    value, doubt = np.zeros(low.shape), np.full(low.shape, TINY)
     for left, right in ((np.minimum(low, 0.0), np.minimum(high, 0.0)), (np.maximum(low, 0.0), np.maximum(high, 0.0))):
         part = noise.mass(left, right)
         near, far = np.minimum(np.abs(left), np.abs(right)), np.maximum(np.abs(left), np.abs(right))
         # the mass near an end, times how far that end may be off, is at most `steep` parts of the window's
         steep = near * (near if kind == "gaussian" else 1.0) + far / np.where(far > near, far - near, np.inf)
         value += part
-        doubt += part * EPS * (own + 16.0 * steep)
+        doubt += roundoff(part, own + 16.0 * steep)
     return Enclosure(np.maximum(value - doubt, 0.0), np.minimum(value + doubt, 1.0))
 
 
@@ -190,7 +192,7 @@ def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
     others : float
         Other users.
     """
-    gaps = [((rows - row) ** 2 / np.maximum(rows + row, 1e-300)).sum(axis=1) for row in rows]
+    gaps = [((rows - row) ** 2 / np.maximum(rows + row, TINY)).sum(axis=1) for row in rows]
     order = np.argsort(-np.array(gaps), axis=None)[: 2 * _PAIRS]
     pairs = [divmod(int(place), rows.shape[0]) for place in order]
     families: list[WindowFamily] = []
@@ -232,7 +234,7 @@ def pair_windows(
             rest = pair.masses * np.maximum(pair.ratios0 - own, 0.0) / (1.0 - own)
             blanket, free = np.multiply.outer(gammas, pair.masses), (1.0 - gammas)[:, None]
             q = blanket + free * rest
-            doubt = 32.0 * EPS * free * (rest + pair.masses * own) / (1.0 - own)
+            doubt = roundoff(32, free) * (rest + pair.masses * own) / (1.0 - own)
         else:
             continue
         families.append(prefix_windows(p0, p1, q, doubt, others))
@@ -247,9 +249,9 @@ def prefix_windows(
     Parameters
     ----------
     p0, p1 : ndarray, shape (outputs,)
-        The victim's chances, each to 16 EPS.
+        The victim's chances, each to 16 roundoffs.
     q : ndarray, shape (groups, outputs)
-        The others' chances, each to 32 EPS relative and the doubt besides.
+        The others' chances, each to 32 roundoffs relative and the doubt besides.
     doubt : ndarray, shape (groups, outputs)
         That absolute error.
     counts : ndarray, shape (groups,)
@@ -261,7 +263,7 @@ def prefix_windows(
         score = (p1 - p0) / (counts @ q) if counts.size else p1 - p0
     order = np.argsort(-np.where(p1 == p0, 0.0, score), kind="stable")
     order = order[p1[order] > p0[order]]
-    slack = EPS * (32.0 + 4.0 * p0.size)
+    slack = roundoff(32.0 + 4.0 * p0.size)
 
     def summed(values: FloatArray) -> Enclosure:
         total = np.cumsum(values[..., order], axis=-1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp.accounting.engines.window_choice import WindowFamily
 from shuffledp.numerics import binomial
-from shuffledp.numerics.floats import EPS, round_down, round_up
+from shuffledp.numerics.floats import inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
 
@@ -33,7 +33,7 @@ def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: 
     """
     grow = np.expm1(np.minimum(epsilon, 700.0))
     low = p0 if outside else Enclosure(1.0 - p1.upper, 1.0 - p1.lower)
-    doubt = 4.0 * EPS * (1.0 + grow)
+    doubt = roundoff(4, 1.0 + grow)
     return Enclosure(
         p1.lower - p0.upper - grow * low.upper - doubt,
         p1.upper - p0.lower - grow * low.lower + doubt,
@@ -89,7 +89,7 @@ class CountedReports:
         """The law of N of (W), or of N'; the others' chances are known between bounds."""
         chances = family.chances(index)
         if outside:
-            chances = Enclosure(round_down(1.0 - chances.upper, 1), round_up(1.0 - chances.lower, 1))
+            chances = chances.complement()
         return cls.of(chances, family.counts)
 
     def cdf(self, x: FloatArray) -> Enclosure:
@@ -141,9 +141,9 @@ class SharedCount:
         a = np.maximum(gain(self.p0, self.p1, epsilon, outside=self.outside).lower, 0.0)
         grow = np.expm1(np.minimum(epsilon, 700.0))
         # (W) increases in A, since F(k) >= F(k-1); at A = 0 no threshold shows anything
-        price = (a + grow) * (1.0 + 8.0 * EPS)
+        price = inflated(a + grow, 8)
         values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
-        return np.where(a > 0.0, np.maximum(values.max(axis=1) - 8.0 * EPS * a, 0.0), 0.0)
+        return np.where(a > 0.0, np.maximum(values.max(axis=1) - roundoff(8, a), 0.0), 0.0)
 
 
 def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top: float) -> FloatArray:

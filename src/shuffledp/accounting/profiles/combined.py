@@ -11,7 +11,7 @@ from shuffledp.accounting.profiles.composition import CHORDS, ComposedProfile, P
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InconsistentBounds
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import Upper, deflated, inflated
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 
 _TYPICAL = 1e-6
@@ -30,7 +30,7 @@ class SmallestProfile(PrivacyProfile):
     parts: tuple[PrivacyProfile, ...]
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """From the first point on at which a part vanishes."""
         return min(part.vanishes_at for part in self.parts)
 
@@ -86,18 +86,18 @@ class GroupProfile(PrivacyProfile):
     size: int
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """So many times as far."""
-        return self.one.vanishes_at * self.size * (1 + 4 * EPS)
+        return Upper(inflated(self.one.vanishes_at * self.size, 4))
 
     def delta_at(self, epsilon: float) -> Interval:
         """As in the class docstring; the factor's lower end is 1 (one changed report is among several)."""
         share = epsilon / self.size
-        found = self.one.delta(share * (1 - 2 * EPS))
+        found = self.one.delta(deflated(share, 2))
         growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
         if epsilon >= 700.0:
             return Interval(0.0, 1.0 if found.upper > 0.0 else 0.0)
-        return Interval(0.0, found.upper * growth * (1 + 64 * EPS * (1.0 + epsilon)))
+        return Interval(0.0, inflated(found.upper * growth, 64 * (1.0 + epsilon)))
 
 
 def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
@@ -129,7 +129,7 @@ class BracketProfile(PrivacyProfile):
     witnesses: tuple[PrivacyProfile, ...]
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where the upper bound vanishes."""
         return self.upper.vanishes_at
 

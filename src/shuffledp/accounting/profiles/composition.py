@@ -18,7 +18,7 @@ import numpy as np
 from shuffledp.accounting.profiles.knots import View
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import Upper, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossSum
 
@@ -94,9 +94,10 @@ class ComposedProfile(PrivacyProfile):
         return self.parts
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The sum over rounds."""
-        return math.fsum(count * part.vanishes_at for part, count in self.parts) * (1 + 4 * EPS)
+        total = math.fsum(count * part.vanishes_at for part, count in self.parts)
+        return Upper(inflated(total, 4))  # products and their sum, each rounded once; 0 is exact
 
     @property
     def directed(self) -> bool:
@@ -114,7 +115,7 @@ class ComposedProfile(PrivacyProfile):
             )
         ]
         lower, upper = (abs(math.expm1(log)) for log in logs)
-        return Interval(lower * (1 - 16 * EPS), min(upper * (1 + 16 * EPS), 1.0))
+        return Interval(lower, upper).inflated(16).clipped(0.0, 1.0)
 
     def delta_at(self, epsilon: float) -> Interval:
         """The larger of the two directions."""
@@ -137,7 +138,7 @@ class ComposedProfile(PrivacyProfile):
     def _local(self, epsilon: float) -> float:
         """Randomized response with the sum of all budgets: no pure composition costs more."""
         top = self.vanishes_at
-        return -math.expm1(epsilon - top) / (1.0 + math.exp(-top)) * (1 + 1e-12) if math.isfinite(top) else 1.0
+        return inflated(-math.expm1(epsilon - top) / (1.0 + math.exp(-top)), 16) if math.isfinite(top) else 1.0
 
     def _refine(self, epsilon: float, view: View) -> None:
         """Knots where the saddle point of this epsilon needs them; tilts are rounded to a grid, both ways.
@@ -175,7 +176,7 @@ class ComposedProfile(PrivacyProfile):
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Renyi divergences of a product are the sums of the rounds'."""
         found = [(part.renyi_directions(t), count) for part, count in self.parts]
-        room = 4.0 * EPS * (len(found) + 1)
+        room = roundoff(4, len(found) + 1)
         ends = [
             Enclosure(
                 sum((n * two[i].lower for two, n in found), start=np.zeros_like(t)) * (1 - room),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Interval
 
 
@@ -11,7 +12,7 @@ class Curve(Protocol):
     """What a table asks of a profile; `PrivacyProfile` says what each member means."""
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """From here on delta is zero."""
         ...
 

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LEAST_MASS, Upper, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence, normal_tail_mass
 from shuffledp.numerics.interval import FloatArray
 
@@ -30,7 +30,6 @@ _MOST = 600
 """Knots are added until the answer is settled, or there are so many."""
 _FARTHEST = 700.0
 """Nats: beyond, e^epsilon is no double."""
-_TINY = 1e-290
 """No mu below is looked for."""
 _STEPS = 44
 """Of bisection over the bit patterns of doubles: to about 1e-10 relative."""
@@ -48,7 +47,7 @@ def check_outside(outside: float) -> float:
     return float(outside)
 
 
-def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> float:
+def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> Upper:
     """Return a mu, about the smallest one, for which (M) holds.
 
     Parameters
@@ -79,7 +78,7 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
     known = _Knots(profile, share, _reach(profile, share))
     while known.refine(at_least, tolerance):
         pass
-    return max(known.mu, at_least)
+    return Upper(max(known.mu, at_least))
 
 
 def _reach(profile: PrivacyProfile, share: float) -> float:
@@ -157,7 +156,7 @@ class _Knots:
         # of the chord in x = e^eps, in units of 1 - t; the tangent of the same slope is the best one
         fall = np.maximum(high - low, 0.0) / (np.exp(left) * np.expm1(right - left)) / (1.0 - self._share)
         quantile = -ndtri(np.minimum(fall, 1.0))
-        slack = EPS * (32.0 + 4.0 * (right - left))  # of the products below; the difference is rounded before expm1
+        slack = roundoff(32.0 + 4.0 * (right - left))  # of the products below; the difference is rounded before expm1
 
         def holds(mu: FloatArray) -> NDArray[np.bool_]:
             at = np.clip(mu * (quantile - 0.5 * mu), left, right)
@@ -171,7 +170,7 @@ class _Knots:
     def _above(self, value: FloatArray, upper: FloatArray) -> NDArray[np.bool_]:
         """Whether t + (1 - t) value is surely at least the upper end."""
         whole = self._share + (1.0 - self._share) * value
-        return upper <= whole - 8.0 * EPS * (self._share + np.abs(value))
+        return upper <= whole - roundoff(8, self._share + np.abs(value))
 
 
 def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> FloatArray:
@@ -183,7 +182,7 @@ def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> Fl
     found = np.where(holds(high.view(np.float64)), high.view(np.float64), np.inf)
     for _ in range(_STEPS):
         middle = low + (high - low) // 2
-        mu = np.maximum(middle.view(np.float64), _TINY)
+        mu = np.maximum(middle.view(np.float64), LEAST_MASS)
         good = holds(mu)
         found = np.where(good & (mu < found), mu, found)
         low, high = np.where(good, low, middle), np.where(good, middle, high)

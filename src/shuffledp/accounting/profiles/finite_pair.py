@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.errors import NotConverged
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.numerics.losses import LossLaw, log_exp_gap, log_sum
 
@@ -105,7 +105,7 @@ class FinitePair:
         losses, log_masses = self._nonzero()
         largest = float(np.max(np.abs(losses), initial=0.0))
         deepest = float(np.max(np.abs(log_masses), initial=0.0))
-        return 16.0 * EPS * (deepest + (t + 2.0) * largest + np.abs(np.log(t)) + losses.size + 128.0)
+        return roundoff(16, deepest + (t + 2.0) * largest + np.abs(np.log(t)) + losses.size + 128.0)
 
     def _nonzero(self) -> tuple[FloatArray, FloatArray]:
         """Losses other than 0, and log of P's mass there."""
@@ -152,8 +152,8 @@ def dominated_pair(forward: Points, backward: Points) -> FinitePair:
     drop_p = min(_gap(forward, p_curve, np.min) - doubt, _over(q_curve, p_curve) + drop_q - doubt, 0.0)
     total = math.fsum(np.exp(log_p + drop_p)) + math.fsum(np.exp(log_q + drop_q - backward.eps))
     total += math.exp(forward.log_infinite + drop_p)
-    if total * (1.0 + 16.0 * EPS) > 1.0:  # by rounding
-        excess = math.log(total) + 32.0 * EPS
+    if inflated(total, 16) > 1.0:  # by rounding
+        excess = math.log(total) + roundoff(32)
         drop_p, drop_q = drop_p - excess, drop_q - excess
     return _assembled((forward, backward), (p_curve + drop_p, q_curve + drop_q), (log_p + drop_p, log_q + drop_q), -1.0)
 
@@ -167,13 +167,13 @@ def _assembled(
     """The pair of given masses; what P lacks to total mass 1 ties, rounded up (sign 1) or down (sign -1)."""
     (right, left), (p_curve, q_curve), (log_p, log_q) = points, curves, masses
     total = math.fsum(np.exp(log_p)) + math.fsum(np.exp(log_q - left.eps)) + math.exp(float(p_curve[-1]))
-    tie = 1.0 - total * (1.0 - sign * 16.0 * EPS)
+    tie = 1.0 - deflated(total, sign * 16.0)
     return FinitePair(
         Points(right.eps, p_curve, float(p_curve[-1])),
         Points(left.eps, q_curve, float(q_curve[-1])),
         log_p,
         log_q,
-        math.log(tie) + sign * 8.0 * EPS if tie > 0.0 else -math.inf,
+        math.log(tie) + sign * roundoff(8) if tie > 0.0 else -math.inf,
     )
 
 
@@ -218,25 +218,25 @@ def valleys(
     at = np.where((eps[1:] - at < _CLOSEST * d) & (ratio > 0.0), eps[1:], at)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         rise = np.where(at > eps[:-1], first * np.expm1(at - eps[:-1]), 0.0)
-        left = 1.0 + rise - 16.0 * EPS * (1.0 + np.abs(rise))
+        left = 1.0 + rise - roundoff(16, 1.0 + np.abs(rise))
         at = np.where(left > 0.0, at, eps[:-1])  # the line is below 0 by rounding: take the left knot itself
         from_left = lower[:-1] + np.where(left > 0.0, np.log(np.where(left > 0.0, left, 1.0)), 0.0)
-        from_right = lower[1:] + np.log1p(second * np.expm1(at - eps[1:]) * (1.0 - 16.0 * EPS))
+        from_right = lower[1:] + np.log1p(deflated(second * np.expm1(at - eps[1:]), 16))
     log = np.fmin(from_left, np.where(np.isnan(from_right), -np.inf, from_right))
-    return at, log - 16.0 * EPS * (np.abs(np.where(np.isfinite(log), log, 0.0)) + 1.0)
+    return at, log - roundoff(16, np.abs(np.where(np.isfinite(log), log, 0.0)) + 1.0)
 
 
 def _slopes(eps: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Safe one-sided slopes at each knot, times x_k/value_k: lower bounds from the left, upper ones from the right."""
     falling, rising = np.full_like(eps, -np.inf), np.zeros_like(eps)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        falling[0] = -math.expm1(-lower[0]) * (1.0 + 32.0 * EPS) if lower[0] > -700.0 else -math.inf
+        falling[0] = inflated(-math.expm1(-lower[0]), 32) if lower[0] > -700.0 else -math.inf
         for step in range(1, min(_NEIGHBOURS, eps.size - 1) + 1):
             gap = eps[step:] - eps[:-step]
             down = np.expm1(upper[:-step] - lower[step:]) / np.expm1(-gap)
-            falling[step:] = np.fmax(falling[step:], down - 32.0 * EPS * np.abs(down))
+            falling[step:] = np.fmax(falling[step:], down - roundoff(32, np.abs(down)))
             flat = np.expm1(upper[step:] - lower[:-step]) / np.expm1(gap)
-            rising[:-step] = np.fmin(rising[:-step], flat + 32.0 * EPS * np.abs(flat))
+            rising[:-step] = np.fmin(rising[:-step], flat + roundoff(32, np.abs(flat)))
     return falling, rising
 
 
@@ -244,8 +244,8 @@ def _given_slopes(eps: FloatArray, lower: FloatArray, masses: Enclosure) -> tupl
     """As `_slopes`, from lines whose slope is known: the line itself to both sides, at its safe end."""
     with np.errstate(over="ignore", invalid="ignore"):
         scale = np.exp(eps - lower)  # x_k/value_k
-        falling = np.where(np.isfinite(lower), -masses.upper * scale * (1.0 + 64.0 * EPS), -np.inf)
-        rising = np.where(np.isfinite(lower), -masses.lower * scale * (1.0 - 64.0 * EPS), 0.0)
+        falling = np.where(np.isfinite(lower), inflated(-masses.upper * scale, 64), -np.inf)
+        rising = np.where(np.isfinite(lower), deflated(-masses.lower * scale, 64), 0.0)
     return falling, rising
 
 
@@ -337,7 +337,7 @@ def _doubt(points: Points, log_masses: FloatArray) -> float:
     """Bound on the absolute error of `_curve`: a few units of the largest logarithm per step."""
     finite = np.abs(np.concatenate((points.log, log_masses)))
     largest = float(np.max(finite[np.isfinite(finite)], initial=0.0)) + float(points.eps[-1])
-    return 8.0 * EPS * points.eps.size * (largest + 40.0)
+    return roundoff(8, points.eps.size) * (largest + 40.0)
 
 
 def _gap(points: Points, curve: FloatArray, extreme: Callable[[FloatArray], float]) -> float:

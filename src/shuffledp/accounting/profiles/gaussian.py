@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scipy.special import log_ndtr
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Interval
 
 
@@ -58,9 +59,9 @@ class GaussianProfile(PrivacyProfile):
     mu: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Zero if mu is zero; a Gaussian profile is positive everywhere otherwise."""
-        return 0.0 if self.mu == 0.0 else math.inf
+        return Upper(0.0) if self.mu == 0.0 else UNBOUNDED
 
     def delta_at(self, epsilon: float) -> Interval:
         """Fact 3."""

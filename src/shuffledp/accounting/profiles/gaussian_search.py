@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon
 from shuffledp.errors import NotConverged
+from shuffledp.numerics.floats import TINY
 
 _MOST = 200
 _USUAL = 12
@@ -122,7 +123,7 @@ class _Search:
 
 def _mu_of(epsilon: float, delta: float) -> float | None:
     """The mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well."""
-    if not 1e-300 < delta < 0.9:
+    if not TINY < delta < 0.9:
         return None
     low, high = 1e-6 * max(epsilon, delta), 2.0 * (math.sqrt(2.0 * epsilon) + 10.0)
     if not gaussian_delta(epsilon, low) < delta < gaussian_delta(epsilon, high):

@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.accounting.profiles.finite_pair import FinitePair
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.numerics.floats import round_up
+from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DEVIATIONS = (0.25, 1.0, 3.0, 6.0)
 _MOST_POINTS = 20_000_000
 _MASS_ERROR = 1e-8
-_ROUNDING = 1e-11
+_ROUNDING = 128  # in units of a roundoff: NumPy adds pairwise, so a sum of 2^25 terms costs some forty roundings
 
 
 def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: float = 1e-4) -> PrivacyLossDistribution:
@@ -116,11 +116,11 @@ class PldProfile(PrivacyProfile):
     infinite: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest loss, if none is infinite."""
         if self.infinite > 0.0:
-            return math.inf
-        return max(max(float(losses[-1]) for losses in self.losses), 0.0)
+            return UNBOUNDED
+        return Upper(max(max(float(losses[-1]) for losses in self.losses), 0.0))
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -132,8 +132,8 @@ class PldProfile(PrivacyProfile):
         found = self.infinite
         for losses, masses in zip(self.losses, self.masses, strict=True):
             above = losses > epsilon
-            value = float(-np.expm1(epsilon - losses[above]) @ masses[above])
-            found = max(found, (value + self.infinite) * (1 + _ROUNDING))
+            value = float((-np.expm1(epsilon - losses[above]) * masses[above]).sum())
+            found = max(found, inflated(value + self.infinite, _ROUNDING))
         return Interval(0.0, found)
 
 

@@ -26,7 +26,7 @@ from shuffledp.accounting.profiles.finite_pair import (
     valleys,
 )
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import LOG_DEEP, TINY, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import log_sum
 
@@ -37,7 +37,7 @@ TOLERANCE = 2e-4
 MOST_KNOTS = 1500
 _EASE = 30.0
 _MOST_EASE = 50.0
-_CAP = _DEEP = math.log(1e-270)
+_CAP = _DEEP = LOG_DEEP
 _PASSES = 40
 _NOISE_SHARE = 4.0
 _CUTS = 30
@@ -184,7 +184,7 @@ class ProfileTable:
         """Points whose broken line is on or below one direction's curve: lower ends at knots, and valleys."""
         lower, upper = self._bounds(direction)
         limit = self._profile.mass_at_infinity
-        least = math.log(limit.lower) * (1 + 4 * EPS) if limit.lower > 0.0 else -math.inf
+        least = inflated(math.log(limit.lower), 4) if limit.lower > 0.0 else -math.inf
         if self._eps.size == 1:
             return Points(self._eps, lower, min(least, float(lower[0])))
         if np.isnan(self._masses).any():
@@ -275,7 +275,7 @@ def _heights(eps: FloatArray, log: FloatArray) -> tuple[FloatArray, FloatArray]:
         height = chord - np.exp(valley - scale)
         own = np.exp(log[1:-1] - scale[:-1])
         above = own - _chord(eps[:-2], eps[2:], eps[1:-1], np.exp(log[:-2] - scale[:-1]), np.exp(log[2:] - scale[:-1]))
-        noise = np.log(np.maximum(above, 4.0 * EPS * own)) + scale[:-1]
+        noise = np.log(np.maximum(above, roundoff(4, own))) + scale[:-1]
         found = np.log(np.maximum(height, 0.0)) + scale
     noise = np.concatenate(([-np.inf], noise, [-np.inf]))
     return np.where(np.isfinite(log[:-1]), found, -np.inf), np.maximum(noise[:-1], noise[1:])
@@ -289,7 +289,7 @@ def _chord(a: FloatArray, c: FloatArray, at: FloatArray, left: FloatArray, right
 
 def _log1p_exp(value: float) -> float:
     """log(1 + e^v), positive."""
-    return max(value, 0.0) + max(math.log1p(math.exp(-abs(value))), 1e-300)
+    return max(value, 0.0) + max(math.log1p(math.exp(-abs(value))), TINY)
 
 
 def check_order(order: float) -> float:
@@ -365,8 +365,8 @@ def _best(pair: FinitePair, alpha: float, sign: float) -> tuple[float, float]:
     ahead, back = pair.forward, pair.backward
     with np.errstate(over="ignore"):
         cost = np.exp(ahead.eps) * alpha if alpha > 0.0 else np.zeros_like(ahead.eps)
-    above = -np.expm1(ahead.log) - cost + sign * 8.0 * EPS * (1.0 + np.minimum(cost, 2.0))
+    above = -np.expm1(ahead.log) - cost + sign * roundoff(8, 1.0 + np.minimum(cost, 2.0))
     x, g = np.exp(-back.eps), np.exp(back.log)
-    below = x * (1.0 - alpha - g) + sign * 8.0 * EPS * x * (1.0 - alpha + g)
+    below = x * (1.0 - alpha - g) + sign * roundoff(8, x) * (1.0 - alpha + g)
     i, j = int(np.argmax(above)), int(np.argmax(below))
     return (float(above[i]), float(ahead.eps[i])) if above[i] > below[j] else (float(below[j]), float(back.eps[j]))

@@ -19,13 +19,14 @@ from shuffledp.accounting.profiles.knots import (
     tradeoff,
 )
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, Upper, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.search import crossing
 
 _FAR = 700.0
 """Nats: delta there stands for the limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
+_NEAR = 1.0
 _JAGGED = 1e-4
 """Relative distance to which a lower curve is searched that does not follow the upper one."""
 
@@ -81,8 +82,8 @@ def _log_interval(value: Interval) -> Interval:
     lower = math.log(value.lower) if value.lower > 0.0 else -math.inf
     upper = math.log(value.upper) if value.upper > 0.0 else -math.inf
     return Interval(
-        lower - 4.0 * EPS * abs(lower) if lower > -math.inf else lower,
-        upper + 4.0 * EPS * abs(upper) if upper > -math.inf else upper,
+        lower - roundoff(4, abs(lower)) if lower > -math.inf else lower,
+        upper + roundoff(4, abs(upper)) if upper > -math.inf else upper,
     )
 
 
@@ -105,7 +106,7 @@ class PrivacyProfile(ABC):
 
     @property
     @abstractmethod
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """A central epsilon (nats, possibly inf) from which on delta is exactly zero."""
 
     @abstractmethod
@@ -264,7 +265,8 @@ class PrivacyProfile(ABC):
             else:
                 high = min(high, at_next)
             root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
-            if value <= target and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+            near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
+            if value <= target and near and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
                 return at_next
             at_next = root * (1.0 + 0.3 * self.tolerance)
             if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
@@ -365,8 +367,8 @@ class PrivacyProfile(ABC):
         """
         top = self.vanishes_at
         if math.isfinite(top):
-            room = target * (1.0 + math.exp(-top)) * (1.0 - 1e-12)
-            return min(top, max(top + math.log1p(-min(room, 0.5)) + 1e-12 * top, 1e-300))
+            room = deflated(target * (1.0 + math.exp(-top)), 16)
+            return min(top, max(top + math.log1p(-min(room, 0.5)) + roundoff(16, top), TINY))
         top = 1.0
         while self.delta(top).upper > target:
             top *= 2.0

@@ -21,7 +21,7 @@ from shuffledp.accounting.profiles.finite_pair import Points, dominating_pair
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
 from shuffledp.numerics.interval import Interval
 
 _DEPTH = 1e-11
@@ -106,8 +106,8 @@ class StoredProfile(PrivacyProfile):
             check_delta(delta)
         if math.isinf(value):
             return StoredProfile((0.0,), (0.0,))
-        top = math.log(delta) + 4.0 * EPS * abs(math.log(delta)) if delta > 0.0 else -math.inf
-        start = min(math.log(delta + (1.0 - delta) * math.tanh(value / 2.0)) + 16.0 * EPS, 0.0) if value else top
+        top = math.log(delta) + roundoff(4, abs(math.log(delta))) if delta > 0.0 else -math.inf
+        start = min(math.log(delta + (1.0 - delta) * math.tanh(value / 2.0)) + roundoff(16), 0.0) if value else top
         if value == 0.0:
             return StoredProfile((0.0,), (top,))
         return StoredProfile((0.0, value), (start, min(top, start)))
@@ -164,14 +164,14 @@ class StoredProfile(PrivacyProfile):
         return StoredProfile(eps, log)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The last knot, if the curve is 0 there."""
-        return self.knots[-1] if self.log_delta[-1] == -math.inf else math.inf
+        return Upper(self.knots[-1]) if self.log_delta[-1] == -math.inf else UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
         """What no epsilon covers."""
-        return Interval(0.0, min(math.exp(self.log_delta[-1]) * (1.0 + 8.0 * EPS), 1.0))
+        return Interval(0.0, min(inflated(math.exp(self.log_delta[-1]), 8), 1.0))
 
     def log_at(self, epsilon: float) -> float:
         """Return the logarithm of the curve, rounded up.
@@ -190,12 +190,12 @@ class StoredProfile(PrivacyProfile):
         share = math.expm1(epsilon - c) / whole
         other = math.exp(epsilon - c) * math.expm1(a - epsilon) / whole
         log = left + math.log(share + other * math.exp(right - left))
-        return min(log + 64.0 * EPS * (1.0 + abs(log) + abs(left)), left)
+        return min(log + roundoff(64, 1.0 + abs(log) + abs(left)), left)
 
     def delta_at(self, epsilon: float) -> Interval:
         """The chord; from below nothing is known."""
         log = self.log_at(epsilon)
-        return Interval(0.0, min(math.exp(log) * (1.0 + 8.0 * EPS), 1.0) if log > -math.inf else 0.0)
+        return Interval(0.0, min(inflated(math.exp(log), 8), 1.0) if log > -math.inf else 0.0)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """The same both ways round."""

@@ -30,14 +30,13 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.base import CODE, PublishedBound, require_one_budget, require_unordered
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import entropy_gap
+from shuffledp.numerics.floats import TINY, Upper, entropy_gap, roundoff
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Setting
 
-_SLACK = 1e-12
+_SLACK = roundoff(8192)
 """Relative error of exponents and factors: some twenty operations without cancellation, far above their rounding."""
-_TINY = 1e-300
 _LARGEST = 300.0
 """Beyond e^300, squares of the loss may leave double precision."""
 
@@ -142,9 +141,9 @@ class BlanketInequalityProfile(PrivacyProfile):
         """Logarithms of gamma n delta: of its factors together, and the exponent that grows with n."""
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The common budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
         """The largest over pairs; 1 where a number leaves double precision."""
@@ -160,7 +159,7 @@ class BlanketInequalityProfile(PrivacyProfile):
         factor -= math.log(self.gamma) + math.log(self.n)
         doubt = _SLACK * (1.0 + abs(factor) + abs(exponent))
         low, high = factor + exponent - doubt, factor + exponent + doubt
-        return Interval(min(max(math.exp(min(low, 1.0)) - _TINY, 0.0), 1.0), min(math.exp(min(high, 1.0)) + _TINY, 1.0))
+        return Interval(min(max(math.exp(min(low, 1.0)) - TINY, 0.0), 1.0), min(math.exp(min(high, 1.0)) + TINY, 1.0))
 
     def _top(self, target: float) -> float:
         """The budget itself: the inequality may be above randomized response's own profile below it."""

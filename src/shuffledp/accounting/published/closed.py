@@ -10,12 +10,12 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published.base import CODE, SECOND, PublishedBound, require_one_budget
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import SMALLEST, UNBOUNDED, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
 
-_SLACK = 64.0 * EPS
-"""Relative error of a formula of some ten operations without cancellation, each good to 4 EPS; generous."""
+_SLACK = 64
+"""Relative error, in roundoffs, of some ten operations without cancellation, each good to 4; generous."""
 
 
 class ClosedFormProfile(PrivacyProfile):
@@ -27,7 +27,7 @@ class ClosedFormProfile(PrivacyProfile):
 
     @abstractmethod
     def stated_epsilon(self, delta: float) -> float:
-        """The formula, relative error below 64 EPS."""
+        """The formula, relative error below 64 roundoffs."""
 
     @abstractmethod
     def solved_delta(self, epsilon: float) -> Interval:
@@ -57,7 +57,7 @@ class ClosedFormProfile(PrivacyProfile):
         if refusal is not None:
             raise OutOfRegime(refusal)
         value = self.stated_epsilon(target)
-        return Interval(value * (1.0 - _SLACK), value * (1.0 + _SLACK))
+        return Interval(value, value).inflated(_SLACK)
 
     def delta_at(self, epsilon: float) -> Interval:
         """As in the class docstring."""
@@ -85,9 +85,9 @@ class ErlingssonProfile(ClosedFormProfile):
     n: int
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Never, unless reports carry nothing."""
-        return math.inf if self.epsilon0 > 0.0 else 0.0
+        return UNBOUNDED if self.epsilon0 > 0.0 else Upper(0.0)
 
     def stated_epsilon(self, delta: float) -> float:
         """As in the class docstring."""
@@ -97,7 +97,7 @@ class ErlingssonProfile(ClosedFormProfile):
         """Delta = exp(-n (epsilon/(12 epsilon0))^2)."""
         ratio = epsilon / (12.0 * self.epsilon0)
         exponent = self.n * ratio * ratio
-        return Interval(_exp_down(-exponent * (1.0 + _SLACK)), _exp_up(-exponent * (1.0 - _SLACK)))
+        return Interval(_exp_down(-inflated(exponent, _SLACK)), _exp_up(-deflated(exponent, _SLACK)))
 
     def refusal(self, delta: float) -> str | None:
         """Delta < 1/100."""
@@ -133,9 +133,9 @@ class CloneClosedProfile(ClosedFormProfile):
     condition : str
         The regime in the source's words, likewise.
     scale, rate, offset : float
-        Constants of the formula, each good to 16 EPS.
+        Constants of the formula, each good to 16 roundoffs.
     room : float
-        Largest log(2/delta) of the regime, good to 16 EPS.
+        Largest log(2/delta) of the regime, good to 16 roundoffs.
     """
 
     key: str
@@ -146,14 +146,14 @@ class CloneClosedProfile(ClosedFormProfile):
     room: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Never, unless reports carry nothing."""
-        return math.inf if self.scale > 0.0 else 0.0
+        return UNBOUNDED if self.scale > 0.0 else Upper(0.0)
 
     @property
     def smallest_delta(self) -> Interval:
         """Delta = 2 e^{-room}, rounded up by more than `refusal` asks for."""
-        return Interval(2.0 * _exp_down(-self.room * (1.0 + _SLACK)), 2.0 * _exp_up(-self.room * (1.0 - 4.0 * _SLACK)))
+        return Interval(2.0 * _exp_down(-inflated(self.room, _SLACK)), 2.0 * _exp_up(-deflated(self.room, 4 * _SLACK)))
 
     def stated_epsilon(self, delta: float) -> float:
         """As in the class docstring; log1p keeps the relative accuracy of its argument."""
@@ -162,15 +162,15 @@ class CloneClosedProfile(ClosedFormProfile):
     def solved_delta(self, epsilon: float) -> Interval:
         """Delta = 4 exp(-(x - offset)^2/rate), x = (e^epsilon - 1)/scale; at least 1 where x <= offset."""
         x = math.expm1(min(epsilon, 700.0)) / self.scale
-        doubt = 32.0 * EPS * (x + self.offset)
+        doubt = roundoff(32, x + self.offset)
         low, high = x - self.offset - doubt, x - self.offset + doubt
-        upper = 4.0 * _exp_up(-low * low / self.rate * (1.0 - _SLACK)) if low > 0.0 else 4.0
-        lower = 4.0 * _exp_down(-high * high / self.rate * (1.0 + _SLACK)) if high > 0.0 else 1.0
+        upper = 4.0 * _exp_up(-deflated(low * low / self.rate, _SLACK)) if low > 0.0 else 4.0
+        lower = 4.0 * _exp_down(-inflated(high * high / self.rate, _SLACK)) if high > 0.0 else 1.0
         return Interval(min(lower, upper), upper)
 
     def refusal(self, delta: float) -> str | None:
         """Log(2/delta) <= room, both rounded to the strict side."""
-        if (math.log(2.0) - math.log(delta)) * (1.0 + _SLACK) <= self.room * (1.0 - 0.25 * _SLACK):
+        if inflated(math.log(2.0) - math.log(delta), _SLACK) <= deflated(self.room, 0.25 * _SLACK):
             return None
         return f"{self.key} needs {self.condition}; got delta = {delta:g}"
 
@@ -226,16 +226,16 @@ class Fmt23ClosedBound(PublishedBound):
 
 def _within(profile: CloneClosedProfile) -> CloneClosedProfile:
     """Refuse at once where no delta below 1 is in the regime."""
-    if not profile.room > math.log(2.0) * (1.0 + 8.0 * _SLACK):
+    if not profile.room > inflated(math.log(2.0), 8 * _SLACK):
         raise OutOfRegime(f"{profile.key} needs {profile.condition}; no delta below 1 meets that")
     return profile
 
 
 def _exp_up(exponent: float) -> float:
     """Return exp(exponent) rounded up, never 0; subnormal numbers are good to two of their units."""
-    return math.exp(exponent) * (1.0 + _SLACK) + 1e-322
+    return inflated(math.exp(exponent), _SLACK) + 20.0 * SMALLEST
 
 
 def _exp_down(exponent: float) -> float:
     """Return exp(exponent) rounded down, possibly 0."""
-    return max(math.exp(exponent) * (1.0 - _SLACK) - 1e-322, 0.0)
+    return max(deflated(math.exp(exponent), _SLACK) - 20.0 * SMALLEST, 0.0)

@@ -22,6 +22,7 @@ from shuffledp.accounting.published.base import CODE, PublishedBound
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import TINY, Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.setting import Setting
 
@@ -82,9 +83,9 @@ class EchoProfile(PrivacyProfile):
     deviation: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def closed_form(self, delta: float) -> float:
         """Return log(1 + tanh(eps_1/2) (8 sqrt(log(4/delta)/S) + 8/S)), the source's theorem.
@@ -168,5 +169,5 @@ class LiuBound(PublishedBound):
                 f"liu23 with several budgets is stated for unordered reports without levels; got seen = {setting.seen}"
             )
         expected = echoes(budgets, 1)
-        deviation = math.sqrt(max(expected - echoes(budgets, 2), 1e-300))
+        deviation = math.sqrt(max(expected - echoes(budgets, 2), TINY))
         return EchoProfile(float(budgets.epsilons[-1]), budgets.n, expected, deviation)

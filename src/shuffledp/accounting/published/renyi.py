@@ -38,13 +38,12 @@ from shuffledp.accounting.published.base import (
 )
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
-_SLACK = 64.0 * EPS
+_SLACK = roundoff(64)
 """Relative error of a dozen operations without cancellation; generous."""
-_TINY = 1e-300
 _ORDERS = np.unique(np.concatenate((np.arange(2.0, 258.0), np.rint(np.geomspace(257.0, 2.0**40, 1200)))))
 """Orders among which the best one is looked for first; its neighbourhood follows."""
 
@@ -110,9 +109,9 @@ class RenyiUpperProfile(RenyiProfile):
     """An upper bound on the Rényi curve: delta and epsilon by (M)."""
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Never: (M) is positive everywhere."""
-        return math.inf
+        return UNBOUNDED
 
     def epsilon(self, delta: float) -> Interval:
         """(M), the smallest over integer orders.
@@ -135,7 +134,7 @@ class RenyiUpperProfile(RenyiProfile):
         if not math.isfinite(doubt):
             return Interval(0.0, 1.0)
         low, high = power * (float(found.lower[0]) - epsilon) - doubt, power * (float(found.upper[0]) - epsilon) + doubt
-        lower, upper = math.exp(min(low, 1.0)) * (1 - _SLACK) - _TINY, math.exp(min(high, 1.0)) * (1 + _SLACK) + _TINY
+        lower, upper = math.exp(min(low, 1.0)) * (1 - _SLACK) - TINY, math.exp(min(high, 1.0)) * (1 + _SLACK) + TINY
         return Interval(min(max(lower, 0.0), 1.0), min(upper, 1.0))
 
 
@@ -202,9 +201,9 @@ class GirgisLowerProfile(RenyiProfile):
     n: int
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The common budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def curve(self, orders: FloatArray) -> Enclosure:
         """As in the class docstring."""
@@ -264,9 +263,9 @@ class LinearRenyiProfile(RenyiProfile):
     slope: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Never, unless the slope is zero."""
-        return math.inf if self.slope > 0.0 else 0.0
+        return UNBOUNDED if self.slope > 0.0 else Upper(0.0)
 
     def curve(self, orders: FloatArray) -> Enclosure:
         """As in the class docstring."""

@@ -30,7 +30,7 @@ from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.numerics.search import crossing
@@ -40,7 +40,7 @@ MAX_SHARED_LEVELS = 100
 """Levels of several users that are evaluated one by one."""
 _LATTICE = 512
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-_SLACK = 64.0 * EPS
+_SLACK = 64
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LocalPoint:
             return Interval(self.delta0, self.delta0)
         found = self.pair.delta(epsilon)
         low, high = self._charged(epsilon, found.lower), self._charged(epsilon, found.upper)
-        return Interval(low * (1.0 - _SLACK), high * (1.0 + _SLACK))
+        return Interval(deflated(low, _SLACK), inflated(high, _SLACK))
 
     def _charged(self, epsilon: float, pair: float) -> float:
         """(D), increasing in A_n; every term is positive, so nothing cancels."""
@@ -106,9 +106,9 @@ class ApproximateProfile(PrivacyProfile):
     point: LocalPoint
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Nowhere: delta0 may be a full disclosure."""
-        return math.inf
+        return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -158,7 +158,7 @@ class GaussianPointsProfile(PrivacyProfile):
     Parameters
     ----------
     sigma : float
-        Standard deviation in widths of the range, positive and finite; good to 4 EPS.
+        Standard deviation in widths of the range, positive and finite; good to 4 roundoffs.
     n : int
         Users of the level, at least 2.
     """
@@ -169,9 +169,9 @@ class GaussianPointsProfile(PrivacyProfile):
     _last: list[int] = field(default_factory=list[int], repr=False)
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Nowhere."""
-        return math.inf
+        return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -181,7 +181,7 @@ class GaussianPointsProfile(PrivacyProfile):
     @cached_property
     def _reach(self) -> float:
         """The largest epsilon' worth trying: beyond, delta' has left the doubles."""
-        return min(gaussian_epsilon(1e-300, 1.0 / self.sigma), MAX_EPSILON0)
+        return min(gaussian_epsilon(TINY, 1.0 / self.sigma), MAX_EPSILON0)
 
     def _point(self, index: int) -> LocalPoint:
         if index not in self._points:
@@ -191,8 +191,8 @@ class GaussianPointsProfile(PrivacyProfile):
 
     def _local(self, epsilon: float) -> Interval:
         """The noise's own profile: two records are at most one width apart."""
-        low = normal_divergence(epsilon, (1.0 - 8.0 * EPS) / self.sigma)
-        high = normal_divergence(epsilon, (1.0 + 8.0 * EPS) / self.sigma)
+        low = normal_divergence(epsilon, deflated(1.0, 8) / self.sigma)
+        high = normal_divergence(epsilon, inflated(1.0, 8) / self.sigma)
         return Interval(float(low.lower), float(high.upper))
 
     def delta_at(self, epsilon: float) -> Interval:

@@ -7,6 +7,7 @@ users of one budget only; added noise has blankets of its own (`engines.noise_co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -14,7 +15,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import AmplificationBound, epsilons_by_anchors, require_plain
+from shuffledp.accounting.bound import (
+    MANY_LEVELS,
+    AmplificationBound,
+    epsilons_by_anchors,
+    require_plain,
+    several_reports,
+)
 from shuffledp.accounting.engines.blanket import (
     LargestProfile,
     OneBudgetProfile,
@@ -24,6 +31,7 @@ from shuffledp.accounting.engines.blanket import (
 from shuffledp.accounting.engines.clone_curve import CloneCurve
 from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_count
 from shuffledp.accounting.engines.noise_blanket import is_usual, noise_profile
+from shuffledp.accounting.engines.noise_ranges import range_profiles
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -33,6 +41,9 @@ from shuffledp.numerics.interval import Enclosure
 from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 from shuffledp.setting import Setting
+
+_RANGES, _FEW_RANGES = 24, 6
+"""Ranges of scales of victims who add noise, in one round and over several."""
 
 
 class BlanketBound(AmplificationBound):
@@ -70,6 +81,24 @@ class BlanketBound(AmplificationBound):
         left[level] += 1
         keep = left > 0
         return Budgets(budgets.epsilons[keep], left[keep], budgets.deltas[keep])
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Of added noise with many levels, victims by ranges of scales; see `AmplificationBound.level_epsilons`."""
+        law, budgets = setting.adds_noise, setting.budgets
+        if law is None or budgets.levels <= MANY_LEVELS or self.links_matter(setting):
+            return super().level_epsilons(setting, delta, levels)
+        self._check(setting.plain(budgets))
+        once = setting.changed_reports == setting.rounds == 1
+        exposed = setting.exposed * setting.reports_per_user
+        every = np.full(budgets.levels, math.inf)
+        most = _RANGES if once else _FEW_RANGES
+        for members, profile in range_profiles(law, several_reports(setting), exposed, most):
+            if np.isin(members, levels).any():
+                every[members] = self.over_rounds(setting, profile).epsilon(delta).upper
+        upper = every[levels]
+        if once and budgets.is_pure:
+            upper = np.minimum(upper, budgets.epsilons[levels])
+        return Enclosure(np.zeros(levels.size), upper)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """With many levels, one blanket count serves every victim, and a few victims the rest."""

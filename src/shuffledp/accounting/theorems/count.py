@@ -14,6 +14,9 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
 )
 from shuffledp.accounting.engines.count import LEAST_BUDGET, likely_worst_vectors, worst_count, worst_curve
+from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
+from shuffledp.accounting.engines.count_group import MOST_BITS, group_count
+from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
@@ -28,6 +31,25 @@ def sends_bits(setting: Setting) -> bool:
     """Whether the stated randomizer's report is one bit, drawn by randomized response of the record or of a coin."""
     law = setting.law
     return isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
+
+
+def bits_together(bound: AmplificationBound, setting: Setting) -> int | None:
+    """Count the bits that hide a group, or several bits of one user, if few and of one budget; None for any other.
+
+    Parameters
+    ----------
+    bound : AmplificationBound
+        Who asks: a question it forwards to another setting is not this one.
+    setting : Setting
+        Any.
+    """
+    together = setting.changed_reports > 1 and setting.budgets.levels == 1 and setting.budgets.is_pure
+    if not (together and sends_bits(setting)) or bound.links_matter(setting) or setting.dummies is not None:
+        return None
+    if float(setting.budgets.epsilons[0]) < LEAST_BUDGET:
+        return None
+    bits = (setting.budgets.n - setting.exposed) * setting.reports_per_user
+    return bits if setting.changed_reports <= bits <= MOST_BITS else None
 
 
 class CountBound(AmplificationBound):
@@ -48,11 +70,22 @@ class CountBound(AmplificationBound):
         counts[level] = max(int(counts[level]) - exposed, 1)
         return Budgets(budgets.epsilons, counts, budgets.deltas)
 
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Of few bits of one budget, several that change are taken together; see `AmplificationBound.profile`."""
+        bits = bits_together(self, setting)
+        if bits is None:
+            return super().profile(setting, epsilon0)
+        changed, each = setting.changed_reports, setting.reports_per_user
+        return composed(group_count(epsilon0, bits, changed, each, above=True), setting.rounds)
+
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile (C) of one victim; see `AmplificationBound.one_round`."""
         self._check(setting)
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            return channel_count(channel, setting.budgets.n, above=True)
         if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
             return LocalProfile(epsilon0, 0.0)  # nobody to hide among, or nothing to hide
         return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
@@ -62,6 +95,10 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'levels'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:  # everybody has the same chances, whatever the stated budget
+            found = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
+            return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
         return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
@@ -69,6 +106,10 @@ class CountBound(AmplificationBound):
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'levels'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            alike = channel_count(channel, setting.budgets.n, above=True)
+            return lambda _: alike
         shared = replace(worst_count(setting.budgets, 0), below=likely_worst_vectors(setting.budgets, None))
         return lambda epsilon0: (
             LocalProfile(epsilon0, 0.0) if epsilon0 < LEAST_BUDGET else replace(shared, epsilon0=epsilon0)
@@ -76,6 +117,8 @@ class CountBound(AmplificationBound):
 
     def _check(self, setting: Setting) -> None:
         require_one_pure_round(setting, self.key)
+        if two_outcomes(setting.law) is not None:
+            return  # everybody has the same chances, whatever the stated budgets
         several = setting.budgets.levels > 1 and setting.seen != "levels"
         if several and setting.seen == "users":
             raise OutOfRegime("count with several budgets is stated for unordered reports; got seen = users")
@@ -83,8 +126,8 @@ class CountBound(AmplificationBound):
             return
         if setting.records != 2:
             raise OutOfRegime(
-                f"count needs reports of one bit (rr, one-bit), or records that take two values (records = 2); "
-                f"got {setting.randomizer_name}"
+                "count needs reports of two outcomes (rr, one-bit, a channel), or records that take two values "
+                f"(records = 2); got {setting.randomizer_name}"
             )
         if several:
             raise OutOfRegime(

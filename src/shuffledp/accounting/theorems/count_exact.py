@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from shuffledp.accounting.bound import AmplificationBound, level_alone, require_one_pure_round, shows_levels
 from shuffledp.accounting.engines.count import LEAST_BUDGET, VectorProfile, likely_worst_vectors
+from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
+from shuffledp.accounting.engines.count_group import group_count
+from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.count import sends_bits
+from shuffledp.accounting.theorems.count import bits_together, sends_bits
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
@@ -22,15 +25,26 @@ class CountWitness(AmplificationBound):
     kind = Kind.CERTIFIED_LOWER
     reference = "exact count of shuffled bits, the others on the worst record vector found"
 
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Of few bits of one budget, all those that change are attacked; see `AmplificationBound.profile`."""
+        bits = bits_together(self, setting)
+        if bits is None or setting.law is None:
+            return super().profile(setting, epsilon0)
+        changed, each = setting.changed_reports, setting.reports_per_user
+        return composed(group_count(epsilon0, bits, changed, each, above=False), setting.rounds)
+
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
         require_one_pure_round(setting, self.key)
-        if setting.seen == "users" and setting.budgets.levels > 1:
+        channel = two_outcomes(setting.law)
+        if channel is None and setting.seen == "users" and setting.budgets.levels > 1:
             raise OutOfRegime("count-exact with several budgets is stated for unordered reports; got seen = users")
-        if setting.law is not None and not sends_bits(setting):
+        if setting.law is not None and channel is None and not sends_bits(setting):
             raise OutOfRegime(f"count-exact attacks reports of one bit; got {setting.randomizer_name}")
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
+        if channel is not None:
+            return channel_count(channel, setting.budgets.n, above=False)
         if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
             return LocalProfile(epsilon0, 0.0)
         return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))

@@ -33,7 +33,7 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessCount
 from shuffledp.numerics.sums import IndependentSum, positive_part
@@ -72,9 +72,9 @@ class PairCountProfile(PrivacyProfile):
     _pmf: _Windows
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
@@ -115,8 +115,8 @@ class PairCountProfile(PrivacyProfile):
         # increasing in pC(m-1), decreasing in pC(m)
         low = value(pmf.lower[:-1], pmf.upper[1:]).lower
         high = value(pmf.upper[:-1], pmf.lower[1:]).upper
-        lower = float(low.sum()) * (1 - 1e-11)
-        return Interval(lower, max(float(high.sum()) * (1 + 1e-11) + outside, lower)), outside
+        lower = deflated(float(low.sum()), 65536)
+        return Interval(lower, max(inflated(float(high.sum()), 65536) + outside, lower)), outside
 
     def _window(self, reach: float) -> tuple[FloatArray, Enclosure, float]:
         mean, deviation, n = self.others.mean, self.others.deviation, self.others.n
@@ -128,7 +128,7 @@ class PairCountProfile(PrivacyProfile):
             raise OutOfRegime(f"krr-exact with several budgets stops at {_WIDEST} likely counts; got {high - low:.0f}")
         x = np.arange(low, high + 2.0)
         pmf = self.others.pmf(x)
-        slack = 640.0 * EPS * (deviation + 1.0)  # success probabilities off by 4 EPS
+        slack = roundoff(640, deviation + 1.0)  # success probabilities off by 4 roundoffs
         below = float(self.others.cdf(np.array([low - 1.0])).upper[0])
         above = float(self.others.failures().cdf(np.array([n - high - 1.0])).upper[0])
         return x, Enclosure(pmf.lower * (1 - slack), pmf.upper * (1 + slack)), (below + above) * (1 + slack)
@@ -144,10 +144,10 @@ class PairCountProfile(PrivacyProfile):
             -math.expm1(epsilon) * self.neither / rest,
         ]
         masses = np.array([[each, each, rest]])
-        doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| EPS
+        doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| roundoffs
         total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]), doubt)
         found = positive_part(total, _SMOOTHING)
-        return Interval(found.lower / n * (1 - 1e-12), found.upper / n * (1 + 1e-12))
+        return found / n
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, a first guess."""

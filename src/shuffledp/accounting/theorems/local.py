@@ -18,7 +18,8 @@ from shuffledp.accounting.profiles.combined import SmallestProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import UNBOUNDED, Upper, roundoff
+from shuffledp.numerics.gaussian_tail import noise_epsilons
 from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
@@ -35,9 +36,9 @@ class LocalProfile(PrivacyProfile):
     delta0: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The local budget, if it is pure."""
-        return self.epsilon0 if self.delta0 == 0.0 else math.inf
+        return Upper(self.epsilon0) if self.delta0 == 0.0 else UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -48,7 +49,7 @@ class LocalProfile(PrivacyProfile):
         """As in the class docstring, rounded outward."""
         part = max(-math.expm1(min(epsilon - self.epsilon0, 0.0)), 0.0) / (1.0 + math.exp(-self.epsilon0))
         value = self.delta0 + (1.0 - self.delta0) * part
-        return Interval(value * (1 - 16 * EPS), value * (1 + 16 * EPS))
+        return Interval(value, value).inflated(16)
 
     def epsilon(self, delta: float) -> Interval:
         """Closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
@@ -62,7 +63,7 @@ class LocalProfile(PrivacyProfile):
         room = pure * (1.0 + math.exp(-self.epsilon0))
         if room >= 1.0:
             return Interval(0.0, 0.0)
-        value, doubt = self.epsilon0 + math.log1p(-room), 16.0 * EPS * (self.epsilon0 + 1.0 / (1.0 - room))
+        value, doubt = self.epsilon0 + math.log1p(-room), roundoff(16, self.epsilon0 + 1.0 / (1.0 - room))
         return Interval(max(value - doubt, 0.0), min(max(value + doubt, 0.0), self.epsilon0))
 
 
@@ -106,8 +107,15 @@ class LocalBound(AmplificationBound):
             anchors = min(levels.size, 1000)
             victim, capped = self.any_victim(setting), setting.seen != "users"
             return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors, capped=capped)
-        found = [self.one_round(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        if setting.seen == "users":
+            shared = self.one_round(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
+            return Enclosure(np.full(levels.size, shared.lower), np.full(levels.size, shared.upper))
+        epsilons, deltas, law = setting.budgets.epsilons[levels], setting.budgets.deltas[levels], setting.adds_noise
+        pairs = zip(epsilons.tolist(), deltas.tolist(), strict=True)
+        upper = np.array([LocalProfile(*pair).epsilon(delta).upper for pair in pairs])
+        if law is not None and law.noise == "gaussian":
+            upper = np.minimum(upper, noise_epsilons(law.scale(epsilons, deltas), delta))
+        return Enclosure(np.zeros(levels.size), upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """The largest delta0 for everybody."""

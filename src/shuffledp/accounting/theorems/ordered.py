@@ -27,6 +27,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import Upper, inflated
 from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
@@ -50,13 +51,13 @@ class OrderedProfile(PrivacyProfile):
     budgets: Budgets
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest budget of any step."""
-        return float(self.budgets.epsilons[-1])
+        return Upper(float(self.budgets.epsilons[-1]))
 
     def delta_at(self, epsilon: float) -> Interval:
         """(II) by the tilted transform."""
-        trivial = victim_line(epsilon, self.vanishes_at)[0] * (1 + 1e-12)
+        trivial = inflated(victim_line(epsilon, self.vanishes_at)[0], 16)
         steps, counts = self.budgets.epsilons, self.budgets.counts.astype(np.float64)
         with np.errstate(over="ignore"):
             # e^{eps_t} - e^eps = -e^eps expm1(...) either way round, without cancellation
@@ -66,12 +67,10 @@ class OrderedProfile(PrivacyProfile):
             return Interval(0.0, trivial)
         half = 0.5 * clone_probability(steps)
         means = np.full(steps.size, -math.expm1(epsilon))
-        # a rounded exponent x costs |x| EPS
+        # a rounded exponent x costs |x| roundoffs
         doubt = 8.0 + 2.0 * (epsilon + float(steps[-1]))
         total = IndependentSum(counts, values, np.stack((half, half), axis=1), means, doubt)
-        found = positive_part(total, _SMOOTHING)
-        n = self.budgets.n
-        return Interval(min(found.lower / n * (1 - 1e-12), trivial), min(found.upper / n * (1 + 1e-12), trivial))
+        return (positive_part(total, _SMOOTHING) / self.budgets.n).clipped(0.0, trivial)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, mu^2 = (2/n^2) sum_t (e^{eps_t} - 1)^2/(1 + e^{eps_t})."""
@@ -98,7 +97,7 @@ class KnownStepsProfile(PrivacyProfile):
     pairs: tuple[PairBlanket, ...]
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The largest loss at any step."""
         return max(pair.largest_loss for pair in self.pairs)
 
@@ -112,7 +111,8 @@ class KnownStepsProfile(PrivacyProfile):
         total = stacked([law.one for law in sums])  # a budget may leave some cell without mass
         found = positive_part(replace(total, counts=counts), _SMOOTHING)
         charge = float(np.array([law.charge for law in laws]) @ counts)
-        return Interval(min(found.lower / n * (1 - 1e-12), 1.0), min((found.upper + charge) / n * (1 + 1e-12), 1.0))
+        charged = found + Interval(0.0, inflated(charge, 2 * len(laws) + 4))
+        return (charged / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""

@@ -23,6 +23,7 @@ from shuffledp.accounting.engines.blanket import OneBudgetProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
 
@@ -43,7 +44,7 @@ class RecordsProfile(PrivacyProfile):
     backward: PrivacyProfile
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where both directions have vanished."""
         return max(self.forward.vanishes_at, self.backward.vanishes_at)
 

@@ -32,7 +32,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics import binomial
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import CONVOLVE_UP_TO, SuccessCount
 from shuffledp.setting import Setting
@@ -41,7 +41,7 @@ _THRESHOLDS = 400
 
 
 def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 EPS."""
+    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return low / (1.0 + low)
 
@@ -55,7 +55,7 @@ class BinomialTest:
     n : float
         Number of other users.
     p : float
-        Their lie probability; good to 4 EPS.
+        Their lie probability; good to 4 roundoffs.
     """
 
     n: float
@@ -75,11 +75,11 @@ class BinomialTest:
         top = np.exp(binomial.log_pmf(counted, self.n, p))
         # fewer ones than k are more than n - k failures; fewer zeros are more ones
         below = binomial.tail(self.n + 1.0 - np.array([ones, zeros]), self.n, p, [True, False])
-        # p off by 4 EPS moves log-probabilities by 4 EPS (|k - np| + deviation)/(1-p) at most; doubled
+        # p off by 4 roundoffs moves log-probabilities by 4 roundoffs (|k - np| + deviation)/(1-p) at most; doubled
         reach = np.abs(counted - self.n * p) + math.sqrt(self.n * p) + 2.0
-        slack = 2.0 * binomial.RELATIVE_ERROR + 8.0 * EPS * reach / q
-        lower = np.maximum(top * (1.0 - slack) - excess * below * (1.0 + slack) - 1e-300, 0.0)
-        upper = np.maximum(top * (1.0 + slack) - excess * below * (1.0 - slack) + 1e-300, 0.0)
+        slack = 2.0 * binomial.RELATIVE_ERROR + roundoff(8, reach) / q
+        lower = np.maximum(top * (1.0 - slack) - excess * below * (1.0 + slack) - TINY, 0.0)
+        upper = np.maximum(top * (1.0 + slack) - excess * below * (1.0 - slack) + TINY, 0.0)
         first, second = (Interval(float(low), float(high)) for low, high in zip(lower, upper, strict=True))
         return first, second
 
@@ -120,8 +120,8 @@ class TabledTest:
             k = np.arange(low, high + 1.0)
         else:
             k = np.unique(np.floor(np.linspace(low, high, _THRESHOLDS)))
-        # probabilities off by 4 EPS, 40 deviations from the mean at most
-        slack = 640.0 * EPS * (count.deviation + 1.0)
+        # probabilities off by 4 roundoffs, 40 deviations from the mean at most
+        slack = roundoff(640, count.deviation + 1.0)
         both = _widened(count.cdf(np.concatenate((k, k - 1.0))), slack)
         return Enclosure(both.lower[: k.size], both.upper[: k.size]), Enclosure(
             both.lower[k.size :], both.upper[k.size :]
@@ -162,9 +162,9 @@ class CountProfile(PrivacyProfile):
     others_deviation: float
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's own budget."""
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     @property
     def directed(self) -> bool:
@@ -181,10 +181,7 @@ class CountProfile(PrivacyProfile):
         if epsilon >= self.epsilon0:
             return Interval(0.0, 0.0), Interval(0.0, 0.0)
         scale, excess = victim_line(epsilon, self.epsilon0)
-        first, second = (
-            Interval(psi.lower * scale * (1 - 16 * EPS), psi.upper * scale * (1 + 16 * EPS))
-            for psi in self.test.psi(excess)
-        )
+        first, second = (psi * Interval(scale, scale).inflated(10) for psi in self.test.psi(excess))
         return first, second
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -304,7 +301,7 @@ def _bisect_binomial(epsilon0: FloatArray, others: FloatArray, delta: float) -> 
         s = np.minimum(1.0 + excess, 1e300)
         k = np.floor((others + 1.0) * p / (p + s * (1.0 - p)))
         reach = np.abs(k - others * p) + np.sqrt(others * p) + 2.0
-        slack = 2.0 * binomial.RELATIVE_ERROR + 8.0 * EPS * reach / (1.0 - p)
+        slack = 2.0 * binomial.RELATIVE_ERROR + roundoff(8, reach) / (1.0 - p)
         top = np.exp(binomial.log_pmf(k, others, p)) * (1.0 - slack)
         return np.maximum(top - excess * binomial.cdf(k - 1.0, others, p) * (1.0 + slack), 0.0)
 
@@ -317,7 +314,7 @@ def _bisect(psi: Callable[[FloatArray], FloatArray], epsilon0: FloatArray, delta
         middle = 0.5 * (low + high)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             room, damp = -np.expm1(middle - epsilon0), 1.0 + np.exp(-epsilon0)
-            excess = np.where(room > 0, np.minimum(np.expm1(middle) * damp / room * (1 + 32 * EPS), 1e300), 1e300)
-            more = (room > 0) & (room / damp * psi(excess) * (1 - 32 * EPS) > delta)
+            excess = np.where(room > 0, np.minimum(inflated(np.expm1(middle) * damp / room, 32), 1e300), 1e300)
+            more = (room > 0) & (deflated(room / damp * psi(excess), 32) > delta)
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return low

@@ -14,6 +14,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Enclosure
 from shuffledp.numerics.two_laws import TwoLaws, gaussian_laws, laplace_laws
 from shuffledp.randomizers.base import NoiseLaw, PairBlanket, RandomizerLaw
@@ -79,12 +80,11 @@ class TwoTypeBound(AmplificationBound):
             raise OutOfRegime("two-type is about reports; of the sum of added noises 'sum' knows the exact profile")
 
 
-def _laws(setting: Setting, epsilon0: float, delta0: float) -> tuple[tuple[TwoLaws, ...], float]:
+def _laws(setting: Setting, epsilon0: float, delta0: float) -> tuple[tuple[TwoLaws, ...], Upper]:
     """Return the pairs of laws among which the worst is, and where a single report's divergence vanishes."""
     if setting.adds_noise is not None:
-        return (_noisy(setting.adds_noise, epsilon0, delta0),), (
-            epsilon0 if setting.adds_noise.noise == "laplace" else math.inf
-        )
+        top = Upper(epsilon0) if setting.adds_noise.noise == "laplace" else UNBOUNDED  # scales are rounded up
+        return (_noisy(setting.adds_noise, epsilon0, delta0),), top
     if setting.discrete is None:
         raise OutOfRegime(f"two-type needs the law of a report; got {setting.randomizer_name}")
     return _discrete(setting.discrete, epsilon0)
@@ -103,7 +103,7 @@ def _noisy(noise: NoiseLaw, epsilon0: float, delta0: float) -> TwoLaws:
     return gaussian_laws(scale, _GAUSSIAN_PARTS)
 
 
-def _discrete(family: RandomizerLaw, epsilon0: float) -> tuple[tuple[TwoLaws, ...], float]:
+def _discrete(family: RandomizerLaw, epsilon0: float) -> tuple[tuple[TwoLaws, ...], Upper]:
     if family.two_point:
         raise OutOfRegime(f"two-type has nothing to add to 'count', which is exact for {family.name}")
     if not epsilon0 >= _LEAST_BUDGET:

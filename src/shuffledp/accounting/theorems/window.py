@@ -20,6 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from shuffledp.accounting.bound import (
     AmplificationBound,
@@ -35,7 +36,7 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
 
@@ -60,20 +61,20 @@ class WindowProfile(PrivacyProfile):
     tolerance: ClassVar[float] = 2e-5
 
     family: WindowFamily
-    largest_loss: float
+    largest_loss: Upper
     _counts: dict[tuple[int, bool], CountedReports] = field(default_factory=dict[tuple[int, bool], CountedReports])
     _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
         default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
     )
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """Where A of (W) is negative for every window, in both directions."""
         p0, p1 = self.family.p0, self.family.p1
-        least = np.minimum(p0.lower, 1.0 - p1.upper - EPS)
+        least = np.minimum(p0.lower, next_below(1.0 - p1.upper))
         if not (least > 0.0).all():
             return self.largest_loss
-        top = float(np.log1p((p1.upper - p0.lower) / least).max()) * (1.0 + 16.0 * EPS)
+        top = Upper(inflated(float(np.log1p((p1.upper - p0.lower) / least).max()), 16))
         return min(top, self.largest_loss)
 
     @property
@@ -133,19 +134,19 @@ class WindowProfile(PrivacyProfile):
         through = Enclosure(tails.lower[: k.size], tails.upper[: k.size])
         before = Enclosure(tails.lower[k.size :], tails.upper[k.size :])
         # (W) increases in A, since F(k) >= F(k-1)
-        least = low * through.lower - (low + grow) * before.upper * (1.0 + 8.0 * EPS)
-        most = high * through.upper - (high + grow) * before.lower * (1.0 - 8.0 * EPS)
-        lower = max(float(least.max()) - 8.0 * EPS * low, 0.0)
+        least = low * through.lower - inflated((low + grow) * before.upper, 8)
+        most = high * through.upper - deflated((high + grow) * before.lower, 8)
+        lower = max(float(least.max()) - roundoff(8, low), 0.0)
         best, p0, p1 = int(np.argmax(least)), self.family.p0, self.family.p1
         if outside:
             own = (float(p0.lower[index]), float(p0.upper[index]))
         else:
             own = (1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
         mass = Interval(
-            (own[0] * through.lower[best] + (1.0 - own[1]) * before.lower[best]) * (1.0 - 16.0 * EPS),
-            (own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best]) * (1.0 + 16.0 * EPS),
+            deflated(own[0] * through.lower[best] + (1.0 - own[1]) * before.lower[best], 16),
+            inflated(own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best], 16),
         )
-        return Interval(lower, max(float(most.max()) + 8.0 * EPS * high, lower)), mass
+        return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
 
     def _counted(self, index: int, outside: bool) -> CountedReports:
         key = (index, outside)
@@ -174,12 +175,17 @@ class WindowProfile(PrivacyProfile):
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Where the estimate of the best window meets delta."""
-        low, high = 0.0, min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
-        for _ in range(14):
-            middle = 0.5 * (low + high)
-            value = max(float(likely_values(self.family, middle, outside=side)[0].max()) for side in (False, True))
-            low, high = (middle, high) if value > delta else (low, middle)
-        return 0.5 * (low + high)
+        high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
+
+        def excess(epsilon: float) -> float:
+            values = (likely_values(self.family, epsilon, outside=side)[0].max() for side in (False, True))
+            return math.log(max(*values, TINY) / delta)  # nearly a parabola: few steps
+
+        if excess(0.0) <= 0.0:
+            return 0.0
+        if excess(high) >= 0.0:
+            return high
+        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))  # pyright: ignore[reportArgumentType]
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
@@ -269,11 +275,11 @@ class WindowWitness(AmplificationBound):
             scales = setting.adds_noise.scale(budgets.epsilons, budgets.deltas)
             families = noise_windows(setting.adds_noise.noise, scales, level, others, third=setting.records is None)
             pure = setting.adds_noise.noise == "laplace"
-            return WindowProfile(best_family(families), epsilon0 * (1.0 + 16.0 * EPS) if pure else math.inf)
+            return WindowProfile(best_family(families), Upper(inflated(epsilon0, 16)) if pure else UNBOUNDED)
         if setting.discrete is None:
             raise OutOfRegime("window attacks a stated randomizer; got 'any'")
         families = discrete_windows(setting.discrete, budgets.epsilons, level, others)
-        return WindowProfile(best_family(families), math.inf)
+        return WindowProfile(best_family(families), UNBOUNDED)
 
     def _check(self, setting: Setting) -> None:
         require_plain(setting, self.key)

@@ -37,7 +37,9 @@ from shuffledp.learning.torch.optimizing import OptimizerServer, whole_dataset
 from shuffledp.learning.torch.sender import TorchSender, TorchSketcher
 from shuffledp.learning.torch.tracing import traced
 from shuffledp.learning.training import Run
+from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.protocol.entering import Entering
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -164,6 +166,10 @@ class ShuffledSGD:
         validation: tuple[ArrayLike, ArrayLike] | None = None,
         presence: Callable[[int], ArrayLike] | None = None,
         resume: bool = False,
+        ledger: Ledger | str | Path | None = None,
+        population: str = EVERYBODY,
+        fixed_in_advance: str | None = None,
+        title: str = "",
     ) -> Self:
         """Train the module in place; after an error it is as it was before.
 
@@ -183,15 +189,19 @@ class ShuffledSGD:
             Who takes part in a round; it must not depend on the records.
         resume : bool
             Go on from the checkpoint file instead of starting.
+        ledger, population, fixed_in_advance, title
+            As in `shuffledp.ShuffledSGDClassifier`: all rounds are entered before the first message is computed.
 
         Raises
         ------
         InvalidInput
-            On any bad argument or data.
+            On any bad argument or data, or if the ledger's limit has no room.
         NotConverged
             If training diverges.
         """
+        entering = Entering.into(ledger, population, fixed_in_advance, title)
         run = self._run(X, y, groups, validation, presence)
+        run.entering = entering
         model = run.sender.model
         first, kept = model.weights, {name: b.clone() for name, b in self.module.named_buffers()}
         done = False

@@ -1,0 +1,166 @@
+"""The chain theorem for pure reports: against exact sums, against attacks, and its numbers."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial
+
+from shuffledp import (
+    Budgets,
+    HadamardResponse,
+    Laplace,
+    LocalHashing,
+    OutOfRegime,
+    Piecewise,
+    RandomizedResponse,
+    Setting,
+    SubsetSelection,
+    UnaryEncoding,
+    bounds,
+    certify,
+)
+from shuffledp.accounting.theorems.chain import two_level_kinds
+from shuffledp.numerics.pure_links import PureLinks
+from shuffledp.numerics.ratio_moments import laplace_moments
+from shuffledp.randomizers.two_level import third_record
+
+
+def question(randomizer, epsilon0, n, **more):
+    more = {"seen": "reports", "neighboring": "replace-one", **more}
+    return Setting(Budgets([epsilon0], [n]), randomizer, **more)
+
+
+def upper(key, *asked, delta=1e-6, **more):
+    setting = question(*asked, **more)
+    return bounds[key].profile(setting, asked[1]).epsilon(delta).upper
+
+
+def lower(key, *asked, delta=1e-6):
+    return bounds[key].profile(question(*asked), asked[1]).epsilon(delta).lower
+
+
+NAMED = [
+    # epsilon asked for by the issue, within 2 % where this holds, and what blanket says
+    (HadamardResponse(10), 1.0, 10_000, 0.02486 * 1.02, 0.0298),
+    (HadamardResponse(10), 2.0, 10_000, 0.0650, 0.0790),
+    (UnaryEncoding(10, optimized=False), 1.0, 10_000, 0.02709 * 1.02, 0.0307),
+    (UnaryEncoding(10, optimized=False), 2.0, 10_000, 0.07999 * 1.02, 0.0876),
+    (Laplace(0, 1), 0.5, 10_000, 0.01521 * 1.02, 0.0168),
+    (Laplace(0, 1), 1.0, 10_000, 0.03218 * 1.02, 0.0379),
+    (Laplace(0, 1), 2.0, 10_000, 0.0802, 0.0947),
+    (Laplace(0, 1), 1.0, 10**6, 0.002505 * 1.02, 0.00307),
+    (Laplace(0, 1), 4.0, 10**6, 0.0197 * 1.02, 0.0277),
+]
+
+
+@pytest.mark.parametrize(("randomizer", "epsilon0", "n", "most", "before"), NAMED)
+def test_numbers_promised(randomizer, epsilon0, n, most, before):
+    start = time.process_time()
+    found = upper("chain", randomizer, epsilon0, n)
+    assert time.process_time() - start < 1.0
+    assert found <= most < before
+    assert found >= lower(
+        "equal-crowd" if isinstance(randomizer, Laplace) else "reports-exact", randomizer, epsilon0, n
+    )
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize(
+    "randomizer", [HadamardResponse(6), SubsetSelection(8, 3), Laplace(0, 1)], ids=lambda r: r.name
+)
+def test_never_below_an_attack(randomizer, delta):
+    key = "equal-crowd" if isinstance(randomizer, Laplace) else "reports-exact"
+    for epsilon0, n in ((0.3, 3_000), (1.5, 50_000)):
+        assert lower(key, randomizer, epsilon0, n, delta=delta) <= upper("chain", randomizer, epsilon0, n, delta=delta)
+
+
+def counted(places, count):
+    """Values of a sum of so many L of one kind, with their chances: by counts of the cells."""
+    masses, values = places
+    cells = [c for c in itertools.product(range(count + 1), repeat=masses.size) if sum(c) == count]
+    counts = np.array(cells)
+    return counts @ values, multinomial(count, masses / masses.sum()).pmf(counts)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 2), (1, 2)])
+def test_no_two_clusters_of_seats_leak_more(first, second, epsilon):
+    """Half of A_1 at one record, half at another, weights drawn apart: all exact sums, no normal law."""
+    law, epsilon0, copies, each = HadamardResponse(6), 1.0, 6, 8
+    kinds, active = two_level_kinds(law, epsilon0)
+    pair = law.pair_blankets(epsilon0)[0]
+    weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1
+    merged = {value: float(weight[own == value].sum()) for value in set(own.tolist())}
+    ratio, mass = np.array(list(merged)), np.array(list(merged.values()))
+    third = third_record(epsilon0, law.triple_weights(epsilon0))
+    e = math.exp(epsilon)
+    places = [(mass, ratio - e), (mass, 1.0 - e * ratio), (third.masses, third.ratios0 - e * third.ratios1)]
+    zeta, chance = counted((mass, ratio / copies), copies)
+    laws = []
+    for index in (first, second):
+        values = np.round(places[index][1], 12)
+        distinct = np.unique(values)
+        laws.append(counted((np.array([places[index][0][values == v].sum() for v in distinct]), distinct), each // 2))
+    total = 0.0
+    for (za, pa), (zb, pb) in itertools.product(zip(zeta, chance, strict=True), repeat=2):
+        sums = za * laws[0][0][:, None] + zb * laws[1][0][None, :]
+        total += pa * pb * float((np.maximum(sums, 0.0) * laws[0][1][:, None] * laws[1][1][None, :]).sum())
+    for charge in (1e-8, 1e-3):
+        found = PureLinks(epsilon0, each, copies, active, charge, kinds)
+        assert total / each <= found.divergence(epsilon) + 1e-12
+        assert total / each <= found.divergence(epsilon) < 1.0 or charge < 1e-4
+
+
+def test_weights_are_averages_of_ratios():
+    """s and l against the exact binomial law of two-point ratios."""
+    links = PureLinks(1.0, 5_000, 120, 1.0, 1e-6, lambda g: (laplace_moments(1.0).at(g),))
+    zeta, mass, s, short = links._law  # pyright: ignore[reportPrivateUsage]
+    k = np.arange(121)
+    exact = math.exp(-1.0) + (math.e - math.exp(-1.0)) * k / 120
+    chance = binom.pmf(k, 120, 1.0 / (1.0 + math.e))
+    assert chance @ np.maximum(exact - 1.0 - s, 0.0) <= 1e-6
+    assert chance @ np.maximum(1.0 - short - exact, 0.0) <= 1e-6
+    assert zeta @ mass == pytest.approx(1.0, rel=1e-6)
+    assert mass.sum() == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon0", [0.2, 1.0, 3.0])
+def test_no_three_numbers_have_larger_moments(epsilon0):
+    """Laplace noise: the moments of random places by quadrature on a line."""
+    rng, found = np.random.default_rng(3), laplace_moments(epsilon0)
+    y = np.linspace(-14.0, epsilon0 + 14.0, 6_001)
+    places = [np.array([0.0, epsilon0, 0.0]), *(rng.uniform(0.0, epsilon0, 3) for _ in range(40))]
+    second = []
+    for a, b, k in places:
+        f = [0.5 * np.exp(-np.abs(y - x)) for x in (a, b, k)]
+        d = (f[0] - f[1]) / f[2]
+        second.append(np.trapezoid(d**2 * f[2], y))
+        assert second[-1] <= found.second * (1 + 1e-4)
+        assert np.trapezoid(np.abs(d) ** 3 * f[2], y) <= found.absolute
+        assert np.trapezoid(d**4 * f[2], y) <= found.fourth
+    assert max(second) == pytest.approx(found.second, rel=1e-3)
+
+
+def test_certify_takes_the_smallest():
+    for randomizer, n in ((HadamardResponse(10), 10_000), (Laplace(0, 1), 1_000)):
+        found = certify(question(randomizer, 1.0, n), 1e-6)
+        told = {e.key: e.epsilon.upper for e in found.evidence if e.epsilon is not None}
+        assert found.epsilon.upper == min(told[key] for key in ("blanket", "chain", "local"))
+        assert (found.epsilon.upper == told["chain"]) == (n == 10_000)
+
+
+def test_what_it_refuses():
+    for setting, reason in (
+        (question(RandomizedResponse(2), 1.0, 1000), "subsets"),
+        (question("any", 1.0, 1000), "subsets"),
+        (question(HadamardResponse(2), 1.0, 1000), "subsets"),
+        (question(LocalHashing(8, 4), 1.0, 1000), "subsets"),
+        (question(Piecewise(0, 1), 1.0, 1000), "subsets"),
+        (question(HadamardResponse(5), 6.0, 1000), "users of a budget"),
+        (question(Laplace(0, 1), 1.0, 50), "users of a budget"),
+    ):
+        with pytest.raises(OutOfRegime, match=reason):
+            bounds["chain"].profile(setting, float(setting.budgets.epsilons[0]))
