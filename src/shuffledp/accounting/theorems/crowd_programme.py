@@ -36,7 +36,8 @@ class CrowdProgrammeBound(AmplificationBound):
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Epsilon of a delta by the programme, delta of an epsilon by `blanket`; see `AmplificationBound.one_round`."""
         require_plain(setting, self.key)
-        if setting.adds_noise is None or setting.adds_noise.noise != "laplace":
+        noise = setting.adds_noise
+        if noise is None or noise.noise != "laplace":
             raise OutOfRegime("crowd-programme is for Laplace noise")
         if setting.seen == "sum":
             raise OutOfRegime("crowd-programme is about reports; of the sum of added noises 'sum' knows the profile")
@@ -48,7 +49,7 @@ class CrowdProgrammeBound(AmplificationBound):
             setting = level_alone(setting, epsilon0)
         if setting.budgets.levels > 1:
             raise OutOfRegime(f"crowd-programme needs one budget; got {setting.budgets.levels} levels")
-        n, rate = setting.budgets.n, 1.0 / float(setting.adds_noise.scale(epsilon0, 0.0))
+        n, rate = setting.budgets.n, 1.0 / float(noise.scale(epsilon0, 0.0))
         if not (_LEAST_RATE <= rate <= _LARGEST_RATE and _FEWEST <= n <= _MOST):
             raise OutOfRegime(
                 f"crowd-programme is evaluated for budgets from {_LEAST_RATE:g} to {_LARGEST_RATE:g} and {_FEWEST} to "
