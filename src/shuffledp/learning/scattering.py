@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
