@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 
 from shuffledp.flower import LocalRandomizer, Terms
 
-BITS = os.environ["COUNTING_LIMIT"] == "epsilon"
+BITS = os.environ.get("COUNTING_LIMIT") == "epsilon"
 TERMS = (
     Terms(clip=1.0, levels={"all": (1.0, 0.0)}, release="sum", mechanism="sketch")
     if BITS
