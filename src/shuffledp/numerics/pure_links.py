@@ -177,6 +177,7 @@ class PureLinks:
         uneven = _PHI0 * sd * spread / (2.0 * (1.0 - short))
         return (1.0 + self.charge) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not good
     def _tail(self, growth: float) -> float:
         """(T) at the best theta of a grid."""
         _, _, s, short = self._law

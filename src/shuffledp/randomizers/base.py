@@ -239,6 +239,29 @@ class NoiseLaw(Protocol):
 
 
 @runtime_checkable
+class AlikeTriples(Protocol):
+    """A law over k records that may state that any three different ones are alike."""
+
+    @property
+    def k(self) -> int:
+        """Number of records."""
+        ...
+
+    @property
+    def triples_alike(self) -> bool:
+        """Whether every pair of records has the law of `pair_blankets`, every triple that of `witness_pairs`."""
+        ...
+
+    def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
+        """See `RandomizerLaw.pair_blankets`."""
+        ...
+
+    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
+        """See `RandomizerLaw.witness_pairs`."""
+        ...
+
+
+@runtime_checkable
 class LocalRandomizer(RandomizerLaw, Protocol):
     """A family of local randomizers indexed by the personal budget epsilon0 (nats), which can be run.
 

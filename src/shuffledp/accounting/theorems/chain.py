@@ -18,7 +18,7 @@ from shuffledp.guarantee import Kind
 from shuffledp.numerics.chain_links import LARGEST_SHIFT, SMALLEST_SHIFT, links
 from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.ratio_moments import RatioMoments, finite_moments, laplace_moments
-from shuffledp.randomizers.two_level import TwoLevelFamily, third_record
+from shuffledp.randomizers.base import AlikeTriples
 from shuffledp.setting import Setting
 
 LARGEST_EPSILON0, FEWEST = 5.0, 100
@@ -69,7 +69,7 @@ def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
     budgets, noise, law = setting.budgets, setting.adds_noise, setting.discrete
     if not budgets.is_pure:
         raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
-    family = law if isinstance(law, TwoLevelFamily) and law.triples_alike and law.k > 2 else None
+    family = law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
     if noise is None and family is None:
         raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
     served = (budgets.epsilons > 0.0) & (budgets.epsilons <= LARGEST_EPSILON0) & (budgets.counts >= FEWEST)
@@ -90,7 +90,7 @@ def _laplace_profile(epsilon0: float, n: int) -> PureChainProfile:
     return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, None)
 
 
-def two_level_kinds(law: TwoLevelFamily, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
+def two_level_kinds(law: AlikeTriples, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
     """Return the moments of L for every place of the third record, and how likely a ratio of two records is not 1.
 
     Parameters
@@ -102,7 +102,7 @@ def two_level_kinds(law: TwoLevelFamily, epsilon0: float) -> tuple[Callable[[flo
     """
     pair = law.pair_blankets(epsilon0)[0]
     weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1  # the third record is x1
-    third = third_record(epsilon0, law.triple_weights(epsilon0))
+    third, _ = law.witness_pairs(epsilon0) or (pair, pair)  # there is none only of two records
     one = np.ones_like(own)
     places = [(weight, own, one), (weight, one, own), (third.masses, third.ratios0, third.ratios1)]
     active = float(weight[own != 1.0].sum())
