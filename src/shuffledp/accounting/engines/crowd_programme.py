@@ -20,7 +20,7 @@ from shuffledp.accounting.engines.crowd import laplace_seen_from
 from shuffledp.accounting.engines.loss_law import loss_law
 from shuffledp.accounting.engines.two_type import EqualCrowd, worst_block
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import Upper, round_down, round_up
 from shuffledp.numerics.hitting import MeanRegion, RecordCells, mean_of_convex, usual_range
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.search import crossing
@@ -62,7 +62,7 @@ class ProgrammeProfile(PrivacyProfile):
     n: int
 
     @property
-    def vanishes_at(self) -> float:
+    def vanishes_at(self) -> Upper:
         """The victim's budget."""
         return self.blanket.vanishes_at
 
