@@ -89,6 +89,7 @@ SMALL = 1e-9
 NO_ROUNDINGS = {
     "accounting/engines/count_cover.py": {1e-60, 1e-30, 1e-16, 1e-11},  # quantiles
     "accounting/engines/noise_blanket.py": {1e-40, 1e-200},  # where a search for cores ends
+    "accounting/engines/noise_ranges.py": {1e-41},  # the least delta of which anything is proved
     "accounting/engines/rare_cells.py": {1e-13, 1e-18},  # chances that may be charged
     "accounting/profiles/stored.py": {1e-11},  # how deep a curve is stored
     "accounting/theorems/linked.py": {1e-200},  # a blanket that hides nobody

@@ -141,3 +141,18 @@ def test_local_epsilons_of_normal_noise_are_next_to_the_smallest() -> None:
     assert (normal_divergence(found, 1.0 / sigma).upper <= 1e-6).all()
     assert (normal_divergence(found[:4] * (1 - 1e-9), 1.0 / sigma[:4]).lower > 1e-6 * (1 - 1e-6)).all()
     assert found[4] == 0.0
+
+
+@pytest.mark.parametrize("law", [sdp.Laplace(0, 1), sdp.Gaussian(0, 1)], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-100])
+def test_below_the_least_delta_the_local_number_is_the_answer(law: object, delta: float) -> None:
+    """5e-324 was a ZeroDivisionError, 1e-310 a warning; normal noise took minutes at 1e-100."""
+    setting = _setting(law, np.linspace(0.5, 1.0, 40), 50)
+    found = sdp.bounds["blanket"].level_epsilons(setting, delta, np.array([0, 39])).upper
+    local = sdp.bounds["local"].level_epsilons(setting, 1e-7, np.array([0, 39])).upper
+    assert (found >= local).all()
+    if isinstance(law, sdp.Laplace):
+        assert found.tolist() == [0.5, 1.0]
+    else:
+        own = normal_divergence(found, 1.0 / law.scale(setting.budgets.epsilons[[0, 39]], 1e-7))  # type: ignore[attr-defined]
+        assert (own.lower <= delta).all()

@@ -7,7 +7,7 @@ part to the two ends of its interval gives a finite pair above a continuous one:
 
     b_1 = int B (l_2 - l)/(l_2 - l_1),    b_2 = int B (l - l_1)/(l_2 - l_1),    a_k = l_k b_k.                       (2)
 
-For Laplace noise of rate r between two records at distance 1, cut into parts of equal loss 2h, (2) is elementary: an
+For Laplace noise of rate r between two records at distance 1, cut into parts of equal loss 4h, (2) is elementary: an
 inner atom of loss x has a = e^((x-r)/2) tanh(h), b = e^(-(x+r)/2) tanh(h).
 """
 

@@ -82,7 +82,7 @@ class ManyTypes:
     def gamma(self) -> float:
         """Sum of the smallest chances, to a few units."""
         least = self._least.exp()
-        return min(float(np.sort(least[least >= LEAST_MASS]).sum()), 1.0)
+        return min(math.fsum(least[least >= LEAST_MASS]), 1.0)
 
     def pairs(self) -> tuple[PairBlanket, ...]:
         """Return all ordered pairs of records against the blanket of the smallest chances."""

@@ -34,6 +34,8 @@ _SHARES = (1e-3, 0.02, 0.15)
 """Parts of delta that what falls outside the edges may cost."""
 _DEPTHS = (2, 4, 6, 8, 11, 16, 24, 40)
 """Decades of delta for which edges are chosen."""
+_DEEPEST = 1e-41
+"""Of smaller deltas nothing is proved: edges so far out cost minutes."""
 _GROUPS = 64
 _FINENESS = 4.0
 _TOLERANCE = 1e-3
@@ -152,7 +154,9 @@ class RangeProfile(PrivacyProfile):
         return self._chosen[depth]
 
     def _best(self, delta: float) -> _Edges | None:
-        """The edges with the smallest epsilon expected at this delta."""
+        """The edges with the smallest epsilon expected at this delta; none for deltas below 1e-41."""
+        if not delta >= _DEEPEST:
+            return None
         found = [edges for share in _SHARES for edges in self._edged(share, delta)]
         return min(found, key=lambda edges: edges.expected_epsilon(delta), default=None)
 
