@@ -216,9 +216,8 @@ class PureLinks:
         flat, steep = flat.max(axis=0), steep.max(axis=0)
         third, more = flat + steep, (cube * flat + fourth * steep) / (flat + steep)
         error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (math.sqrt(n) * (n * low) ** 1.5)
-        with np.errstate(over="ignore", invalid="ignore"):  # what leaves double range is no bound
-            total = body * uneven * np.exp(_SPREAD * skew)
-            total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
+        total = body * uneven * np.exp(_SPREAD * skew)
+        total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
         factor = np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT))
         good &= np.isfinite(total)
         return float(np.where(good, factor * np.where(good, total, 0.0), math.inf).min())
