@@ -72,7 +72,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -84,6 +84,8 @@ from shuffledp.numerics.ratio_moments import RatioMoments
 
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""
+MOST_SPARSE_COPIES = 30_000
+"""The same where a ratio may be 1: the law has two counts, and as many cells as copies."""
 CHARGES = (2e-8, 1e-10, 1e-14)
 """Charges worth trying: the first for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
@@ -139,19 +141,7 @@ class PureLinks:
     @cached_property
     def _law(self) -> tuple[FloatArray, FloatArray, float, float]:
         """Values of zeta* with their probabilities, raised, but for some of together 1e-20; s and l."""
-        n, high = float(self.copies), math.exp(self.epsilon0)
-        up, down = self.active / (1.0 + high), self.active * high / (1.0 + high)
-        ups, downs = _reach(n, up), _reach(n, down) if self.active < 1.0 else np.empty(0)
-        i, j = (ups[:, None], downs[None, :]) if self.active < 1.0 else (ups, n - ups)
-        idle = n - i - j
-        idle, there = np.maximum(idle, 0.0), idle >= 0.0
-        log = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(j + 1.0) - gammaln(idle + 1.0)
-        log = log + i * math.log(up) + j * math.log(down) + idle * math.log(max(1.0 - self.active, _TINY))
-        mass = np.where(there & (log > _SHALLOW), np.exp(log), 0.0).ravel() * (1.0 + _DOUBT)
-        zeta = (1.0 + (i * math.expm1(self.epsilon0) + j * math.expm1(-self.epsilon0)) / n).ravel()
-        order = np.argsort(zeta)
-        order = order[mass[order] > 0.0]
-        zeta, mass = _on_a_line(zeta[order], mass[order])
+        zeta, mass = _averages(self.epsilon0, self.copies, self.active)
         over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
         under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
         allowed = 0.5 * self.charge
@@ -226,9 +216,8 @@ class PureLinks:
         flat, steep = flat.max(axis=0), steep.max(axis=0)
         third, more = flat + steep, (cube * flat + fourth * steep) / (flat + steep)
         error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (math.sqrt(n) * (n * low) ** 1.5)
-        with np.errstate(over="ignore", invalid="ignore"):  # what leaves double range is no bound
-            total = body * uneven * np.exp(_SPREAD * skew)
-            total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
+        total = body * uneven * np.exp(_SPREAD * skew)
+        total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
         factor = np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT))
         good &= np.isfinite(total)
         return float(np.where(good, factor * np.where(good, total, 0.0), math.inf).min())
@@ -243,6 +232,24 @@ class PureLinks:
         beyond = 1.0 + np.maximum(slope * (zeta - 1.0 - x), 0.0)
         found = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ mass
         return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, found * (1.0 + _DOUBT), math.inf)
+
+
+@lru_cache(maxsize=16)
+def _averages(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
+    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-20."""
+    n, high = float(copies), math.exp(epsilon0)
+    up, down = active / (1.0 + high), active * high / (1.0 + high)
+    ups, downs = _reach(n, up), _reach(n, down) if active < 1.0 else np.empty(0)
+    i, j = (ups[:, None], downs[None, :]) if active < 1.0 else (ups, n - ups)
+    idle = n - i - j
+    idle, there = np.maximum(idle, 0.0), idle >= 0.0
+    log = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(j + 1.0) - gammaln(idle + 1.0)
+    log = log + i * math.log(up) + j * math.log(down) + idle * math.log(max(1.0 - active, _TINY))
+    mass = np.where(there & (log > _SHALLOW), np.exp(log), 0.0).ravel() * (1.0 + _DOUBT)
+    zeta = (1.0 + (i * math.expm1(epsilon0) + j * math.expm1(-epsilon0)) / n).ravel()
+    order = np.argsort(zeta)
+    order = order[mass[order] > 0.0]
+    return _on_a_line(zeta[order], mass[order])
 
 
 def _reach(n: float, chance: float) -> FloatArray:

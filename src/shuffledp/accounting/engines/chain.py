@@ -12,7 +12,14 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.chain_links import Links, links
 from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Interval
-from shuffledp.numerics.pure_links import CHARGES, MOST_COPIES, PureLinks, copies_of, pure_divergence
+from shuffledp.numerics.pure_links import (
+    CHARGES,
+    MOST_COPIES,
+    MOST_SPARSE_COPIES,
+    PureLinks,
+    copies_of,
+    pure_divergence,
+)
 from shuffledp.numerics.ratio_moments import RatioMoments
 
 _SHARES = (0.4, 0.65, 1.0, 1.6)
@@ -106,8 +113,9 @@ class PureChainProfile(PrivacyProfile):
                 bins = (self.n - 1) // size
                 copies = copies_of(size, bins / self.epsilon0) if bins else 0
             else:
-                size = min(size, (self.n - 1) // self.records)
-                copies = min(size, MOST_COPIES)
+                most = MOST_COPIES if self.active == 1.0 else MOST_SPARSE_COPIES
+                size = min(size, (self.n - 1) // self.records, most)
+                copies = size
             if copies >= _FEWEST and self.n - 1 - size >= _FEWEST and (size, copies) not in chosen:
                 chosen.append((size, copies))
         return tuple(
