@@ -244,7 +244,7 @@ BAD = {
     "outside": ({"question": sdp.Mean(0, 40), "value": "hours"}, "rows hold in hours a record that is missing"),
     "no numbers": ({"question": sdp.Mean(0, 40), "value": "vote"}, "rows hold in vote a record that is missing"),
     "one row each": ({"person": "who", "rows_per_person": "one"}, "`rows_per_person = 'one'` is not offered on Spark"),
-    "several rows": ({"person": "vote"}, "3 of 3 people own several rows"),
+    "people without a name": ({"person": "vote"}, "rows, or says NA or the like, so nobody knows whose rows they are"),
     "words as budgets": ({"budgets": "vote"}, "at least 6,000 rows hold no local budget in vote"),
     "words not explained": ({"budgets": "vote", "consent": {"yes": 1.0}}, "say with `consent` what every word stands"),
     "all without": ({"budgets": 0.0}, "every epsilon0 is 0"),
