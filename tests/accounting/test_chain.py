@@ -183,7 +183,7 @@ def test_what_it_refuses():
         (noisy([1.0], [200], [1e-9], Laplace(0, 1)), "pure budgets or normal noise"),
         (noisy([1.0, 1.0], [50, 50], [1e-9, 1e-8]), "delta0 alone"),
         (noisy([1.0, 2.0], [50, 50], seen="users"), "belong to users"),
-        (noisy([1.0], [1]), "users for its groups"),
+        (noisy([1.0], [1]), "enough users to form its groups"),
         (noisy([30.0], [1000]), "apart"),
     ):
         with pytest.raises(OutOfRegime, match=reason):

@@ -59,7 +59,7 @@ def test_what_people_see(run, tmp_path):
     assert table["label"].to_list()[:2] == ["ORD", "ATL"]
     assert {"estimate", "interval_low", "count", "count_interval_high"} <= set(table.columns)
     page = html.unescape((tmp_path / "items.html").read_text(encoding="utf-8"))
-    assert "Which dest are frequent?" in page
+    assert "Which values of dest are frequent?" in page
     assert re.search(r"<td[^>]*>ORD</td>", page)
     assert "all of them hold together" in page
 

@@ -148,7 +148,7 @@ def title_of(found: Release, value: str) -> str:
     return {
         "mean": f"What is the mean of {value}{moved}?",
         "frequency": f"How often does each {value} occur?",
-        "frequent-items": f"Which {value} are frequent?",
+        "frequent-items": f"Which values of {value} are frequent?",
         "histogram": f"How is {value} distributed?",
         "quantiles": f"What are the quantiles of {value}?",
         "variance": f"What is the variance of {value}{moved}?",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,25 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 
 _CHUNK = 2048
+F = TypeVar("F", np.float32, np.float64)
+
+
+def by_chunks(
+    rows: NDArray[np.generic], side: int, out: NDArray[F], features: Callable[[NDArray[F]], NDArray[F]], chunk: int
+) -> NDArray[F]:
+    """Write the features of square pictures into ``out``, ``chunk`` pictures at a time, each computed as out's type.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows have another number of points.
+    """
+    if rows.ndim != 2 or rows.shape[1] != side * side:
+        raise InvalidInput(f"these features take {side * side} points a picture; got shape {rows.shape}")
+    for start in range(0, rows.shape[0], chunk):
+        part = rows[start : start + chunk].astype(out.dtype).reshape(-1, side, side)
+        out[start : start + chunk] = features(part)
+    return out
 
 
 @dataclass(frozen=True)
@@ -70,14 +91,8 @@ class OrientedGradients:
         InvalidInput
             If the rows have another number of points.
         """
-        if rows.ndim != 2 or rows.shape[1] != self.side * self.side:
-            raise InvalidInput(f"these features take {self.side * self.side} points a picture; got shape {rows.shape}")
-        cells = self.side // self.cell
-        out = np.empty((rows.shape[0], cells * cells * self.directions))
-        for start in range(0, rows.shape[0], _CHUNK):
-            part = rows[start : start + _CHUNK].astype(np.float64).reshape(-1, self.side, self.side)
-            out[start : start + _CHUNK] = self._one_chunk(part)
-        return out
+        size = (self.side // self.cell) ** 2 * self.directions
+        return by_chunks(rows, self.side, np.empty((rows.shape[0], size)), self._one_chunk, _CHUNK)
 
     def _one_chunk(self, pictures: FloatArray) -> FloatArray:
         across, down = np.zeros_like(pictures), np.zeros_like(pictures)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from shuffledp.errors import InvalidInput
+from shuffledp.learning.features import by_chunks
 from shuffledp.numerics.interval import FloatArray
 
 _CHUNK = 64
@@ -78,13 +79,8 @@ class Scattering:
         InvalidInput
             If the rows have another number of points.
         """
-        if rows.ndim != 2 or rows.shape[1] != self.side * self.side:
-            raise InvalidInput(f"these features take {self.side * self.side} points a picture; got shape {rows.shape}")
-        out = np.empty((rows.shape[0], self.channels * (self.side // self.cell) ** 2), dtype=np.float32)
-        for start in range(0, rows.shape[0], _CHUNK):
-            part = rows[start : start + _CHUNK].astype(np.float32).reshape(-1, self.side, self.side)
-            out[start : start + _CHUNK] = self._one_chunk(part)
-        return out
+        size = self.channels * (self.side // self.cell) ** 2
+        return by_chunks(rows, self.side, np.empty((rows.shape[0], size), np.float32), self._one_chunk, _CHUNK)
 
     def _one_chunk(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
         fine, coarse = self._wavelets

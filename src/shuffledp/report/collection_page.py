@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
 from shuffledp.collection.promised import what_is_promised
@@ -14,6 +12,7 @@ from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
 from shuffledp.report.collection_checklist import collection_checklist
+from shuffledp.report.templating import page_template
 
 _CENTRAL = ("shuffler and analyzer one", "whoever takes part", "promised", "if 95 % are honest")
 
@@ -35,14 +34,6 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
     str
         An HTML document that loads nothing from elsewhere.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(count=wording.count, near=wording.near)
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     known = truths or {}
     answers = [
@@ -51,7 +42,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
             zip(draft.questions, opened.releases, opened.junk, manifest.rows, strict=True)
         )
     ]
-    return environment.get_template("collection.html").render(
+    return page_template("collection.html").render(
         heading=next(iter(draft.title.values())),
         organizer=draft.organizer,
         people=manifest.n,

@@ -6,7 +6,6 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shuffledp.errors import printable
@@ -23,6 +22,7 @@ from shuffledp.report.difference import (
 )
 from shuffledp.report.rows import CONFIDENCE, BinRow, FrequencyRow
 from shuffledp.report.svg import bars_picture, histogram_picture, mean_picture
+from shuffledp.report.templating import page_template
 
 if TYPE_CHECKING:
     from shuffledp.protocol.differences import Difference
@@ -56,18 +56,10 @@ def difference_page(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(up=wording.up, count=wording.count, probability=wording.probability)
     title, headings = difference_table(found, names, simultaneous=simultaneous)
     rows = list(difference_lines(found, simultaneous=simultaneous))
     remark = f"The first {MOST_ROWS} of {wording.count(len(rows))} lines." if len(rows) > MOST_ROWS else ""
-    page = environment.get_template("difference.html").render(
+    page = page_template("difference.html").render(
         heading=heading,
         title=title,
         question=found.before.question.replace("-", " "),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from shuffledp.errors import printable
 from shuffledp.ledger import Ledger, Total
-from shuffledp.report import wording
 from shuffledp.report.checklists import ledger_checklist
 from shuffledp.report.ledger import entry_cells, sentences
+from shuffledp.report.templating import page_template
 
 
 def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> str:
@@ -28,15 +26,7 @@ def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> 
     str
         An HTML document that loads nothing from elsewhere.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(up=wording.up, probability=wording.probability)
-    page = environment.get_template("ledger.html").render(
+    page = page_template("ledger.html").render(
         heading="What the same people have spent",
         rows=[entry_cells(entry) for entry in ledger.entries()],
         total=total,

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shuffledp.accounting import bounds, weigh
@@ -19,6 +18,7 @@ from shuffledp.report.checklist import checklist
 from shuffledp.report.curves import profile_epsilons, worst_profile
 from shuffledp.report.evidence import Section, evidence_sections
 from shuffledp.report.svg import ProfileCurve, bounds_picture, profile_picture
+from shuffledp.report.templating import page_template
 from shuffledp.setting import SEEN_MEANING
 
 MOST_LEVELS = 12
@@ -60,24 +60,8 @@ def render(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        up=wording.up,
-        down=wording.down,
-        near=wording.near,
-        count=wording.count,
-        share=wording.share,
-        percent=wording.percent,
-        probability=wording.probability,
-    )
     releases = [answer.release for answer in answers if answer.release is not None]
-    page = environment.get_template("page.html").render(
+    page = page_template("page.html").render(
         heading=heading,
         remark=remark,
         overview=overview,

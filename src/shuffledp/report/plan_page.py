@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shuffledp.errors import printable
@@ -26,6 +25,7 @@ from shuffledp.report.plan import (
     ways_title,
 )
 from shuffledp.report.svg import Axis
+from shuffledp.report.templating import page_template
 from shuffledp.setting import SEEN_MEANING
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 72.0, 18.0, 22.0, 280.0, 330.0
@@ -105,23 +105,8 @@ def plan_page(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        up=wording.up,
-        down=wording.down,
-        near=wording.near,
-        count=wording.count,
-        percent=wording.percent,
-        probability=wording.probability,
-    )
     setting = plan.guarantee.setting
-    page = environment.get_template("plan.html").render(
+    page = page_template("plan.html").render(
         heading="A plan for a private " + plan.question.kind,
         plan=plan,
         headline=headline(plan),

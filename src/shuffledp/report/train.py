@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +19,7 @@ from shuffledp.learning.progress import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.checklists import training_checklist
 from shuffledp.report.svg import Axis
+from shuffledp.report.templating import page_template
 from shuffledp.report.terminal import NOT_PRIVATE
 from shuffledp.report.training import Training
 
@@ -122,18 +122,9 @@ def training_page(training: Training, *, command: str, version: str) -> str:
     version : str
         Version of shuffledp.
     """
-    environment = Environment(
-        loader=PackageLoader("shuffledp.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        up=wording.up, down=wording.down, count=wording.count, probability=wording.probability, near=wording.near
-    )
     guarantee = training.guarantee
-    page = environment.get_template("train.html").render(
+    page = page_template("train.html").render(
+        heading="A privately trained classifier",
         training=training,
         guarantee=guarantee,
         reference=REFERENCES[guarantee.method],

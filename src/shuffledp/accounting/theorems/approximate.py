@@ -21,13 +21,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import AmplificationBound, require_plain
+from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.engines.clone_pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.theorems.levels import LevelsBound
+from shuffledp.accounting.theorems.levels import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated
@@ -219,7 +219,7 @@ def _start(cost: Callable[[int], float]) -> int:
     return min(range(_LATTICE // 16, _LATTICE + 1, _LATTICE // 16), key=cost)
 
 
-class ApproximateBound(AmplificationBound):
+class ApproximateBound(AmongEquals):
     """The clone pair within a level of users with delta0 > 0, whatever their common randomizer.
 
     See docs/theorems/approximate.md.
@@ -228,12 +228,6 @@ class ApproximateBound(AmplificationBound):
     key = "approximate"
     kind = Kind.CERTIFIED_UPPER
     reference = "clone theorem within the victim's level, delta0 charged by coupling (own proof), n = n_g"
-
-    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """The exposed users may all be of the victim's own level."""
-        for same in np.flatnonzero(budgets.epsilons == budgets.epsilons[level]).tolist():
-            budgets = LevelsBound().company(setting, budgets, same, exposed)
-        return budgets
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of (D) for one victim; see `AmplificationBound.one_round`.

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shuffledp.accounting.bound import AmplificationBound, require_plain
+from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.engines.chain import ChainProfile, PureChainProfile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.levels import LevelsBound
+from shuffledp.accounting.theorems.levels import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.chain_links import LARGEST_SHIFT, SMALLEST_SHIFT, links
@@ -24,10 +23,13 @@ from shuffledp.setting import Setting
 LARGEST_EPSILON0, FEWEST = 5.0, 100
 """Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
 _SERVES = "chain is for normal and Laplace noise, hadamard, unary encoding and subsets over three records or more"
-_TOO_FEW = "chain needs messages up to 1.2 standard deviations of their noise apart and users for its groups; got {}"
+_TOO_FEW = (
+    "chain needs messages up to 1.2 standard deviations of their noise apart, and enough users to form its groups; "
+    "got {}"
+)
 
 
-class ChainBound(AmplificationBound):
+class ChainBound(AmongEquals):
     """The chain theorem among the users of the victim's level: normal and Laplace noise, reports of two likelihoods.
 
     See docs/theorems/chain.md.
@@ -36,12 +38,6 @@ class ChainBound(AmplificationBound):
     key = "chain"
     kind = Kind.CERTIFIED_UPPER
     reference = "chain theorem within the victim's level (own proof), n = n_g"
-
-    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """The exposed users may all be of the victim's own level."""
-        for same in np.flatnonzero(budgets.epsilons == budgets.epsilons[level]).tolist():
-            budgets = LevelsBound().company(setting, budgets, same, exposed)
-        return budgets
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of (H) for one victim; see `AmplificationBound.one_round`.

@@ -24,7 +24,18 @@ from shuffledp.numerics.interval import Enclosure
 from shuffledp.setting import Setting
 
 
-class LevelsBound(AmplificationBound):
+class AmongEquals(AmplificationBound):
+    """A bound of a user who hides among the users of the same epsilon0 only, whatever their delta0."""
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """The exposed users may all be of the victim's own level."""
+        counts = budgets.counts.copy()
+        same = budgets.epsilons == budgets.epsilons[level]
+        counts[same] = np.maximum(counts[same] - exposed, 1)
+        return Budgets(budgets.epsilons, counts, budgets.deltas)
+
+
+class LevelsBound(AmongEquals):
     """Levels visible: users hide only among those of their own level; valid whenever levels are withheld too.
 
     See docs/theorems/levels.md.
@@ -33,12 +44,6 @@ class LevelsBound(AmplificationBound):
     key = "levels"
     kind = Kind.CERTIFIED_UPPER
     reference = "clone theorem within the victim's own level, n = n_g"
-
-    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """The exposed users may all be of the victim's own level."""
-        counts = budgets.counts.copy()
-        counts[level] = max(int(counts[level]) - exposed, 1)
-        return Budgets(budgets.epsilons, counts, budgets.deltas)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The better of the clone pair and the common blanket inside the level."""
