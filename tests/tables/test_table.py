@@ -331,7 +331,7 @@ def test_tab_separated_rows_of_another_length_are_named(tmp_path, content, line)
         ("a,b\n1,2\n\r\n", "row 2 of t.csv is a blank line, the header has 2 fields; "),
         (
             "a\n1\n\n2\n",
-            "a in row 2 is missing; say what a missing entry counts as",
+            "a in row 2 is missing; give every row an entry",
         ),  # one column: a blank line is a blank entry
     ],
 )

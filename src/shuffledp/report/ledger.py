@@ -83,8 +83,8 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
             said.append(f"Of what it allows beyond every epsilon, {total.outside / limit.outside:.1%} is used up.")
     if total.fixed:
         said.append(
-            f"The releases were fixed in advance, so their exact composition holds: epsilon at most "
-            f"{up(total.epsilon)} at delta = {probability(total.delta)}."
+            "All releases that share people were fixed before the first of their answers was seen, so their exact "
+            f"composition holds: epsilon at most {up(total.epsilon)} at delta = {probability(total.delta)}."
         )
     else:
         said.append(

@@ -185,7 +185,7 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     if gaps:
         return text
     text = text.str.strip_chars()
-    _refuse_first(text.is_null() | (text == ""), text, "say what a missing entry counts as", before)
+    _refuse_first(text.is_null() | (text == ""), text, "give every row an entry", before)
     return text
 
 
