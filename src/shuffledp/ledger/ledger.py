@@ -329,8 +329,8 @@ class Ledger:
         used = math.fsum(mu * mu for mu, _ in before) / limit.mu**2
         wanted = math.fsum(mu * mu for mu, _ in covers) / limit.mu**2
         return (
-            f"{whose}; {100.0 * (1.0 - used):.3g}% of that is left, and this release needs {100.0 * wanted:.3g}% of it; "
-            "nothing was released"
+            f"{whose}; {100.0 * (1.0 - used):.3g}% of that is left, and this release needs {100.0 * wanted:.3g}% of "
+            "it; nothing was released"
         )
 
     def _read(self, statement: str) -> list[Any]:
