@@ -218,12 +218,13 @@ class UnaryEncoding(TwoLevelFamily):
             chunk[:] = bernoulli_bytes(flips, chunk.size, random).reshape(chunk.shape)
         if self.k % 8:
             chunk[:, -1] &= np.uint8(2 ** (self.k % 8) - 1)
-        row, place = np.arange(codes.size), codes >> 3
-        own = np.left_shift(np.uint8(1), (codes & 7).astype(np.uint8))
+        own = np.left_shift(np.uint8(1), codes.astype(np.uint8) & np.uint8(7))
+        width, flat = chunk.shape[1], chunk.reshape(-1)
+        place = slice(None) if width == 1 else np.arange(0, flat.size, width) + (codes >> 3)
         if self.optimized:
-            chunk[row, place] = (chunk[row, place] & ~own) | (own * fair_bits(codes.size, random))
+            flat[place] = (flat[place] & ~own) | (own * fair_bits(codes.size, random))
         else:
-            chunk[row, place] ^= own
+            flat[place] ^= own
 
     def support_counts(self, reports: PackedBits, weights: FloatArray | None = None) -> FloatArray:
         """How often each bit is 1; see `FrequencyOracle.support_counts`."""
