@@ -29,6 +29,7 @@ from shuffledp import (
 )
 from shuffledp.accounting.bound import MANY_LEVELS
 from shuffledp.accounting.certify import consulted
+from shuffledp.accounting.theorems.linked import same_record_laws
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 
@@ -329,3 +330,12 @@ def test_rounds_without_links_are_not_this_bound() -> None:
     assert not {"linked", "linked-exact"} & {bound.key for bound in consulted(setting, published=False)}
     with pytest.raises(InvalidInput, match="`same_record` is about linked rounds"):
         replace(setting, same_record=True)
+
+
+def test_a_thousand_rounds_choose_a_channel_without_a_warning():
+    """Squared ratios of e^(0.5 * 1,000) are beyond all floats; numpy's warning about it reached the terminal."""
+    setting = Setting(
+        Budgets((0.5,), (10_000,)), RandomizedResponse(k=2), seen="reports", neighboring="replace-one",
+        rounds=1000, linked=True, same_record=True,
+    )  # fmt: skip
+    assert len(same_record_laws(setting, 0.5)) == 1

@@ -197,5 +197,6 @@ def _spread(law: SameRecord, budgets: Budgets, epsilon0: float) -> float:
     """Return n mu^2 of the Gaussian limit: which reference to choose (any is a bound)."""
     pair = law.pair_blankets(epsilon0)[0]
     hidden = float(budgets.counts @ law.blanket_mass(budgets.epsilons))
-    second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
+    with np.errstate(over="ignore"):  # of very many rounds: infinite, and no worse choice than any other
+        second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
     return second / hidden if hidden > 0.0 else math.inf
