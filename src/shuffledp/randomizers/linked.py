@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -292,31 +293,40 @@ def _types(k: int, rounds: int) -> list[tuple[tuple[int, int, int], int]]:
     """Count sequences of reports by (reports of category 0, of category 1, reports of the rarest category)."""
     if k == 2:
         split = [(ones, rounds - ones) for ones in range(rounds + 1)]
-        return [((*both, min(both)), math.comb(rounds, both[0])) for both in split]
+        return [((*both, min(both)), ways) for both, ways in zip(split, _choices(rounds), strict=True)]
     found: list[tuple[tuple[int, int, int], int]] = []
-    for least in range(rounds // k + 1):
-        some, more = _at_least(k - 2, least, rounds), _at_least(k - 2, least + 1, rounds)
-        for first in range(least, rounds + 1):
-            for second in range(least, rounds - first + 1):
-                rest = rounds - first - second
-                ways = some[rest] if least in (first, second) else some[rest] - more[rest]
+    others = [_at_least(k - 2, least, rounds) for least in range(rounds // k + 2)] if k > 3 else []
+    for first, choose_first in enumerate(_choices(rounds)):
+        for second, choose_second in enumerate(_choices(rounds - first)):
+            chosen, rest, fewest = choose_first * choose_second, rounds - first - second, min(first, second)
+            if k == 3:  # one other category, which has all the rest
+                found.append(((first, second, min(fewest, rest)), chosen))
+                continue
+            for least in range(min(fewest, rest // (k - 2)) + 1):
+                ways = others[least][rest]
+                if least < fewest:  # then one of the others has exactly that many
+                    ways -= others[least + 1][rest]
                 if ways:
-                    chosen = math.comb(rounds, first) * math.comb(rounds - first, second)
                     found.append(((first, second, least), chosen * ways))
     return found
 
 
+def _choices(n: int) -> list[int]:
+    """Binomial coefficients of n over 0, ..., n."""
+    return list(accumulate(range(n), lambda ways, j: ways * (n - j) // (j + 1), initial=1))
+
+
 def _at_least(boxes: int, least: int, most: int) -> list[int]:
-    """Count the ways to put r = 0..most things into so many boxes with at least ``least`` in each."""
-    total = [1] + [0] * most
+    """Count the ways to put r = 0..most things into so many boxes, one or more, with at least ``least`` in each."""
     single = [int(size >= least) for size in range(most + 1)]
-    while boxes:
+    total: list[int] | None = None
+    while True:
         if boxes & 1:
-            total = _joined(total, single)
+            total = single if total is None else _joined(total, single)
         boxes >>= 1
-        if boxes:
-            single = _joined(single, single)
-    return total
+        if not boxes:
+            return total or []
+        single = _joined(single, single)
 
 
 def _joined(one: list[int], two: list[int]) -> list[int]:
@@ -330,10 +340,9 @@ def _two_categories(k: int, rounds: int, epsilon0: float) -> Iterable[Cell]:
     """Cells of the attack on category 0 against 1 while the others hold 1: how far 0 was reported more than 1."""
     own, wrong = _exact_powers(epsilon0, rounds), 1 / (Decimal(epsilon0).exp() + (k - 1)) ** rounds
     summed: dict[int, Decimal] = {}
-    for first in range(rounds + 1):
-        for second in range(rounds - first + 1) if k > 2 else (rounds - first,):
-            rest = rounds - first - second
-            ways = math.comb(rounds, first) * math.comb(rounds - first, second) * (k - 2) ** rest
+    for first, choose_first in enumerate(_choices(rounds)):
+        for second, choose_second in enumerate(_choices(rounds - first)) if k > 2 else ((rounds - first, 1),):
+            ways = choose_first * choose_second * (k - 2) ** (rounds - first - second)
             summed[first - second] = summed.get(first - second, Decimal(0)) + ways * own[second] * wrong
     for more, mass in summed.items():
         ratio = own[more] if more >= 0 else 1 / own[-more]
