@@ -112,14 +112,14 @@ def test_without_a_wanted_error_the_plan_is_the_most_accurate():
     assert made.met
 
 
-def test_the_curve_passes_through_the_plan_and_falls(tight):
-    errors = [point.standard_error for point in tight.curve]
-    epsilons = [point.epsilon for point in tight.curve]
+def test_the_curve_passes_through_the_plan_and_falls(met):
+    errors = [point.standard_error for point in met.curve]
+    epsilons = [point.epsilon for point in met.curve]
     assert errors == sorted(errors, reverse=True)
     assert epsilons == sorted(epsilons)
-    (at,) = [point for point in tight.curve if point.factor == pytest.approx(1.0)]
-    assert at.standard_error == pytest.approx(tight.standard_error, rel=1e-9)
-    assert at.epsilon == pytest.approx(tight.guarantee.epsilon.upper, rel=1e-6)
+    (at,) = [point for point in met.curve if point.factor == pytest.approx(1.0)]
+    assert at.standard_error == pytest.approx(met.standard_error, rel=1e-9)
+    assert at.epsilon == pytest.approx(met.guarantee.epsilon.upper, rel=1e-6)
 
 
 def test_correlated_budgets_leave_only_what_is_right_then():

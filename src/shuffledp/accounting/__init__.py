@@ -16,7 +16,7 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.accounting.certify import bounds, certify, privacy_profile
+from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
@@ -66,6 +66,7 @@ __all__ = [
     "calibrate_n",
     "calibrate_rounds",
     "calibrate_scale",
+    "certified_uppers",
     "certify",
     "chain_or_alone",
     "chain_profile",

@@ -144,6 +144,16 @@ def weigh_levels(
     return Weighed(lower, upper, floor, tuple(evidence))
 
 
+def entering() -> list[AmplificationBound]:
+    """Return the bounds of a bracket, but for those that take seconds for one number: nobody asked for them here."""
+    return [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
+
+
+def certified_uppers() -> list[AmplificationBound]:
+    """Return those of `entering` that bound from above."""
+    return [bound for bound in entering() if bound.kind is Kind.CERTIFIED_UPPER]
+
+
 def consulted(setting: Setting, *, published: bool, effort: Effort = "usual") -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
@@ -260,8 +270,7 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     setting.budgets.index_of(epsilon0)
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
-    entering = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
-    for answer in weigh(entering, lambda bound: bound.profile(setting, epsilon0)):
+    for answer in weigh(entering(), lambda bound: bound.profile(setting, epsilon0)):
         if answer.value is not None:
             (uppers if answer.bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(answer.value)
     return BracketProfile(SmallestProfile(tuple(uppers)), tuple(witnesses))
@@ -289,7 +298,7 @@ def _worst_level(setting: Setting, delta: float) -> int:
         return checked[0]
     every = np.arange(setting.budgets.levels)
     if every.size <= MANY_LEVELS:
-        found = weigh_levels(setting, delta, every, _certified_uppers()).smallest
+        found = weigh_levels(setting, delta, every, certified_uppers()).smallest
         return int(np.flatnonzero(found == found.max())[-1])
     together = [bounds[key] for key in ("clones", "blanket", "ordered")]
     if setting.adds_noise is None and any(
@@ -309,11 +318,6 @@ def _worst_level(setting: Setting, delta: float) -> int:
         if value > best:
             best, worst = value, int(level)
     return worst
-
-
-def _certified_uppers() -> list[AmplificationBound]:
-    usual = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
-    return [bound for bound in usual if bound.kind is Kind.CERTIFIED_UPPER]
 
 
 def worst_mu(setting: Setting, outside: float) -> float:
@@ -341,7 +345,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
     """`worst_mu`, remembered: a filter asks for the same round again and again."""
     (levels, alike), pure = _levels_for_mu(setting), setting.budgets.is_pure
     # where the top level stands for all, only what rises with the victim's budget may be asked
-    asked = [bound for bound in _certified_uppers() if not (alike and bound.key == "levels")]
+    asked = [bound for bound in certified_uppers() if not (alike and bound.key == "levels")]
     tolerance = 2e-4 if setting.adds_noise is None else 2e-3  # noise is slow to evaluate
     worst = 0.0
     for level in levels:

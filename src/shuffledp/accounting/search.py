@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
-from shuffledp.accounting.certify import bounds, weigh_levels
+from shuffledp.accounting.certify import certified_uppers, weigh_levels
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import next_above
 from shuffledp.setting import Setting
 
@@ -115,10 +114,8 @@ class Search:
 
 def _uppers(setting: Setting) -> list[AmplificationBound]:
     """Certified upper bounds; in a population of one level "levels" only repeats "clones" and "blanket"."""
-    usual = [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
-    found = [bound for bound in usual if bound.kind is Kind.CERTIFIED_UPPER]
     repeated = "levels" if setting.budgets.levels == 1 else ""
-    return [bound for bound in found if bound.key != repeated]
+    return [bound for bound in certified_uppers() if bound.key != repeated]
 
 
 def last_within(

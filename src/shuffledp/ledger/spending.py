@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile, bounds, weigh
-from shuffledp.guarantee import Guarantee, Kind
+from shuffledp.accounting import (
+    AmplificationBound,
+    PrivacyProfile,
+    SmallestProfile,
+    StoredProfile,
+    bounds,
+    certified_uppers,
+    weigh,
+)
+from shuffledp.guarantee import Guarantee
 from shuffledp.setting import Setting
 
 MOST_LEVELS = 8
@@ -122,8 +130,7 @@ class Spending:
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
     """The certified upper end alone: witnesses would cost time, and do not enter."""
-    keys = [key for key, bound in bounds.items() if bound.enters_bracket and bound.kind is Kind.CERTIFIED_UPPER]
-    return SmallestProfile(_answers(keys, setting, epsilon0))
+    return SmallestProfile(_answers(certified_uppers(), setting, epsilon0))
 
 
 def _among_many(guarantee: Guarantee) -> StoredProfile:
@@ -132,11 +139,11 @@ def _among_many(guarantee: Guarantee) -> StoredProfile:
     stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
     if not setting.budgets.is_pure:
         return stated
-    keys = [key for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
-    return StoredProfile.of(SmallestProfile((stated, *_answers(keys, setting, float(setting.budgets.epsilons[-1])))))
+    asked = [bounds[key] for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
+    return StoredProfile.of(SmallestProfile((stated, *_answers(asked, setting, float(setting.budgets.epsilons[-1])))))
 
 
-def _answers(keys: Sequence[str], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
+def _answers(asked: Sequence[AmplificationBound], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
     """Profiles of the bounds that apply."""
-    asked = weigh(keys, lambda key: bounds[key].profile(setting, epsilon0))
-    return tuple(answer.value for answer in asked if answer.value is not None)
+    answers = weigh(asked, lambda bound: bound.profile(setting, epsilon0))
+    return tuple(answer.value for answer in answers if answer.value is not None)
