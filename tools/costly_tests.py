@@ -4,8 +4,8 @@
 
 Runs the tests that are not marked slow, one after the other, and adds up each case's CPU time, that of its processes
 included. A case above 0.35 s is left to `make test-all`, but the cheapest case of every test stays if it costs at most
-1.2 s, or 2 s where it guards a bound. What `ESSENTIAL` names stays whatever it costs: a collection from end to end, crashes, the demo, and the
-inputs of defects once found. `tests/conftest.py` reads the file.
+1.2 s, or 2 s where it guards a bound. What `ESSENTIAL` names stays whatever it costs: a collection from end to end,
+crashes, the demo, and the inputs of defects once found. `tests/conftest.py` reads the file.
 """
 
 from __future__ import annotations
