@@ -27,6 +27,7 @@ from shuffledp.accounting.profiles.domination import dominating_mu
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
 from shuffledp.accounting.published.base import gspa_mu
 from shuffledp.accounting.published.closed import ErlingssonProfile
@@ -83,6 +84,7 @@ __all__ = [
     "one_budget_profile",
     "privacy_profile",
     "remembered",
+    "remembered_by_thread",
     "to_dp_accounting",
     "weigh",
 ]

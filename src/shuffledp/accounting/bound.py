@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.profiles.combined import GroupProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Uniform
 from shuffledp.errors import OutOfRegime
@@ -207,7 +207,7 @@ class AmplificationBound(ABC):
         raise OutOfRegime(f"{self.key} is not evaluated for more than {MANY_LEVELS} levels")
 
 
-@lru_cache(maxsize=64)
+@remembered_by_thread(64)
 def remembered(bound: type[AmplificationBound], setting: Setting, epsilon0: float) -> PrivacyProfile:
     """`one_round`, remembered: rounds, groups and other bounds ask for the same profile, and it keeps its table."""
     return bound().one_round(setting, epsilon0)

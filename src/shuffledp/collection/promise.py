@@ -19,6 +19,7 @@ from shuffledp.accounting import (
     compose,
     compose_floors,
     floor_profile,
+    remembered_by_thread,
 )
 from shuffledp.budgets import Budgets
 from shuffledp.collection.asked import Dummies, Level
@@ -237,7 +238,7 @@ def _floor(
     return float(_floor_profile(draw, families, dummies, reports).epsilon(delta).upper)
 
 
-@lru_cache(maxsize=16)
+@remembered_by_thread(16)
 def _floor_profile(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], reports: int
 ) -> PrivacyProfile:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from shuffledp.accounting.engines.clone_pair_logs import log_expectation
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.numerics import binomial
 from shuffledp.numerics.blocks import BlockedCount
@@ -155,7 +155,7 @@ class CoarseClonePairProfile(ClonePairProfile):
     tolerance: ClassVar[float] = 1e-4
 
 
-@lru_cache(maxsize=64)
+@remembered_by_thread(64)
 def one_budget_profile(epsilon0: float, n: int, *, coarse: bool) -> ClonePairProfile:
     """Return the clone pair of n users with one budget (2b); remembered, since several bounds ask for it.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from shuffledp.accounting.engines.crowd import laplace_seen_from
 from shuffledp.accounting.engines.loss_law import loss_law
 from shuffledp.accounting.engines.two_type import EqualCrowd, worst_block
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.numerics.floats import Upper, round_down, round_up
 from shuffledp.numerics.hitting import MeanRegion, RecordCells, mean_of_convex, usual_range
 from shuffledp.numerics.interval import FloatArray, Interval
@@ -142,7 +142,7 @@ class _Distance:
     n: int
 
     @staticmethod
-    @lru_cache(maxsize=8)
+    @remembered_by_thread(8)
     def known(rate: float, n: int) -> _Distance:
         """One for each rate and number of users."""
         return _Distance(rate, n)

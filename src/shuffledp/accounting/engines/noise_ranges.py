@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from shuffledp.accounting.profiles.combined import SmallestProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon
 from shuffledp.accounting.profiles.gaussian_search import safe_side
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import FloatArray, Interval
@@ -184,7 +185,7 @@ def _reach(kind: str, mass: float) -> float:
     return math.sqrt(-2.0 * math.log(mass))
 
 
-@lru_cache(maxsize=4)
+@remembered_by_thread(4)
 def range_profiles(
     law: NoiseLaw, budgets: Budgets, exposed: int, most: int
 ) -> tuple[tuple[NDArray[np.int64], PrivacyProfile], ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_coun
 from shuffledp.accounting.engines.noise_blanket import is_usual, noise_profile
 from shuffledp.accounting.engines.noise_ranges import range_profiles
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
@@ -184,7 +184,7 @@ def _worst_pair(
     return parts[0] if len(parts) == 1 else LargestProfile(parts, pairs, count)
 
 
-@lru_cache(maxsize=16)
+@remembered_by_thread(16)
 def _alike(pairs: tuple[PairBlanket, ...], n: int) -> PrivacyProfile:
     """Profile of the worst pair if all n users have the blanket mass of the pairs: one budget, or one channel for all.
 
