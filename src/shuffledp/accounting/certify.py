@@ -268,6 +268,18 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     True
     """
     setting.budgets.index_of(epsilon0)
+    return remembered_bracket(setting, float(epsilon0))
+
+
+@lru_cache(maxsize=32)
+def remembered_bracket(setting: Setting, epsilon0: float) -> BracketProfile:
+    """`privacy_profile` of a budget that some user has, remembered: what one composition evaluated serves the next.
+
+    Parameters
+    ----------
+    setting, epsilon0
+        As for `privacy_profile`.
+    """
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
     for answer in weigh(entering(), lambda bound: bound.profile(setting, epsilon0)):

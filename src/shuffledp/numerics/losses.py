@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.loss_laws import LossLaw, Tilted, log_sum
 
 ComplexArray = NDArray[np.complex128]
 SMALLEST = 1e-300
@@ -36,62 +37,8 @@ _FALL = 46.0
 _SMOOTHING = 0.01
 _WIDEST = 0.25
 _MOST_POINTS = 1 << 16
-
-
-def log_exp_gap(u: FloatArray) -> FloatArray:
-    """Return ``log(exp(u) - 1 - u)`` for real u, absolute error below 64 EPS (1 + |value|); -inf at 0."""
-    u = np.asarray(u, dtype=np.float64)
-    near, large = np.abs(u) < 0.25, u > 1.0
-    inner = np.where(near, u, 0.0)
-    series = np.ones_like(inner)
-    for k in range(13, 2, -1):  # 2 (1/4)^12 / 14! is left out
-        series = 1.0 + series * inner / k
-    with np.errstate(divide="ignore"):
-        small = 2.0 * np.log(np.abs(inner)) - math.log(2.0) + np.log(series)
-    top = np.where(large, u, 1.0)
-    far = top + np.log1p(-(1.0 + top) * np.exp(-top))
-    mid = np.where(near | large, 1.0, u)
-    return np.where(near, small, np.where(large, far, np.log(np.expm1(mid) - mid)))
-
-
-def log_sum(logs: FloatArray) -> FloatArray:
-    """Return ``log(sum(exp(logs)))`` over the last axis; -inf for nothing but -inf."""
-    top = np.max(logs, axis=-1, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0]
-
-
-@dataclass(frozen=True, eq=False)
-class LossLaw:
-    """A measure on the extended line: mass ``exp(log_masses[k])`` at ``losses[k]``, and ``infinite`` at +inf.
-
-    Parameters
-    ----------
-    losses, log_masses : ndarray, shape (atoms,)
-        Finite, in any order; taken as exact.
-    infinite : float
-        In [0, 1].
-    """
-
-    losses: FloatArray
-    log_masses: FloatArray
-    infinite: float
-
-    def log_mgf(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log of the finite part's sum exp(t loss), shape of t, and a bound on its absolute error."""
-        logs = self.log_masses + t[..., None] * self.losses
-        value = log_sum(logs)
-        size = np.abs(self.log_masses) + 2.0 * np.abs(t[..., None] * self.losses)
-        doubt = (np.exp(logs - value[..., None]) * size).sum(axis=-1)
-        return value, EPS * (4.0 * doubt + 2.0 * np.abs(value) + self.losses.size + 16.0)
-
-    def tilted_moments(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the finite part tilted by exp(t loss); estimates, used only to choose lines."""
-        logs = self.log_masses + t[..., None] * self.losses
-        weights = np.exp(logs - log_sum(logs)[..., None])
-        mean = weights @ self.losses
-        return mean, ((self.losses - mean[..., None]) ** 2 * weights).sum(axis=-1)
+_ONE_THREAD = 1 << 18
+"""Multiplications of one real matrix product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +64,26 @@ class LossSum:
 
     def log_mgf(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As `LossLaw.log_mgf`, for the sum."""
-        value, error = np.zeros_like(t), np.zeros_like(t)
-        for law, count in zip(self.laws, self.counts, strict=True):
-            one, doubt = law.log_mgf(t)
-            value, error = value + count * one, error + count * (doubt + 2.0 * EPS * np.abs(one))
+        return self._log_mgf([Tilted(law, t) for law in self.laws])
+
+    def _log_mgf(self, tilted: list[Tilted]) -> tuple[FloatArray, FloatArray]:
+        """`log_mgf`, from the laws tilted alike."""
+        value, error = np.zeros_like(tilted[0].t), np.zeros_like(tilted[0].t)
+        for one, count in zip(tilted, self.counts, strict=True):
+            value, error = value + count * one.value, error + count * (one.error + 2.0 * EPS * np.abs(one.value))
         return value, error + EPS * len(self.laws) * np.abs(value)
+
+    def _moments(self, tilted: list[Tilted]) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of the sum, from the laws tilted alike; estimates."""
+        every = [one.moments for one in tilted]
+        means = np.sum([n * mean for (mean, _), n in zip(every, self.counts, strict=True)], axis=0)
+        return means, np.sqrt(
+            np.sum([n * variance for (_, variance), n in zip(every, self.counts, strict=True)], axis=0)
+        )
 
     def spread(self, t: FloatArray) -> FloatArray:
         """Standard deviation of the tilted sum; an estimate."""
-        variances = [n * law.tilted_moments(t)[1] for law, n in zip(self.laws, self.counts, strict=True)]
-        return np.sqrt(np.sum(variances, axis=0))
+        return self._moments([Tilted(law, t) for law in self.laws])[1]
 
     def mean(self, t: float) -> float:
         """Mean of the tilted sum; an estimate."""
@@ -146,15 +103,14 @@ class LossSum:
         """The tilt near the saddle point of (H) at epsilon."""
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return 1.0
-        t, log_m, _ = self._real_grid()
+        t, log_m, _, _ = self._real_grid()
         return float(t[np.argmin(log_m - t * epsilon - np.log(t) - np.log1p(t))])
 
     def guess(self, log_value: float) -> float:
         """Exponent at which (H) is about exp(log_value), by the saddle-point approximation; at least 0."""
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return 0.0
-        t, log_m, spread = self._real_grid()
-        at = np.sum([n * law.tilted_moments(t)[0] for law, n in zip(self.laws, self.counts, strict=True)], axis=0)
+        t, log_m, spread, at = self._real_grid()
         with np.errstate(divide="ignore"):
             width = np.log(np.sqrt(2.0 * math.pi) * np.maximum(spread, 1e-3 / t) + 1.0 / (t * (t + 1.0)))
         logs = log_m - t * at - np.log(t) - np.log1p(t) - width
@@ -165,7 +121,7 @@ class LossSum:
         extra = self.infinite
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return extra
-        t, log_m, _ = self._real_grid()
+        t, log_m, _, _ = self._real_grid()
         rounding = 8.0 * EPS * (np.abs(log_m) + t * epsilon + 8.0)
         chernoff = float(np.min(log_m + _log_reach(t) - t * epsilon + rounding))
         if chernoff < math.log(SMALLEST):
@@ -182,16 +138,17 @@ class LossSum:
         missing = float(np.min(log_m + error + t * epsilon + 4.0 * EPS * t * epsilon))
         return math.exp(float(log_m[0] - error[0])) - math.exp(min(missing, 1.0)) * (1 + 4 * EPS)
 
-    def _real_grid(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Tilts t > 0, log M(t) raised by its error bound, and the spread there."""
+    def _real_grid(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Tilts t > 0, log M(t) raised by its error bound, and the tilted sum's spread and mean there."""
         if not self._grid:
             # without any spread, losses themselves set the scale
             largest = max(float(np.max(np.abs(law.losses))) for law in self.laws)
-            scale = max(float(self.spread(np.zeros(1))[0]), 1e-3 * largest)
-            t = np.geomspace(0.02, 1e5, 400) / scale
-            value, error = self.log_mgf(t)
-            self._grid.extend((t, value + error, self.spread(t)))
-        return self._grid[0], self._grid[1], self._grid[2]
+            t = np.geomspace(0.02, 1e5, 400) / max(float(self.spread(np.zeros(1))[0]), 1e-3 * largest)
+            tilted = [Tilted(law, t) for law in self.laws]
+            value, error = self._log_mgf(tilted)
+            mean, spread = self._moments(tilted)
+            self._grid.extend((t, value + error, spread, mean))
+        return self._grid[0], self._grid[1], self._grid[2], self._grid[3]
 
     def _line(self, epsilon: float) -> _Line:
         """A line whose tilt is near the saddle point's, on its own scale and on that of the spread."""
@@ -199,7 +156,7 @@ class LossSum:
         for line in self._lines:
             if 0.67 < line.theta / theta < 1.5 and abs(line.theta - theta) * line.spread <= 1.0:
                 return line
-        self._lines.append(_Line.through(self, theta, *self._real_grid()))
+        self._lines.append(_Line.through(self, theta, *self._real_grid()[:3]))
         return self._lines[-1]
 
 
@@ -350,8 +307,20 @@ def _characteristic(losses: FloatArray, weight: FloatArray, y: FloatArray, first
     width = math.ceil(math.sqrt(y.size))
     step = y[1] if y.size > 1 else 0.0
     baby = np.exp(1j * np.outer(losses, step * np.arange(width)))
-    giant = weight * np.exp(1j * np.outer(first + step * width * np.arange(math.ceil(y.size / width)), losses))
-    return np.asarray((giant @ baby).ravel()[: y.size], dtype=np.complex128)
+    turns = np.outer(first + step * width * np.arange(math.ceil(y.size / width)), losses)
+    giant = np.asarray(weight * np.exp(1j * turns), dtype=np.complex128)
+    return _product(giant, baby).ravel()[: y.size]
+
+
+def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
+    """Matrix product by real products of a few rows: larger ones start threads, which wait longer than they compute."""
+    real, imaginary = np.ascontiguousarray(right.real), np.ascontiguousarray(right.imag)
+    rows, found = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
+    for start in range(0, left.shape[0], rows):
+        part = left[start : start + rows]
+        a, b = np.ascontiguousarray(part.real), np.ascontiguousarray(part.imag)
+        found.append((a @ real - b @ imaginary) + 1j * (a @ imaginary + b @ real))
+    return np.concatenate(found)
 
 
 def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> float:

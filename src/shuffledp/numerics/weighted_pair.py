@@ -20,7 +20,7 @@ import numpy as np
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.losses import LossLaw
+from shuffledp.numerics.loss_laws import LossLaw
 
 CELLS = 2000
 """Losses of many atoms are gathered into so many cells before they are added to others."""

@@ -15,7 +15,7 @@ import numpy as np
 from shuffledp.numerics import binomial
 from shuffledp.numerics.floats import LARGEST_BELOW_ONE, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.losses import log_sum
+from shuffledp.numerics.loss_laws import log_sum
 from shuffledp.numerics.poisson_binomial import SuccessCount, SuccessRange
 
 _CLOSE = 1e-3

@@ -19,6 +19,7 @@ from shuffledp.accounting.engines.count_cover import CountCover, Cover, Groups, 
 from shuffledp.accounting.engines.count_refine import RefinedCover
 from shuffledp.accounting.engines.count_vectors import RecordVectors
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, deflated, round_down, round_up
@@ -105,9 +106,14 @@ class VectorProfile(PrivacyProfile):
         """The epsilon of one vector, which is the worst of all at about that place; from above that of all."""
         if self._size == 1:
             return super()._inverse(target)
-        near = self._one(self.vectors.sample()).epsilon(target).lower
+        near = self._sampled.epsilon(target).lower
         found = self._one(self.vectors.climbed(self._excess(near))).epsilon(target).lower
         return Interval(found, self.epsilon0)
+
+    @cached_property
+    def _sampled(self) -> VectorProfile:
+        """The worst of a few vectors."""
+        return self._one(self.vectors.sample())
 
     def _one(self, vectors: RecordVectors) -> VectorProfile:
         """The profile of the worst of some vectors where their delta is typical."""
@@ -124,15 +130,20 @@ class VectorProfile(PrivacyProfile):
         """The vector with the largest delta where the largest is about 1e-6: rounds are attacked with it."""
         if self._size == 1:
             return self
-        near = self._one(self.vectors.sample()).epsilon(_TYPICAL).lower
+        near = self._sampled.epsilon(_TYPICAL).lower
         return VectorProfile(self.epsilon0, self.vectors.worst(self._excess(near)))
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Logarithms of both directions of `strongest`."""
         scale, excess = victim_line(epsilon, self.epsilon0)
-        ends = [self.strongest.vectors.log_psi(excess, zeros=zeros) for zeros in (False, True)]
+        ends = self.strongest.vectors.log_psi_pair(excess)
         first, second = (scaled_logs(Interval(float(low[0]), float(high[0])), scale) for low, high in ends)
         return first, second
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """Knots of `strongest`."""
+        return ProfileTable(self) if self.strongest is self else self.strongest.table
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Both directions of `strongest`."""
@@ -278,9 +289,13 @@ class WorstCountProfile(PrivacyProfile):
                 return None if cover.parts == (fine,) else hoped
         return self._above(cover).upper_epsilon(target, hoped)
 
+    def log_above(self, epsilon: float) -> float:
+        """By the rough cover."""
+        return self._above(self.rough).log_above(epsilon)
+
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """The same curve in both directions, by the rough cover; from below one record vector."""
-        upper = self._above(self.rough).log_above(epsilon)
+        upper = self.log_above(epsilon)
         low = min(end.lower for end in self._witness.log_delta_pair(epsilon))
         both = Interval(min(low, upper), upper)
         return both, both

@@ -9,13 +9,14 @@ does not increase with the number of coins, so that number may be blocked; with 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.engines.largest_box import LargestBox
 from shuffledp.numerics.bit_counts import BitCrowds
 from shuffledp.numerics.floats import TINY, deflated, inflated, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray
@@ -184,12 +185,29 @@ class CountCover:
         excess : float
             As for `BitCrowds.best_thresholds`.
         """
-        return float(self.box_logs(excess).max())
+        return self._largest.at(excess)
 
-    def box_logs(self, excess: float) -> FloatArray:
-        """Bounds on log psi(excess) from above, of the record vectors of each box, shape (boxes,)."""
+    @cached_property
+    def _largest(self) -> LargestBox:
+        """The largest bound of all boxes, of which few are evaluated."""
+        return LargestBox(self.first.shape[0], self.box_logs)
+
+    def box_logs(self, excess: float, boxes: NDArray[np.int64] | None = None) -> FloatArray:
+        """Bounds on log psi(excess) from above, of the record vectors of each box, shape (boxes,).
+
+        Parameters
+        ----------
+        excess : float
+            As for `BitCrowds.best_thresholds`.
+        boxes : ndarray, optional
+            Which boxes; default all.
+        """
         coins, rare = self._blocks
-        logs = self._crowds.best_thresholds(excess).upper.reshape(-1, coins.size)
+        crowds = self._crowds
+        if boxes is not None:
+            held = crowds.counts.reshape(-1, coins.size, crowds.chances.size)[boxes]
+            crowds = replace(crowds, counts=held.reshape(-1, crowds.chances.size))
+        logs = crowds.best_thresholds(excess).upper.reshape(-1, coins.size)
         logs = np.minimum.accumulate(logs, axis=1)
         if coins.size == 1:
             return logs[:, 0]

@@ -52,6 +52,13 @@ class RecordVectors:
         found = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
         return found.lower, found.upper
 
+    def log_psi_pair(self, excess: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """As `log_psi`, ones counted and zeros counted, in one evaluation."""
+        others, size = self.groups.counts - self.ones, self.ones.shape[0]
+        held = np.concatenate((self.ones, others)), np.concatenate((others, self.ones))
+        found = self.groups.crowds(*held, np.zeros(2 * size)).best_thresholds(excess)
+        return (found.lower[:size], found.upper[:size]), (found.lower[size:], found.upper[size:])
+
     def worst(self, excess: float) -> RecordVectors:
         """The one with the largest psi, of both directions, as far as doubles tell."""
         most = self.log_psi(excess)[0]

@@ -26,7 +26,8 @@ from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.numerics.fake_reports import Kept, among_ones, among_uniform
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Interval
-from shuffledp.numerics.losses import LossLaw, LossSum
+from shuffledp.numerics.loss_laws import LossLaw
+from shuffledp.numerics.losses import LossSum
 from shuffledp.numerics.product_pair import ProductPair, multiplied
 from shuffledp.numerics.weighted_pair import WeightedPair
 

@@ -105,6 +105,11 @@ class ComposedProfile(PrivacyProfile):
         return any(part.directed for part, _ in self.parts)
 
     @property
+    def known_below(self) -> bool:
+        """Whether some round is: of the others an attacker may forget what he sees."""
+        return any(part.known_below for part, _ in self.parts)
+
+    @property
     def mass_at_infinity(self) -> Interval:
         """1 - prod (1 - d) over rounds."""
         logs = [
@@ -132,7 +137,7 @@ class ComposedProfile(PrivacyProfile):
     def _direction(self, epsilon: float, view: View) -> Interval:
         self._refine(epsilon, view)
         upper = self._sum(True, view).divergence(epsilon).upper
-        lower = self._sum(False, view).divergence(epsilon).lower
+        lower = self._sum(False, view).divergence(epsilon).lower if self.known_below else 0.0
         return Interval(min(lower, upper, self._local(epsilon)), min(upper, self._local(epsilon)))
 
     def _local(self, epsilon: float) -> float:

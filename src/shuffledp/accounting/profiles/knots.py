@@ -28,7 +28,7 @@ from shuffledp.accounting.profiles.finite_pair import (
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import LOG_DEEP, TINY, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.losses import log_sum
+from shuffledp.numerics.loss_laws import log_sum
 
 View = Literal["forward", "reverse", "worst"]
 """Which pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""

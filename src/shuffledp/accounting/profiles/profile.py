@@ -146,6 +146,11 @@ class PrivacyProfile(ABC):
         both = self.delta(epsilon)
         return both, both
 
+    @property
+    def known_below(self) -> bool:
+        """Whether lower ends say anything: a profile may be known from above alone."""
+        return True
+
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
         """For a witness: enclose, per direction, the chance of its test S under the second law.
 
@@ -161,6 +166,10 @@ class PrivacyProfile(ABC):
         first, second = self.delta_pair(epsilon)
         found = _log_interval(first)
         return found, found if second is first else _log_interval(second)
+
+    def log_above(self, epsilon: float) -> float:
+        """Upper end of the logarithm of the larger direction, for epsilon below `vanishes_at`."""
+        return max(end.upper for end in self.log_delta_pair(epsilon))
 
     @cached_property
     def table(self) -> ProfileTable:

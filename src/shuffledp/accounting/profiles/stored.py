@@ -169,6 +169,11 @@ class StoredProfile(PrivacyProfile):
         return Upper(self.knots[-1]) if self.log_delta[-1] == -math.inf else UNBOUNDED
 
     @property
+    def known_below(self) -> bool:
+        """No."""
+        return False
+
+    @property
     def mass_at_infinity(self) -> Interval:
         """What no epsilon covers."""
         return Interval(0.0, min(inflated(math.exp(self.log_delta[-1]), 8), 1.0))
