@@ -43,7 +43,7 @@ _FALL, _CLOSE = 12.0, 0.03
 _LEAST_STEEP, _STEEP = 0.05, 6.0
 """How log H grows with a deviation of the number of others; with that of those who are there, in relative units."""
 _ROUGH = 40
-_STEP, _FIRST_STEP, _NEXT_STEPS, _MOST_STEPS = 1.004, 9, 3, 81
+_STEP, _FIRST_STEP, _NEXT_STEPS, _MOST_STEPS = 1.002, 18, 6, 162
 """How the epsilon of the end points is sought."""
 _SHARES = (
     *(0.0015, 0.0025, 0.0035, 0.005, 0.007, 0.009, 0.011, 0.013, 0.015, 0.0165),
@@ -111,7 +111,7 @@ class ProgrammeProfile(PrivacyProfile):
             epsilon = least * _STEP**step
             proved = epsilon >= known or self._proved(1.0, 0.0, epsilon, target)
             low, high = (low, step) if proved else (step, high)
-            step = min(step + _NEXT_STEPS, high - 1) if high == _MOST_STEPS else max(high - 2, low + 1)
+            step = min(step + _NEXT_STEPS, high - 1) if high == _MOST_STEPS else max(high - 4, (low + high) // 2)
         return least * _STEP**high
 
     def _all_pairs(self, ends: float, known: float, target: float) -> float:
