@@ -126,7 +126,7 @@ def test_layers_bound_the_mean_over_a_random_crowd(seed: int, spread: float) -> 
     crowd = MixedCrowd(laplace_laws(1.0, 12), epsilon)
     mean = 0.0
     for i, j in zip(*np.nonzero(law > 1e-7), strict=True):
-        mean += law[i, j] * min(crowd._mixed(int(i), int(j)), crowd._equal_crowd(int(i), int(j)), 1.0)
+        mean += law[i, j] * min(crowd.two_type(int(i), int(j)), crowd.equal_crowd(int(i), int(j)), 1.0)
     region = MeanRegion(*(np.array([chances[:, k].mean()]) for k in (0, 1)))
     proved = [delta for delta in mean * np.geomspace(0.8, 8.0, 30) if crowd.hides(region, others, delta, 0.2)]
     assert proved

@@ -62,17 +62,19 @@ class MixedCrowd:
         """
         few, many = min(on_a, on_b), max(on_a, on_b)
         if few < _FEW:
-            return self._equal_crowd(on_a, on_b) <= limit
+            return self.equal_crowd(on_a, on_b) <= limit
         if few < _RARE * many:
-            return self._equal_crowd(on_a, on_b) <= limit or self._mixed(on_a, on_b) <= limit
-        return self._mixed(on_a, on_b) <= limit or (
-            few < 10.0 * _RARE * many and self._equal_crowd(on_a, on_b) <= limit
+            return self.equal_crowd(on_a, on_b) <= limit or self.two_type(on_a, on_b) <= limit
+        return self.two_type(on_a, on_b) <= limit or (
+            few < 10.0 * _RARE * many and self.equal_crowd(on_a, on_b) <= limit
         )
 
-    def _mixed(self, on_a: int, on_b: int) -> float:
+    def two_type(self, on_a: int, on_b: int) -> float:
+        """Upper bound of H among so many others."""
         return told_apart(self.laws, on_a, on_b, self.epsilon)
 
-    def _equal_crowd(self, on_a: int, on_b: int) -> float:
+    def equal_crowd(self, on_a: int, on_b: int) -> float:
+        """Upper bound of H, without the others on the rarer record."""
         return self._equal[on_a >= on_b].most(max(on_a, on_b) + 1, self.epsilon)
 
     def hides(self, region: MeanRegion, others: int, delta: float, steepness: float) -> bool:
