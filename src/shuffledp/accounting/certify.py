@@ -16,6 +16,7 @@ from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_t
 from shuffledp.accounting.profiles.combined import BracketProfile, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket import BlanketBound
@@ -271,7 +272,7 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     return remembered_bracket(setting, float(epsilon0))
 
 
-@lru_cache(maxsize=32)
+@remembered_by_thread(32)
 def remembered_bracket(setting: Setting, epsilon0: float) -> BracketProfile:
     """`privacy_profile` of a budget that some user has, remembered: what one composition evaluated serves the next.
 

@@ -25,41 +25,47 @@ from shuffledp.numerics.poisson_binomial import SuccessCount
 
 _DOWN = 1.0 - 2.0**-40
 _ELASTIC = 50.0
-_CORNERS = 400
+_CORNERS, _NEAR_ENDS = 300, 60
 
 
 @dataclass(frozen=True, eq=False)
-class RecordCells:
-    """Cells of the records [0, 1], with the smallest a and b of (H) in each.
+class RecordGrid:
+    """Records of [0, 1] at equal steps, which stand for all others.
+
+    a, b and exp(-r |x-c|) solve u'' = r^2 u, the last one but for a concave kink at c. So between two records s < t of
+    the grid each of them is at least a mixture of its values at s and t, with the weights sinh(r (t-x))/sinh(r (t-s))
+    and sinh(r (x-s))/sinh(r (t-s)), whose sum is at least 1/cosh(r (t-s)/2).
 
     Parameters
     ----------
     rate : float
         r, positive.
-    cells : int
-        How many, of one width.
+    steps : int
+        How many.
     """
 
     rate: float
-    cells: int
+    steps: int
 
     @property
-    def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Left and right ends."""
-        ends = np.arange(self.cells + 1.0) / self.cells
-        return ends[:-1], ends[1:]
+    def records(self) -> FloatArray:
+        """The grid, shape (steps + 1,)."""
+        return np.arange(self.steps + 1.0) / self.steps
+
+    @property
+    def share(self) -> float:
+        """Lower bound of the sum of the weights."""
+        return _DOWN / math.cosh(0.5 * self.rate / self.steps)
 
     def mixtures(self) -> tuple[FloatArray, FloatArray]:
-        """Return lower bounds of a and b on each cell, shape (cells,); a falls and b rises with the record."""
-        left, right = self.ends
-        whole = math.sinh(self.rate)
-        a, b = np.sinh(self.rate * (1.0 - right)) / whole, np.sinh(self.rate * left) / whole
-        return a * _DOWN, b * _DOWN
+        """Return a and b of (H) times the share, from below, shape (steps + 1,); a falls and b rises."""
+        x, whole = self.records, math.sinh(self.rate)
+        a, b = np.sinh(self.rate * (1.0 - x)) / whole, np.sinh(self.rate * x) / whole
+        return a * (_DOWN * self.share), b * (_DOWN * self.share)
 
     def reach(self, centre: float) -> FloatArray:
-        """Return lower bounds of exp(-r |x - centre|) on each cell, shape (cells,)."""
-        left, right = self.ends
-        return np.exp(-self.rate * np.maximum(np.abs(left - centre), np.abs(right - centre))) * _DOWN
+        """Return exp(-r |x - centre|) times the share, from below, shape (steps + 1,)."""
+        return np.exp(-self.rate * np.abs(self.records - centre)) * (_DOWN * self.share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +82,30 @@ class MeanRegion:
     b: FloatArray
 
     @classmethod
-    def hit(cls, cells: RecordCells) -> MeanRegion:
-        """Of all crowds: (a(x), b(x)) lies on a convex branch of the hyperbola a^2 + 2 a b cosh r + b^2 = 1."""
-        return cls(*cells.mixtures())
-
-    @classmethod
-    def of(cls, cells: RecordCells, reached: FloatArray, most: FloatArray, steps: int) -> MeanRegion:
+    def of(cls, grid: RecordGrid, reached: FloatArray, most: FloatArray, steps: int, there: float = 1.0) -> MeanRegion:
         """Of the crowds whose mean of each row of ``reached`` is at most ``most``: below no line (D) there is a crowd.
 
         Parameters
         ----------
-        cells : RecordCells
-            The cells.
-        reached : ndarray, shape (functions, cells)
-            Lower bounds of functions g_k >= 0 on the cells.
+        grid : RecordGrid
+            The records.
+        reached : ndarray, shape (functions, records)
+            Lower bounds of functions g_k >= 0, as those of `RecordGrid.reach`.
         most : ndarray, shape (functions,)
             t_k.
         steps : int
             Number of lines.
+        there : float
+            Users may also be beyond 0 or beyond 1: they count as users on 0, or on 1, with this chance at least.
         """
-        a, b = cells.mixtures()
+        a, b = grid.mixtures()
+        outside = there * _DOWN
+        a, b = np.append(a, (outside, 0.0)), np.append(b, (0.0, outside))
+        reached = np.hstack((reached, outside * reached[:, :1], outside * reached[:, -1:]))
         lines = [_line(a, b, reached, most, float(top)) for top in _tops(steps)]
         start, fall = (np.array([line[i] for line in lines]) for i in (0, 1))
-        ends = np.sort(np.append(np.arange(_CORNERS + 1.0) / _CORNERS, 1.0 - np.arange(1.0, 20.0) / (20.0 * _CORNERS)))
+        near = np.geomspace(1e-4, 0.05, _NEAR_ENDS)
+        ends = np.unique(np.concatenate((np.arange(_CORNERS + 1.0) / _CORNERS, near, 1.0 - near)))
         low, high = ends[:-1], ends[1:]
         least = np.max(start - fall * high[:, None], axis=1) - 64.0 * EPS * (1.0 + float(np.abs(start).max()))
         some = least <= 1.0
@@ -132,29 +139,6 @@ def _line(a: FloatArray, b: FloatArray, reached: FloatArray, most: FloatArray, t
     size = 1.0 + float(y.sum())
     start = float(np.min(b + y @ functions)) - float(y[1:] @ most)
     return start - size * EPS * (16.0 * limits.size + 64.0), float(y[0])
-
-
-def usual_range(count: int, mean: float, chance: float) -> tuple[int, int]:
-    """Return numbers between which a sum of independent bits lies, but for a small chance on either side.
-
-    Bernstein: with s = L/3 + sqrt(L^2/9 + 2 L v), v a bound of the variance, P(S <= E S - s) and P(S >= E S + s) are at
-    most e^-L; v is largest if all bits have one chance. Below, s = sqrt(2 L E S) is enough as well (Chernoff).
-
-    Parameters
-    ----------
-    count : int
-        Number of bits.
-    mean : float
-        Mean of their chances, in [0, 1], good to a few units of 2^-53.
-    chance : float
-        e^-L, in (0, 1).
-    """
-    p, log = min(mean, 1.0), -math.log(chance)
-    above = log / 3.0 + math.sqrt(log * log / 9.0 + 2.0 * log * count * (p * (1.0 - p) + 8.0 * EPS))
-    below = min(above, math.sqrt(2.0 * log * count * p * (1.0 + 8.0 * EPS)))
-    spare = 0.001 + 16.0 * EPS * count
-    low, high = math.floor(p * count - below - spare) + 1, math.ceil(p * count + above + spare) - 1
-    return max(low, 0), min(high, count)
 
 
 def mean_of_convex(nodes: FloatArray, values: FloatArray, count: int, mean: float) -> float:

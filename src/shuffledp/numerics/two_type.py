@@ -239,14 +239,14 @@ class _Line:
         )
         error = self._atoms(gain, off)
         largest = float(np.abs(self.grown[0]) @ np.abs(gain)) / abs(self.z[0])
-        return self._summed((self.grown @ gain) / self.z, error / np.abs(self.z), largest * 1.01)
+        return self._summed(np.einsum("ij,j->i", self.grown, gain) / self.z, error / np.abs(self.z), largest * 1.01)
 
     def bumps(self) -> float:
         """V times what the band costs: the two bumps of (K)."""
         laws, s, grown = self.crowd.laws, self.s, math.exp(self.crowd.epsilon)
         height = s * ((1.0 - 0.5 / s) * BUMP_0 + 0.5 / s * BUMP_1) * s * math.sqrt(2.0 * math.pi)
         turn = np.exp(-BUMP_CENTRE * s * self.z)
-        law_a, law_b = self.grown @ laws.masses_a, self.grown @ laws.masses_b
+        law_a, law_b = (np.einsum("ij,j->i", self.grown, masses) for masses in (laws.masses_a, laws.masses_b))
         factor = height * (turn * law_a + grown / turn * law_b)
         off = self._atoms(laws.masses_a, EPS * laws.doubt * laws.masses_a) * np.abs(turn)
         off += grown * self._atoms(laws.masses_b, EPS * laws.doubt * laws.masses_b) / np.abs(turn)

@@ -9,38 +9,50 @@ more; a finite list of cells of d proves all pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shuffledp.accounting.engines.crowd import laplace_seen_from
 from shuffledp.accounting.engines.loss_law import loss_law
-from shuffledp.accounting.engines.two_type import EqualCrowd, worst_block
+from shuffledp.accounting.engines.random_crowd import MixedCrowd
+from shuffledp.accounting.engines.two_type import EqualCrowd
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.profiles.remembering import remembered_by_thread
-from shuffledp.numerics.floats import Upper, round_down, round_up
-from shuffledp.numerics.hitting import MeanRegion, RecordCells, mean_of_convex, usual_range
+from shuffledp.numerics.floats import TINY, Upper, round_down, round_up
+from shuffledp.numerics.hitting import MeanRegion, RecordGrid, mean_of_convex
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.search import crossing
 from shuffledp.numerics.sums import IndependentSum, positive_parts
 from shuffledp.numerics.two_laws import laplace_laws
 
-_PER_RATE = 5.0
-_CELLS, _FINE_CELLS = 240, 400
-_STEPS = 40
-_COMMON, _SIDE, _RARE = 0.01, 0.002, 1e-4
-"""Chances of a crowd, or of a part of it, smaller than the one counted: usually, and as a part of delta."""
-_PART = 2.0
-"""How many times larger a smaller crowd's divergence may be."""
-_RISE, _ROOM = 1.004, 1.001
-_NEAR = 1.004
-_MOST_CELLS, _MOST_FAILURES = 12, 12
-_SHARES = (0.002, 0.003, 0.004, 0.006, 0.008, 0.012, 0.016, 0.024, 0.032, 0.05, 0.08)
-_NOT_REACHED = 1 << 60
-_BELOW, _AROUND = np.array([0.1, 0.4, 0.6, 0.8]), np.linspace(-5.5, 4.5, 56)
+_CENTRES = tuple(round(0.5 - 0.5 * math.cos(math.pi * k / 8.0), 6) for k in range(9))
+"""Centres of blankets, denser near both ends."""
+_RECORDS, _LINES = 64, 18
+"""Steps of the grid of records, and lines below which there is no crowd."""
+_ALONE, _ALONE_FAR, _FAR_THERE = 1.2, 2.1, 0.9
+"""Largest rates at which (H) is tried without blankets: near distance 1, and where users beyond may be missing."""
+_SMOOTHING = 0.08
+_BELOW, _AROUND = np.array([0.3, 0.6, 0.8]), np.linspace(-5.5, 5.5, 60)
 """Where h is evaluated: in units of a count that is enough, and around it in standard deviations."""
+_USUALLY_ENOUGH = 20.0
+"""A first guess of the count that is enough, in units of E L^2/epsilon^2."""
+_FAR, _TRIES = 2.0, 8
+"""A table of h must be centred on the count that is enough, to so many standard deviations."""
+_FALL, _CLOSE = 12.0, 0.03
+"""How fast E h(C) falls with the mean, in logarithms; how much below delta it may end."""
+_LEAST_STEEP, _STEEP = 0.05, 6.0
+"""How log H grows with a deviation of the number of others; with that of those who are there, in relative units."""
+_ROUGH = 40
+_STEP, _FIRST_STEP, _NEXT_STEPS, _MOST_STEPS = 1.002, 18, 6, 162
+"""How the epsilon of the end points is sought."""
+_SHARES = (
+    *(0.0015, 0.0025, 0.0035, 0.005, 0.007, 0.009, 0.011, 0.013, 0.015, 0.0165),
+    *(0.019, 0.022, 0.027, 0.033, 0.04, 0.05, 0.065, 0.08),
+)
+_MOST_CELLS, _MOST_TRIED = 38, 120
+_ALIKE, _SPARE, _MIXED = 0.6, 0.035, 2.0
+"""Of a guess of the width of cells, fitted to those that were proved."""
+_WIDER, _WIDEST, _NARROWER, _NARROWEST, _RISE = 1.06, 2.5, 0.7, 0.3, 1.004
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +72,7 @@ class ProgrammeProfile(PrivacyProfile):
     blanket: PrivacyProfile
     rate: float
     n: int
+    _enough: dict[float, float] = field(init=False, default_factory=dict[float, float])
 
     @property
     def vanishes_at(self) -> Upper:
@@ -80,50 +93,69 @@ class ProgrammeProfile(PrivacyProfile):
         known = self.blanket.epsilon(target).upper
         if not 0.0 < known < math.inf:
             return Interval(0.0, known)
-        cells = self._plan()
-        low, high = 0.75 * known, known
-        while high > _NEAR * low:
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if self._proved(1.0, cells[0], middle, target) else (middle, high)
-        return Interval(0.0, self._all_pairs(high * _ROOM, known, cells, target) if high < known else known)
+        ends = self._end_points(known, target)
+        return Interval(0.0, self._all_pairs(ends, known, target) if ends < known else known)
 
-    def _all_pairs(self, epsilon: float, known: float, cells: list[float], target: float) -> float:
-        """Go through the distances from 1 down; where a cell cannot be proved, halve it, or raise epsilon."""
-        top, failed = 1.0 - cells[0], 0
-        left = cells[:0:-1]
-        while left and top * self.rate > epsilon:
-            width = left.pop()
-            if self._proved(top, width, epsilon, target):
-                top -= width
-                continue
-            failed += 1
-            if failed > _MOST_FAILURES or epsilon >= known:
-                return known
-            if width > cells[0]:
-                left += [width / 2.0, width / 2.0]
-            else:
-                epsilon *= _RISE
-                left.append(width)
-        return known if top * self.rate > epsilon else min(epsilon, known)
+    def _end_points(self, known: float, target: float) -> float:
+        """An epsilon, near the least one, for which the pair (0, 1) is proved; ``known`` if there is none below.
 
-    def _plan(self) -> list[float]:
-        """Widths of few cells of distances, from 1 down, that cost about the same: a guess.
-
-        mu^2 of an equal crowd at a distance, if the others are there as rarely as they may be, leaves some room.
+        It is sought upwards from that of everybody else on one record, in steps.
         """
-        grid = np.linspace(0.0, 1.0, 201)[1:]
-        logs = [0.5 * math.log(laplace_laws(1.0 / (self.rate * d), 24).likely_distance(self.n)) for d in grid.tolist()]
-        room = logs[-1] - np.array(logs) - 0.5 * self.rate * (1.0 - grid)
-        cells = list[float]()
+        crowd = EqualCrowd(laplace_laws(1.0 / self.rate, _ROUGH), all_a=True)
+        if crowd.most(self.n, known) > target:
+            return known
+        least = crossing(lambda epsilon: crowd.most(self.n, epsilon), target, 0.0, known, 0.8 * known, 2e-3)[1]
+        low, high = 0, _MOST_STEPS
+        step = _FIRST_STEP
+        while high - low > 1:
+            epsilon = least * _STEP**step
+            proved = epsilon >= known or self._proved(1.0, 0.0, epsilon, target)
+            low, high = (low, step) if proved else (step, high)
+            step = min(step + _NEXT_STEPS, high - 1) if high == _MOST_STEPS else max(high - 4, (low + high) // 2)
+        return least * _STEP**high
+
+    def _all_pairs(self, ends: float, known: float, target: float) -> float:
+        """Go through the distances from 1 down; where a cell cannot be proved, narrow it, or raise epsilon."""
+        share = self._share()
+        epsilon, top, scale, tried = ends * (1.0 + share), 1.0, 1.0, 0
+        while top * self.rate > epsilon:
+            tried += 1
+            if epsilon >= known or tried > _MOST_TRIED:
+                return known
+            usual = self._width(share, top)
+            width = min(scale * usual, top)
+            if self._proved(top, width, epsilon, target):
+                top, scale = top - width, min(_WIDER * scale, _WIDEST)
+            elif scale < _NARROWEST:
+                epsilon, share, scale = epsilon * _RISE, share + (_RISE - 1.0), 1.0
+            else:
+                scale *= _NARROWER
+        return min(epsilon, known)
+
+    def _share(self) -> float:
+        """The smallest part by which to raise epsilon so that few cells of distances are expected to do."""
         for share in _SHARES:
-            cells, top = [2.0 * share / self.rate], 1.0 - 2.0 * share / self.rate
-            while top > 0.0:
-                spare = share + 0.6 * max(float(np.interp(top, grid, room)), 0.0)
-                cells.append(min(2.0 * spare / self.rate, top))
-                top -= cells[-1]
-            if len(cells) <= _MOST_CELLS:
-                break
-        return cells
+            top, cells = 1.0, 0
+            while top * self.rate > 0.02 and cells <= _MOST_CELLS:
+                top, cells = top - self._width(share, top), cells + 1
+            if cells <= _MOST_CELLS:
+                return share
+        return _SHARES[-1]
+
+    def _width(self, share: float, top: float) -> float:
+        """A guess of how wide a cell of distances may be, if epsilon is larger than for the end points by a share.
+
+        A cell costs half its width times the rate. mu^2 of an equal crowd at a distance, if the others are there as
+        rarely as they may be, leaves some room; mixed crowds leave less near distance 1.
+        """
+        gain = 0.5 * (self._log_distance(1.0) - self._log_distance(top) - self.rate * (1.0 - top))
+        alike = _ALIKE * (share + _SPARE + max(gain, 0.0))
+        return 2.0 / self.rate * min(alike, 0.9 * share + _MIXED / self.rate**2 * (1.0 - top))
+
+    def _log_distance(self, distance: float) -> float:
+        """Log of the chi-square distance of f_0 and f_d for somebody on d."""
+        rate = self.rate * distance
+        return math.log(max((2.0 * math.expm1(rate) + math.expm1(-2.0 * rate)) / 3.0, 0.5 * rate**2))
 
     def _proved(self, top: float, width: float, epsilon: float, target: float) -> bool:
         """Whether all crowds are proved for all pairs at a distance in [top - width, top]."""
@@ -131,7 +163,7 @@ class ProgrammeProfile(PrivacyProfile):
         rate = round_up(self.rate * top, 4)
         if epsilon >= rate:
             return True
-        return _Distance.known(rate, self.n).proved(there, epsilon, target)
+        return _Distance(rate, self.n, self._enough).proved(there, epsilon, target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,130 +172,89 @@ class _Distance:
 
     rate: float
     n: int
-
-    @staticmethod
-    @remembered_by_thread(8)
-    def known(rate: float, n: int) -> _Distance:
-        """One for each rate and number of users."""
-        return _Distance(rate, n)
+    _enough: dict[float, float] = field(default_factory=dict[float, float])
 
     def proved(self, there: float, epsilon: float, delta: float) -> bool:
         """Whether every crowd keeps (epsilon, delta), if each of the others is there with this chance at least."""
-        fine = RecordCells(self.rate, _FINE_CELLS)
-        if math.cosh(0.5 * self.rate) < 1.2 and self._corners(MeanRegion.hit(fine), there, epsilon, delta):
-            return True
-        cells = RecordCells(self.rate, _CELLS)
-        steps = min(max(math.ceil(_PER_RATE * self.rate), 8), 20)
-        centres = np.round(np.arange(steps + 1.0) / steps, 10)
-        needed = self._least_masses(centres, epsilon, delta)
-        useful = [(float(c), need) for c, need in zip(centres, needed, strict=True) if need is not None]
+        grid = RecordGrid(self.rate, _RECORDS)
+        if self.rate < (_ALONE if there > _FAR_THERE else _ALONE_FAR):
+            every = MeanRegion.of(grid, np.zeros((0, _RECORDS + 1)), np.zeros(0), _LINES, there)
+            if self._corners(every, there, epsilon, delta):
+                return True
+        needed = [(centre, self._least_mass(centre, epsilon, delta)) for centre in _CENTRES]
+        useful = [(centre, need) for centre, need in needed if need is not None]
         if not useful:
             return False
-        reached = np.stack([cells.reach(c) for c, _ in useful])
-        most = np.array([round_up(need / there, 8) for _, need in useful])
-        region = MeanRegion.of(cells, reached, most, _STEPS)
+        reached = np.stack([grid.reach(c) for c, _ in useful])
+        region = MeanRegion.of(grid, reached, np.array([need for _, need in useful]), _LINES, there)
         return region.a.size == 0 or self._corners(region, there, epsilon, delta)
 
-    def _least_masses(self, centres: FloatArray, epsilon: float, delta: float) -> list[float | None]:
-        """Per centre c a mean of gamma that proves delta against the blanket f_c; None if everybody on c does not."""
-        found: list[float | None] = []
-        guess = 0.7 * self.n
-        for centre in centres.tolist():
-            law = loss_law(laplace_seen_from(1.0 / self.rate, centre), epsilon).one
-            found.append(None)
-            if float(_hidden(law, np.array([self.n - 1.0]))[0]) > delta:
-                continue
+    def _least_mass(self, centre: float, epsilon: float, delta: float) -> float | None:
+        """Return a mean of gamma that proves delta against the blanket f_c; None if everybody on c does not."""
+        law = loss_law(laplace_seen_from(1.0 / self.rate, centre), epsilon).one
+        table = self._table(law, centre, epsilon, delta)
+        if table is None:
+            return None
+        guess, counts, values = table
+        most = 1.0 - 0.125 / self.n
 
-            def alone(others: float, law: IndependentSum = law) -> float:
-                return float(_hidden(law, np.array([float(math.floor(others))]))[0])
+        def expected(gamma: float) -> float:
+            return mean_of_convex(counts, values, self.n - 1, gamma)
 
-            guess = math.floor(crossing(alone, delta, 0.0, self.n - 1.0, guess, max(2e-3, 3.0 / self.n))[1])
-            spread = math.sqrt(guess * (1.0 - guess / self.n) + 1.0)
-            grid = np.floor(np.concatenate(([0.0], guess * _BELOW, guess + spread * _AROUND)))
-            grid = np.unique(grid[(grid >= 0.0) & (grid < self.n)])
-            values = _hidden(law, grid)
-            most = 1.0 - 0.125 / self.n
+        mass, fall = min(1.002 * guess / self.n, most), _FALL
+        for _ in range(_TRIES):
+            gap = math.log(max(expected(mass), TINY) / delta)
+            if -_CLOSE < gap <= 0.0:
+                return mass
+            if gap > 0.0 and mass == most:
+                return None
+            mass = min(mass * math.exp((gap + 0.4 * _CLOSE) / fall), most)
+        return crossing(expected, delta, 0.0, most, mass, 8e-4)[1] if expected(most) <= delta else None
 
-            def expected(gamma: float, grid: FloatArray = grid, values: FloatArray = values) -> float:
-                return mean_of_convex(grid, values, self.n - 1, gamma)
+    def _table(
+        self, law: IndependentSum, centre: float, epsilon: float, delta: float
+    ) -> tuple[float, FloatArray, FloatArray] | None:
+        """Return about how many others on c are enough, and h at some numbers around; None if all are not enough.
 
-            if expected(most) <= delta:
-                least = 0.5 * guess / self.n
-                found[-1] = crossing(expected, delta, least, most, 1.002 * guess / self.n, 3e-4)[1]
-        return found
+        Enough users are expected where their number times eps^2/E L^2 is what it was before.
+        """
+        unit = float(law.probabilities[0] @ law.values[0] ** 2) / epsilon**2
+        guess = min(self._enough.get(centre, _USUALLY_ENOUGH) * unit, self.n - 1.0)
+        for _ in range(_TRIES):
+            spread = math.sqrt(guess * max(1.0 - guess / self.n, 0.0) + 1.0)
+            below = _BELOW[1:] if _AROUND.max() * spread < 0.3 * guess else _BELOW
+            counts = np.unique(np.floor(np.concatenate((guess * below, guess + spread * _AROUND))))
+            counts = counts[(counts >= 1.0) & (counts < self.n)]
+            values = _hidden(law, counts)
+            found = _crossed(counts, values, delta)
+            if found > self.n - 1.0 and counts[-1] == self.n - 1.0:
+                return None
+            if abs(found - guess) <= _FAR * spread:
+                self._enough[centre] = found / unit
+                return found, np.append(0.0, counts), np.append(1.0, values)
+            guess = min(max(found, 2.0), self.n - 1.0)
+        return None
 
     def _corners(self, region: MeanRegion, there: float, epsilon: float, delta: float) -> bool:
-        """Whether E H(K_A, K_B) <= delta at every corner: the usual crowds, and the rarely smaller ones."""
-        rare = _RARE * delta
-        usual = _Totals.of(region, there, self.n, _COMMON, _SIDE)
-        fewest = _Totals.of(region, there, self.n, rare, rare)
-        spare = delta - 4.0 * rare
-        unusual = _PART * (_COMMON + 3.0 * _SIDE)
-        return self._below(usual, epsilon, spare * (1.0 - unusual)) and self._below(fewest, epsilon, spare * _PART)
+        """Whether E H(K_A, K_B) <= delta for every crowd whose means lie in the region."""
+        laws = laplace_laws(1.0 / self.rate, min(max(40, math.ceil(12.0 * self.rate)), 80))
+        told = (1.0 - there) / (there * self.n)
+        steepness = math.hypot(_LEAST_STEEP, _STEEP * math.sqrt(told))
+        return MixedCrowd(laws, epsilon).hides(region, self.n - 1, delta, steepness)
 
-    def _below(self, totals: _Totals, epsilon: float, delta: float) -> bool:
-        """Whether H(i, j) <= delta for all numbers of a crowd."""
-        laws = laplace_laws(1.0 / self.rate, min(max(40, math.ceil(20.0 * self.rate)), 120))
-        first, last = totals.span
-        few = self._end(EqualCrowd(laws, all_a=False), totals.reports_on_b, (first, last), epsilon, delta)
-        many = self._end(EqualCrowd(laws, all_a=True), lambda c: last + first - c + 1, (first, last), epsilon, delta)
-        if few is None or many is None:
-            return False
-        span = few + 1, last + first - many - 1
-        middle = worst_block(laws, totals.corner, span, epsilon, delta) if span[0] <= span[1] else 0.0
-        return middle <= delta
 
-    @staticmethod
-    def _end(
-        crowd: EqualCrowd, reports: Callable[[int], int], span: tuple[int, int], epsilon: float, delta: float
-    ) -> int | None:
-        """The farthest number from the end up to which an equal crowd proves delta; None if not even the end."""
-        low, high = span
-        if crowd.most(max(int(reports(low)), 1), epsilon) > delta:
-            return None
-        while high - low > max(2, (low - span[0]) // 8):
-            middle = (low + high) // 2
-            low, high = (middle, high) if crowd.most(max(int(reports(middle)), 1), epsilon) <= delta else (low, middle)
-        return low
+def _crossed(counts: FloatArray, values: FloatArray, delta: float) -> float:
+    """About where values fall to delta: their logarithm is nearly linear."""
+    logs = np.log(np.maximum(values, TINY)) - math.log(delta)
+    at = min(max(int(np.searchsorted(-logs, 0.0)), 1), counts.size - 1)
+    if values[at] >= 1.0:  # far too few
+        return 2.0 * float(counts[-1])
+    fall = (logs[at - 1] - logs[at]) / (counts[at] - counts[at - 1])
+    return float(counts[at] + logs[at] / fall) if fall > 0.0 else 2.0 * float(counts[-1])
 
 
 def _hidden(law: IndependentSum, others: FloatArray) -> FloatArray:
     """Upper ends of h(c) for some numbers of others, ascending: non-increasing."""
     reports = others + 1.0
-    found = round_up(positive_parts(law, reports).upper / reports, 8192)
+    found = round_up(positive_parts(law, reports, _SMOOTHING).upper / reports, 8192)
     return np.minimum.accumulate(np.minimum(found, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class _Totals:
-    """Which numbers (i, j) of a crowd are usual: i in a span, and at least ``least[i]`` others on B."""
-
-    least: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, region: MeanRegion, there: float, n: int, chance: float, side: float) -> _Totals:
-        """For each corner, a crowd thinned to exactly these means: total, and either number, by Hoeffding."""
-        least = np.full(n + 1, _NOT_REACHED, dtype=np.int64)
-        a, b = region.a * there, region.b * there
-        for mean_a, mean_b in zip(a.tolist(), b.tolist(), strict=True):
-            low, high = usual_range(n - 1, mean_a, side)
-            total = usual_range(n - 1, mean_a + mean_b, chance)[0]
-            on_b = usual_range(n - 1, mean_b, side)[0]
-            held = np.arange(low, high + 1)
-            least[low : high + 1] = np.minimum(least[low : high + 1], np.maximum(total - held, on_b))
-        return cls(least)
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """First and last number on A."""
-        reached = np.flatnonzero(self.least < _NOT_REACHED)
-        return int(reached[0]), int(reached[-1])
-
-    def reports_on_b(self, most: int) -> int:
-        """Reports if all but those on B are left out, of the crowds with up to so many on A."""
-        return 1 + int(self.least[: most + 1].min())
-
-    def corner(self, low: int, high: int) -> tuple[int, int]:
-        """How many are on A and on B at least, if between ``low`` and ``high`` are on A."""
-        least = int(self.least[low : high + 1].min())
-        return low, min(least, self.least.size)  # numbers that are not reached need no proof
