@@ -6,14 +6,13 @@
 
 The first times random features of the size of 60 components of MNIST. The 2,000 digits that come with the package are
 MNIST's first 2,000. They are public here: settings are chosen on them (`benchmarks/choose_settings.py`), and the
-private people are the other 58,000. --all-digits trains on all 60,000 with the settings of version 0.1.0, which were
-chosen by test accuracy.
+private people are the other 58,000.
 
 Example level, 100 clients of 580 digits, the server sees every message, 50 rounds, delta = 1e-5, no shuffling counted
 on. With --noise textbook every client's noise is sigma = 2C/580 sqrt(2 ln(1.25e5))/epsilon, stated here by its exact
 delta0, so that guarantees compare with those of the literature; with --noise analytic it is the least that serves
 (epsilon, 1e-5) in each round. Models: "edges" softmax regression on oriented gradients, which are made from no data;
-"network" 128 hidden units on 60 principal components of the 2,000 public digits; "cosine" on cosine frequencies.
+"network" 128 hidden units on 60 principal components of the 2,000 public digits.
 
 Client level, every digit a user of its own, shuffled reports, delta = 1e-6. "users-T": T rounds of Gaussian messages of
 mu = 0.8. "bits-B-T": T rounds of one bit; B is everybody's budget, or "levels" (54 % of the users 0.5, 37 % 1, 9 % 2,
@@ -38,7 +37,7 @@ from shuffledp.learning.features import OrientedGradients
 from shuffledp.learning.guarantee import TrainingGuarantee
 from shuffledp.learning.idx import Digits, read_digits
 from shuffledp.learning.inputs import assign_clients
-from shuffledp.learning.pca import cosine_projection, public_projection
+from shuffledp.learning.pca import public_projection
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.report.wording import up
@@ -46,10 +45,8 @@ from shuffledp.report.wording import up
 CLIENTS, ROUNDS, DELTA = 100, 50, 1e-5
 PUBLIC = 2000
 """MNIST's first digits, which come with the package: public, and left out of the private set."""
-CHOSEN = {"edges": (0.2, 2.0), "network": (0.2, 0.7), "cosine": (0.2, 0.7), "users": (0.4, 25.0), "bits": (0.2, 60.0)}
+CHOSEN = {"edges": (0.2, 2.0), "network": (0.2, 0.35), "users": (0.4, 25.0), "bits": (0.2, 60.0)}
 """Clip and step of each family, chosen by benchmarks/choose_settings.py on the public digits."""
-BEFORE = {"edges": (0.2, 2.0), "network": (0.2, 0.7), "cosine": (0.2, 0.7), "users": (0.2, 50.0), "bits": (0.6, 30.0)}
-"""With --all-digits: chosen by the test accuracy of seed 0, which flatters; bits of budget 4 had clip 0.4."""
 TEXTBOOK = float(np.sqrt(2.0 * np.log(1.25 / DELTA)))
 CASES = ("constant-0.5", "uniform-0.01-2", "uniform-0.01-1", "uniform-0.5-1", "mixed", "constant-2")
 
@@ -64,27 +61,21 @@ def budgets(case: str, seed: int) -> np.ndarray:
     return np.full(CLIENTS, low) if kind == "constant" else draw.uniform(low, high, CLIENTS)
 
 
-def private_part(folder: Path, everybody: bool) -> tuple[Digits, Digits, Digits]:
+def private_part(folder: Path) -> tuple[Digits, Digits, Digits]:
     """Private training digits, test digits, and the public ones."""
     train, test = (read_digits(folder, part) for part in ("train", "test"))
-    if everybody:
-        return train, test, train
     public = Digits(train.images[:PUBLIC], train.labels[:PUBLIC])
     return Digits(train.images[PUBLIC:], train.labels[PUBLIC:]), test, public
 
 
 def example_level(kind: str, public: Digits, *, clip: float, step: float, **more: Any) -> ShuffledSGDClassifier:
-    """One of the three models at example level."""
+    """One of the two models at example level."""
     common: dict[str, Any] = {
         "unit": "example", "seen": "users", "delta": DELTA, "rounds": ROUNDS, "classes": 10, "clip": clip, "step": step,
     }  # fmt: skip
     if kind == "edges":
         return ShuffledSGDClassifier(**common, hidden=(), features=OrientedGradients(28), **more)
-    found = (
-        public_projection(public.images, 60, public=True, scale=SCALE / 255)
-        if kind == "network"
-        else cosine_projection(28, 60, scale=SCALE / 255)
-    )
+    found = public_projection(public.images, 60, public=True, scale=SCALE / 255)
     return ShuffledSGDClassifier(**common, hidden=(128,), features=found, **more)
 
 
@@ -127,21 +118,19 @@ def bits_model(epsilon0: np.ndarray, rounds: int, *, clip: float, step: float, *
 def measure(asked: argparse.Namespace, case: str, train: Digits, test: Digits, public: Digits) -> None:
     """Print one line: accuracy over seeds, the largest guarantee, and CPU seconds a run, accounting included."""
     found, seconds, spent = list[float](), list[float](), list[TrainingGuarantee]()
-    chosen = BEFORE if asked.all_digits else CHOSEN
     for seed in range(asked.first, asked.first + asked.seeds):
         random, groups = secure_random() if asked.secure else simulation_random(seed), None
         began = time.process_time()
         if case.startswith("users-"):
-            clip, step = chosen["users"]
+            clip, step = CHOSEN["users"]
             fitted = users_model(int(case.removeprefix("users-")), clip=clip, step=step, random=random)
         elif case.startswith("bits-"):
-            clip, step = chosen["bits"]
+            clip, step = CHOSEN["bits"]
             kind, rounds = case.removeprefix("bits-").split("-")
-            clip = 0.4 if asked.all_digits and kind == "4" else clip
             own = bit_budgets(kind, train.labels.size, seed)
             fitted = bits_model(own, int(rounds), clip=clip, step=step, random=random)
         else:
-            clip, step = chosen[asked.model]
+            clip, step = CHOSEN[asked.model]
             own = budgets(case, seed)
             fitted = example_level(
                 asked.model, public, clip=clip, step=step, epsilon0=own, delta0=noise(own, asked.noise), random=random
@@ -186,11 +175,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mnist", default=os.environ.get("SHUFFLEDP_MNIST"))
     parser.add_argument("--case", metavar="NAME", help=f"{', '.join(CASES)}, all, users-T or bits-B-T")
-    parser.add_argument("--model", choices=("network", "cosine", "edges"), default="edges")
+    parser.add_argument("--model", choices=("network", "edges"), default="edges")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--noise", choices=("textbook", "analytic"), default="textbook")
-    parser.add_argument("--all-digits", action="store_true", help="all 60,000, with the settings of version 0.1.0")
     parser.add_argument("--secure", action="store_true", help="secure randomness, not repeatable")
     asked = parser.parse_args()
     if asked.case is None:
@@ -201,7 +189,7 @@ def main() -> None:
         return
     if asked.mnist is None:
         parser.error("accuracy needs --mnist FOLDER (or SHUFFLEDP_MNIST)")
-    train, test, public = private_part(Path(asked.mnist), asked.all_digits)
+    train, test, public = private_part(Path(asked.mnist))
     for case in CASES if asked.case == "all" else (asked.case,):
         measure(asked, case, train, test, public)
 

@@ -7,6 +7,8 @@
 the best mean wins. No private digit and no test digit is read. One step of a simulated run is the exact clipped mean of
 the 1,500 plus normal noise as wide as that of the messages of 58,000 users (of 100 clients of 580 at example level,
 each on 580 digits drawn from the 1,500): it is quick, and good enough for a choice, which needs no certificate.
+"scattering-M-T" is for T rounds of mu = M in `bench_scattering.py`, simulated in at most 256. Of equal candidates the
+one with the larger clip is taken.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import argparse
 import itertools
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from bench_learning import CLIENTS, ROUNDS, SCALE, TEXTBOOK, bit_budgets
+from bench_scattering import accuracy, squeezed
 
-from shuffledp.learning import OrientedGradients, cosine_projection, public_projection, read_digits, sample_folder
+from shuffledp.learning import OrientedGradients, Scattering, public_projection, read_digits, sample_folder
 from shuffledp.learning.clipping import shrink
 from shuffledp.learning.network import Network
 from shuffledp.numerics.randomness import simulation_random
@@ -60,8 +64,7 @@ def example_level(kind: str) -> Callable[[float, float, int], float]:
     if kind == "edges":
         features, hidden = OrientedGradients(28)(PUBLIC.images), ()
     else:
-        public = public_projection(PUBLIC.images, 60, public=True, scale=SCALE / 255)
-        found = public if kind == "network" else cosine_projection(28, 60, scale=SCALE / 255)
+        found = public_projection(PUBLIC.images, 60, public=True, scale=SCALE / 255)
         features, hidden = found(PUBLIC.images), (128,)
 
     def one(clip: float, step: float, split: int) -> float:
@@ -88,11 +91,33 @@ def bits(clip: float, step: float, split: int) -> float:
     return float(np.mean(found))
 
 
+def scattering(mu: float, rounds: int) -> Callable[[float, float, int], float]:
+    """Shuffled Gaussian messages of users, scattering features."""
+    few, wide = squeezed(rounds, mu, 256)
+
+    def one(clip: float, step: float, split: int) -> float:
+        features, order = scattered(), np.random.default_rng(split).permutation(LABELS.size)
+        own, judge = ((features[part], LABELS[part]) for part in (order[:1500], order[1500:]))
+        return accuracy(own, judge, rounds=few, mu=wide, clip=clip, step=step, seed=split) / 100.0
+
+    return one
+
+
+@lru_cache(maxsize=1)
+def scattered() -> np.ndarray:
+    """Scattering features of the public digits."""
+    return Scattering(28)(PUBLIC.images)
+
+
 FAMILIES: dict[str, tuple[Callable[[float, float, int], float], tuple[float, ...], tuple[float, ...]]] = {
     "bits": (bits, (0.1, 0.2, 0.3, 0.45, 0.6), (15.0, 30.0, 60.0)),
     "users": (users, (0.1, 0.2, 0.4), (12.0, 25.0, 50.0)),
     "edges": (example_level("edges"), (0.1, 0.2, 0.4), (1.0, 2.0, 4.0)),
     "network": (example_level("network"), (0.1, 0.2, 0.4), (0.35, 0.7, 1.4)),
+    "scattering-0.8-64": (scattering(0.8, 64), (0.15, 0.3, 0.6), (50.0, 100.0, 200.0)),
+    "scattering-0.8-512": (scattering(0.8, 512), (0.15, 0.3, 0.6), (25.0, 50.0, 100.0)),
+    "scattering-0.8-2048": (scattering(0.8, 2048), (0.15, 0.3, 0.6), (50.0, 100.0, 200.0)),
+    "scattering-0.5-20000": (scattering(0.5, 20_000), (0.15, 0.3, 0.6), (100.0, 200.0, 400.0)),
 }
 
 

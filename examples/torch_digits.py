@@ -19,7 +19,7 @@ from shuffledp.learning.torch import ShuffledSGD
 
 def images(rows: object) -> torch.Tensor:
     """Digits as the network takes them."""
-    return torch.as_tensor(rows).reshape(-1, 1, 28, 28).float() / 255.0
+    return torch.tensor(rows).reshape(-1, 1, 28, 28).float() / 255.0
 
 
 def main(folder: str | None = None) -> None:

@@ -362,3 +362,14 @@ def test_bad_data():
     trainer = ShuffledSGD(dense((4, 3)), **settings())
     with pytest.raises(InvalidInput, match="a row for each example"):
         trainer.fit(X, y[:-1])
+
+
+def test_arrays_that_may_not_be_written_are_no_reason_to_warn(recwarn):
+    """As numpy.frombuffer gives them, and so `read_digits`."""
+    draw = np.random.default_rng(0)
+    rows, labels = draw.standard_normal((20, 4)), draw.integers(2, size=20)
+    rows.flags.writeable = labels.flags.writeable = False
+    ShuffledSGD(
+        dense((4, 2)), unit="client", seen="sum", epsilon0=2.0, delta=1e-3, clip=1.0, rounds=1
+    ).fit(rows, labels)  # fmt: skip
+    assert not [warned for warned in recwarn if "writable" in str(warned.message)]

@@ -322,7 +322,7 @@ class ShuffledSGD:
         return model, FunctionalGradients(model), notes
 
     def _examples(self, X: Any, y: Any, model: Model) -> tuple[Tensor, Tensor]:
-        rows, targets = torch.as_tensor(X), torch.as_tensor(y)
+        rows, targets = _tensor(X), _tensor(y)
         if rows.ndim < 1 or rows.shape[0] == 0 or targets.ndim < 1 or targets.shape[0] != rows.shape[0]:
             raise InvalidInput(f"X and y need a row for each example; got {tuple(rows.shape)}, {tuple(targets.shape)}")
         kind = next(iter(model.parameters.values())).dtype
@@ -336,3 +336,9 @@ class ShuffledSGD:
         if self.loss != "cross-entropy":
             raise InvalidInput("validation is for classifiers with loss = 'cross-entropy'; leave it out")
         return np.asarray(validation[0]), np.asarray(validation[1], dtype=np.int64)
+
+
+def _tensor(values: Any) -> Tensor:
+    """Return ``values`` as a tensor; an array that may not be written is copied, since torch warns of it otherwise."""
+    fixed = isinstance(values, np.ndarray) and not values.flags.writeable
+    return torch.tensor(values) if fixed else torch.as_tensor(values)
