@@ -123,15 +123,15 @@ def test_rounds_of_different_size_compose(noise):
 
 
 @pytest.mark.parametrize(
-    ("mu", "clients", "rounds", "most", "before"),
+    ("mu", "clients", "rounds", "most", "before", "times"),
     [
-        (0.25, 10_000, 1, 0.0081, 0.0698),
-        pytest.param(0.8, 60_000, 16, 0.0650, 0.6501, marks=pytest.mark.slow),
-        pytest.param(0.8, 60_000, 64, 0.1330, 1.297, marks=pytest.mark.slow),
+        (0.25, 10_000, 1, 0.0081, 0.0698, 1.4),
+        pytest.param(0.8, 60_000, 16, 0.0650, 0.6501, 1.44, marks=pytest.mark.slow),
+        pytest.param(0.8, 60_000, 64, 0.1330, 1.297, 1.44, marks=pytest.mark.slow),
     ],
 )
-def test_training_with_gaussian_messages_is_certified_by_the_chain(mu, clients, rounds, most, before):
-    """Delta 1e-6; docs/learning.md has the last two. What the released sum costs is below."""
+def test_training_with_gaussian_messages_is_certified_by_the_chain(mu, clients, rounds, most, before, times):
+    """Delta 1e-6; docs/learning.md has the last two. The released sum costs so many times less."""
     run = accountant("client", "reports", [gaussian(mu)], [[clients]])
     if rounds > 1:
         run.spend([clients], rounds - 1)
@@ -141,7 +141,7 @@ def test_training_with_gaussian_messages_is_certified_by_the_chain(mu, clients, 
     assert found.epsilon.upper == min(told.values()) <= most
     assert told["approximate"] == pytest.approx(before, rel=2e-3)
     summed = exact_epsilon(mu * math.sqrt(rounds / clients), 1e-6)
-    assert summed < found.epsilon.upper < 1.4 * summed
+    assert summed < found.epsilon.upper < times * summed
 
 
 def test_the_smallest_valid_bound_is_taken_and_named():
