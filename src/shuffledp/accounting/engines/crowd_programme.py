@@ -203,10 +203,11 @@ class _Distance:
 
         mass, fall = min(1.002 * guess / self.n, most), _FALL
         for _ in range(_TRIES):
-            gap = math.log(max(expected(mass), TINY) / delta)
-            if -_CLOSE < gap <= 0.0:
+            found = expected(mass)
+            gap = math.log(max(found, TINY) / delta)
+            if found <= delta and gap > -_CLOSE:
                 return mass
-            if gap > 0.0 and mass == most:
+            if found > delta and mass == most:
                 return None
             mass = min(mass * math.exp((gap + 0.4 * _CLOSE) / fall), most)
         return crossing(expected, delta, 0.0, most, mass, 8e-4)[1] if expected(most) <= delta else None

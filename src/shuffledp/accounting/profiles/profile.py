@@ -94,6 +94,8 @@ class PrivacyProfile(ABC):
     the two directions H(P, Q) and H(Q, P). As a function of x = e^epsilon, with 1 - x + x delta(1/x) below x = 1,
     the larger one of a family of pairs closed under exchange is convex, and it is the curve of one symmetric pair;
     Renyi divergences, trade-off functions and composition are that pair's (docs/theorems/renyi.md).
+
+    A profile keeps what it evaluated, so one object may be asked by one thread at a time.
     """
 
     tolerance: ClassVar[float] = 1e-6
