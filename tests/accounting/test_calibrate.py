@@ -152,6 +152,12 @@ def test_the_smallest_batch_of_several_levels(setting):
     assert upper(fewer, 1e-6) > 0.6
 
 
+def test_a_batch_of_several_levels_is_not_larger_than_certify_needs():
+    """The search answered 146: a delta was bounded by coarser boxes than an epsilon."""
+    assert upper(ask(apportioned(MIX, 139), RR), 1e-6) > 0.6
+    assert calibrate_batch(ask(MIX, RR), 0.6, 1e-6).n == 140
+
+
 def test_one_level_is_the_old_question():
     one = calibrate_n(epsilon0=1.0, epsilon=0.5, delta=1e-6)
     assert calibrate_batch(ask(Budgets([1.0], [7])), 0.5, 1e-6) == one

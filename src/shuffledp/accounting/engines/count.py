@@ -34,6 +34,7 @@ CURVE_BOXES = 600
 MORE_BOXES = 10_000
 """So many boxes are added for each of these factors between upper and lower end that are hoped for."""
 _CLOSE = (1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05)
+_CLOSE_DELTAS = (1.02, 1.05, 1.1, 1.2, 1.5)
 _ROOM = 1e-9
 _CURVE_STEP = 0.12
 _CURVE_RATIO = 0.03
@@ -255,9 +256,23 @@ class WorstCountProfile(PrivacyProfile):
         return CoverProfile(self.epsilon0, cover)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(C), or (B) where there are too many record vectors."""
-        upper = self._above(self.fine).delta(epsilon).upper
-        return Interval(min(self._witness.delta(epsilon).lower, upper), upper)
+        """(C), or (B) where there are too many record vectors; of several budgets boxes are cut where they matter."""
+        lower, upper = self._witness.delta(epsilon).lower, self._above(self.fine).delta(epsilon).upper
+        if isinstance(self.fine, CountCover) and self.fine.moving > 1 and 0.0 < lower < upper:
+            cover = RefinedCover((self.fine,))
+            for factor in _CLOSE_DELTAS:
+                if lower * factor >= upper:
+                    break
+                cover, found = self._cut(cover, epsilon, lower * factor)
+                upper = min(upper, found)
+        return Interval(min(lower, upper), upper)
+
+    def _cut(self, cover: RefinedCover, epsilon: float, hoped: float) -> tuple[RefinedCover, float]:
+        """Cut boxes until delta at epsilon is proved to be within what is hoped for, or as many as may be were cut."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        goal = math.log(hoped) - math.log(scale)
+        cover, value = cover.towards(excess, goal - _ROOM * (1.0 + abs(goal)), MORE_BOXES)
+        return cover, exp_interval(scaled_logs(Interval(-math.inf, value), scale)).upper
 
     def _inverse(self, target: float) -> Interval:
         """Each end by its own search; of several budgets the upper end by boxes that are cut where they matter."""
@@ -282,10 +297,8 @@ class WorstCountProfile(PrivacyProfile):
             hoped = lower * factor
             if not 0.0 < hoped < self.epsilon0:
                 return None
-            scale, excess = victim_line(hoped, self.epsilon0)
-            goal = math.log(target) - math.log(scale)
-            cover, value = cover.towards(excess, goal - _ROOM * (1.0 + abs(goal)), MORE_BOXES)
-            if exp_interval(scaled_logs(Interval(-math.inf, value), scale)).upper <= target:
+            cover, found = self._cut(cover, hoped, target)
+            if found <= target:
                 return None if cover.parts == (fine,) else hoped
         return self._above(cover).upper_epsilon(target, hoped)
 
