@@ -203,6 +203,20 @@ def test_every_entry_that_an_error_shows_is_cut():
                     assert not whole, f"{short(path)}, line {part.lineno}: show an entry by errors.shown"
 
 
+UNMARKED = re.compile(r"(?<![`\w])[a-z]\w* = '")
+
+
+def test_a_parameter_that_a_message_gives_a_value_stands_between_backticks():
+    """The command line makes an option of it (cli/messages.py)."""
+    assert UNMARKED.search("say seen = 'sum'")
+    assert not UNMARKED.search("say `seen = 'sum'`")
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) in ERRORS:
+                said = "".join(str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant))
+                assert not UNMARKED.search(said), f"{short(path)}:{node.lineno}: {said}"
+
+
 def test_every_costly_case_is_a_case_of_a_test():
     """A line that names nothing would leave nothing out, and nobody would notice."""
     for line in (ROOT / "tests" / "costly.txt").read_text(encoding="utf-8").splitlines():

@@ -144,14 +144,14 @@ class Setting:
             )
         if self.reports_per_user != 1:
             raise InvalidInput(
-                f"memoised reports are accounted one a round; got `reports_per_user` = {shown(self.reports_per_user)}"
+                f"memoised reports are accounted one a round; got `reports_per_user = {shown(self.reports_per_user)}`"
             )
 
     def _check_dummies(self) -> None:
         check_dummies(self.randomizer, self.dummies)
         if self.seen != "reports":
             raise InvalidInput(
-                f"dummies hide reports without their senders' budgets, seen = 'reports'; got {shown(self.seen)}"
+                f"dummies hide reports without their senders' budgets, `seen = 'reports'`; got {shown(self.seen)}"
             )
         if self.linked and self.rounds > 1:
             raise InvalidInput(

@@ -71,7 +71,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
         "there are 2 different budgets, so `seen` is needed",
     ),
     "mechanism": ({"mechanism": "krr"}, "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid; got"),
-    "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "seen = 'sum' is not certified for laplace noise"),
+    "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "`seen = 'sum'` is not certified for laplace noise"),
     "weights": ({"weights": "people"}, "weights must be one of population, precision; got 'people'"),
     "other": ({"other": "x"}, "`other` maps unlisted categories, and a mean has none"),
     "missing": ({"missing_as": 101}, "`missing_as` must be a number of the range [0.0, 100.0]; got 101"),

@@ -166,7 +166,7 @@ def test_a_target_finds_budgets_or_rounds(run, find):
     else:
         assert answer["guarantee"]["rounds"] < 5
         assert level["epsilon0"] == 8.0
-    assert any("for target_epsilon = 10" in note and "cost" in note for note in answer["notes"])
+    assert any("for a target epsilon of 10" in note and "cost" in note for note in answer["notes"])
 
 
 def test_a_checkpoint_is_not_written_over(run):

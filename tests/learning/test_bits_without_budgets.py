@@ -55,7 +55,7 @@ def test_the_step_is_a_function_of_the_reports_without_their_budgets():
 
 def test_other_weights_need_budgets_that_are_seen():
     for weighting in ("none", "inverse-variance"):
-        with pytest.raises(InvalidInput, match="needs the budget of every bit, which a server with seen = 'reports'"):
+        with pytest.raises(InvalidInput, match="needs the budget of every bit, which a server with `seen = 'reports'`"):
             classifier(weighting=weighting).fit(ROWS, LABELS)
         classifier(weighting=weighting, epsilon0=1.0).fit(ROWS, LABELS)  # one budget: nothing to weigh
         classifier(weighting=weighting, seen="levels").fit(ROWS, LABELS)

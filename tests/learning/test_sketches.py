@@ -111,9 +111,9 @@ def test_clients_of_several_examples_and_budgets():
 def test_what_one_bit_cannot_do_is_refused():
     groups = np.arange(100) // 10
     for changes in ({"unit": "example"}, {"seen": "users"}, {"seen": "sum"}):
-        with pytest.raises(InvalidInput, match=r"^mechanism = 'sketch' sends one bit a client"):
+        with pytest.raises(InvalidInput, match=r"^`mechanism = 'sketch'` sends one bit a client"):
             classifier(**changes).fit(DIGITS.images[:100], DIGITS.labels[:100], groups=groups)
-    with pytest.raises(InvalidInput, match=r"^mechanism = 'sketch' is pure: leave delta0 out"):
+    with pytest.raises(InvalidInput, match=r"^`mechanism = 'sketch'` is pure: leave `delta0` out"):
         classifier(delta0=1e-5).fit(DIGITS.images[:100], DIGITS.labels[:100])
 
 

@@ -27,7 +27,7 @@ def test_budgets_are_chosen_for_a_target(way):
     assert 2.7 < fitted.guarantee_.epsilon.upper <= 3.0
     budgets = [level.epsilon0 for level in fitted.guarantee_.levels]
     assert max(budgets) / min(budgets) == pytest.approx(2.0 if "epsilon0" in way else 1.0)
-    (note,) = [note for note in fitted.guarantee_.notes if note.startswith("for target_epsilon = 3 budgets")]
+    (note,) = [note for note in fitted.guarantee_.notes if note.startswith("for a target epsilon of 3 budgets")]
     assert f"cost {fitted.guarantee_.epsilon.upper:.4g}, and the noise of one step is" in note
 
 
@@ -49,7 +49,7 @@ def test_rounds_are_chosen_for_a_target(way):
     fitted = classifier(**small, rounds=None, target_epsilon=0.7).fit(FEATURES, LABELS, groups=GROUPS)
     account, (spent,) = fitted.accountant_, fitted.accountant_.spent
     assert fitted.guarantee_.epsilon.upper <= 0.7 < account.epsilon_after(spent, 1e-5)
-    assert any(f"for target_epsilon = 0.7 {account.rounds:,} rounds were found" in n for n in fitted.guarantee_.notes)
+    assert any(f"for a target epsilon of 0.7 {account.rounds:,} rounds were found" in n for n in fitted.guarantee_.notes)
 
 
 def test_a_target_holds_although_people_stay_away():
@@ -75,9 +75,9 @@ def test_the_noise_of_a_step_is_what_is_drawn():
 
 
 def test_a_target_out_of_reach_is_refused():
-    with pytest.raises(InvalidInput, match=r"no budgets down to .* keep all rounds within target_epsilon = 1e-09"):
+    with pytest.raises(InvalidInput, match=r"no budgets down to .* keep all rounds within `target_epsilon = 1e-09`"):
         classifier(target_epsilon=1e-9).fit(FEATURES, LABELS, groups=GROUPS)
-    with pytest.raises(InvalidInput, match=r"one round costs more than target_epsilon = 0\.5"):
+    with pytest.raises(InvalidInput, match=r"one round costs more than `target_epsilon = 0\.5`"):
         classifier(target_epsilon=0.5, rounds=None).fit(FEATURES, LABELS, groups=GROUPS)
     with pytest.raises(InvalidInput, match="target_epsilon must be positive"):
         classifier(target_epsilon=0.0).fit(FEATURES, LABELS, groups=GROUPS)

@@ -249,7 +249,7 @@ def test_own_deltas_reach_the_noise():
     ("options", "message"),
     [
         ({"mechanism": "gaussian"}, "never pure: give delta0 > 0"),
-        ({"mechanism": "laplace", "seen": "sum"}, "'sum' is not certified for laplace noise as it is drawn"),
+        ({"mechanism": "laplace", "seen": "sum"}, "'sum'` is not certified for laplace noise as it is drawn"),
         ({"mechanism": "normal"}, "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid"),
         ({"mechanism": "gaussian", "delta0": [1e-6]}, "2 records need 2 delta0"),
         ({"mechanism": "gaussian", "delta0": 1.0}, "delta0 must be a probability"),

@@ -297,13 +297,13 @@ def require_plain(setting: Setting, key: str) -> None:
     if setting.is_plain:
         return
     told = {
-        "rounds": setting.rounds != 1,
-        "linked": setting.linked,
-        "same_record": setting.same_record,
-        "colluding": setting.colluding != 0,
-        "missing": setting.missing != 0.0,
-        "group_size": setting.group_size != 1,
-        "reports_per_user": setting.reports_per_user != 1,
+        "several rounds": setting.rounds != 1,
+        "linked rounds": setting.linked,
+        "one record for all rounds": setting.same_record,
+        "colluding users": setting.colluding != 0,
+        "missing reports": setting.missing != 0.0,
+        "groups": setting.group_size != 1,
+        "several reports per user": setting.reports_per_user != 1,
     }
     raise OutOfRegime(f"{key} covers one plain round; got {', '.join(name for name, set_ in told.items() if set_)}")
 

@@ -98,13 +98,13 @@ class Terms:
             checked[str(name)] = epsilon, number_within(f"delta0 of level {name!r}", delta0, 0.0, 1.0, below=True)
         if self.mechanism != "gaussian" and any(delta0 > 0.0 for _, delta0 in checked.values()):
             named = "Laplace noise is pure" if self.mechanism == "laplace" else "a bit is pure"
-            raise InvalidInput(f"{named}: give every level delta0 = 0, or use mechanism = 'gaussian'")
+            raise InvalidInput(f"{named}: give every level delta0 = 0, or use `mechanism = 'gaussian'`")
         if self.bits and self.release != "sum":
-            raise InvalidInput("one bit is no update by itself: mechanism = 'sketch' needs release = 'sum'")
+            raise InvalidInput("one bit is no update by itself: `mechanism = 'sketch'` needs `release = 'sum'`")
         if self.bits and self.weighting != "auto":
             raise InvalidInput(
-                f"weighting = {shown(self.weighting)} would need every bit's level, and bits hide among those of all "
-                "levels; leave weighting = 'auto'"
+                f"`weighting = {shown(self.weighting)}` would need every bit's level, and bits hide among those of all "
+                "levels; leave `weighting = 'auto'`"
             )
         object.__setattr__(self, "levels", dict(sorted(checked.items())))
         self.plan(1)  # clip and budgets are checked where they are used

@@ -273,10 +273,10 @@ class TrainingAccountant:
     def _blanket(self, index: int) -> PrivacyProfile:
         """Bits of all budgets hide each other: any seed with a fair bit is the same for all (docs/learning.md)."""
         if not self.bits:
-            raise OutOfRegime("blanket with several budgets needs messages of one bit (mechanism = 'sketch')")
+            raise OutOfRegime("blanket with several budgets needs messages of one bit (`mechanism = 'sketch'`)")
         self._require_shuffled_clients("blanket", levels_apart=False)
         if self.seen != "reports":
-            raise OutOfRegime(f"blanket needs shuffled bits without their budgets; got seen = '{self.seen}'")
+            raise OutOfRegime(f"blanket needs shuffled bits without their budgets; got `seen = '{self.seen}'`")
         if len(self.tiers) == 1:
             raise OutOfRegime("all messages have one budget: blanket and levels are the same number")
         victim = self._anchor(self.tiers[index].epsilon0)
@@ -319,9 +319,9 @@ class TrainingAccountant:
     def _ordered(self, index: int) -> PrivacyProfile:
         del index  # one number for everybody
         if self.seen != "users" or self.unit != "client":
-            raise OutOfRegime("ordered is for permuted clients whose messages are seen in order, unit = client")
+            raise OutOfRegime("ordered is for permuted clients whose messages are seen in order, `unit = 'client'`")
         if self.gaussian:
-            raise OutOfRegime("ordered needs pure budgets; Gaussian noise has none: use mechanism = laplace")
+            raise OutOfRegime("ordered needs pure budgets; Gaussian noise has none: use `mechanism = 'laplace'`")
         steps = [tier.ratio for tier in self.tiers]
         if len(steps) > MOST_ORDERED_TIERS:
             raise OutOfRegime(f"ordered is evaluated for up to {MOST_ORDERED_TIERS} budget levels; bucket the budgets")

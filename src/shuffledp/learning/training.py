@@ -116,8 +116,8 @@ class Run:
         labels, classes = checked_labels(y, rows.shape[0], s.classes)
         if groups is None and s.unit == "example":
             raise InvalidInput(
-                "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
-                "say unit = 'client', or spread them with assign_clients"
+                "`unit = 'example'` needs `groups`, the client of each example; without, everybody has one example: "
+                "say `unit = 'client'`, or spread them with assign_clients"
             )
         clients = Clients.of(groups, rows.shape[0])
         notes = assumptions(s, settings.classes is None)
@@ -186,7 +186,7 @@ class Run:
                 break
         if not self.accountant.rounds:
             raise InvalidInput(
-                f"no round was released ({self.stopped}); ask for fewer min_messages, or allow a larger max_epsilon"
+                f"no round was released ({self.stopped}); ask for fewer `min_messages`, or allow a larger `max_epsilon`"
             )
 
     @property

@@ -96,6 +96,6 @@ def check_seen(mechanism: str, seen: Seen) -> None:
     check_choice("seen", seen, NUMBER_SEEN)
     if seen == "sum" and mechanism in ADDED_NOISE:
         raise InvalidInput(
-            f"seen = 'sum' is not certified for {mechanism} noise as it is drawn, report by report in whole steps; "
-            "say seen = 'reports', which holds for the sum, too, or use one-bit, piecewise or hybrid"
+            f"`seen = 'sum'` is not certified for {mechanism} noise as it is drawn, report by report in whole steps; "
+            "say `seen = 'reports'`, which holds for the sum, too, or use one-bit, piecewise or hybrid"
         )

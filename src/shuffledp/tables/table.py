@@ -241,8 +241,8 @@ class Table:
         if where is None:
             return None
         return InvalidInput(
-            f"{self.name} is not UTF-8 text: {where} cannot be read; say how it is encoded, such as `encoding` = "
-            "'cp1252' for a file of Windows (Western Europe)"
+            f"{self.name} is not UTF-8 text: {where} cannot be read; say how it is encoded, such as "
+            "`encoding = 'cp1252'` for a file of Windows (Western Europe)"
         )
 
 

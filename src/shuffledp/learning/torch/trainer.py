@@ -232,8 +232,8 @@ class ShuffledSGD:
         rows, targets = self._examples(*whole_dataset(X, y), model)
         if groups is None and s.unit == "example":
             raise InvalidInput(
-                "unit = 'example' needs groups, the client of each example; without, everybody has one example: "
-                "say unit = 'client', or spread them with assign_clients"
+                "`unit = 'example'` needs `groups`, the client of each example; without, everybody has one example: "
+                "say `unit = 'client'`, or spread them with assign_clients"
             )
         clients = Clients.of(groups, rows.shape[0])
         notes += assumptions(s, read_classes=False)
