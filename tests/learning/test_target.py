@@ -49,7 +49,9 @@ def test_rounds_are_chosen_for_a_target(way):
     fitted = classifier(**small, rounds=None, target_epsilon=0.7).fit(FEATURES, LABELS, groups=GROUPS)
     account, (spent,) = fitted.accountant_, fitted.accountant_.spent
     assert fitted.guarantee_.epsilon.upper <= 0.7 < account.epsilon_after(spent, 1e-5)
-    assert any(f"for a target epsilon of 0.7 {account.rounds:,} rounds were found" in n for n in fitted.guarantee_.notes)
+    assert any(
+        f"for a target epsilon of 0.7 {account.rounds:,} rounds were found" in n for n in fitted.guarantee_.notes
+    )
 
 
 def test_a_target_holds_although_people_stay_away():

@@ -84,7 +84,9 @@ def test_a_separator_can_be_named(tmp_path):
 
 def test_another_encoding_is_named_and_can_be_given(tmp_path):
     path = written(tmp_path, ROWS.encode("cp1252"), "people.csv")
-    with pytest.raises(InvalidInput, match=r"people\.csv is not UTF-8 text: row 2 cannot be read; .* `encoding = 'cp1252'` for a"):
+    with pytest.raises(
+        InvalidInput, match=r"people\.csv is not UTF-8 text: row 2 cannot be read; .* `encoding = 'cp1252'` for a"
+    ):
         read(path)
     assert read(path, encoding="cp1252") == VALUES
     with pytest.raises(InvalidInput, match=r"people\.csv is not utf-32 text; say how it is encoded with `encoding`$"):

@@ -66,8 +66,8 @@ def _weighting_of_bits(s: Settings, budgets: FloatArray) -> Weighting:
         return "people" if s.weighting == "none" else "precision"
     if s.weighting != "auto" and np.ptp(budgets) > 0.0:
         raise InvalidInput(
-            f"`weighting = '{s.weighting}'` needs the budget of every bit, which a server with `seen = 'reports'` does not "
-            "see; leave `weighting = 'auto'`, where all bits count the same, or say `seen = 'levels'`"
+            f"`weighting = '{s.weighting}'` needs the budget of every bit, which a server with `seen = 'reports'` does "
+            "not see; leave `weighting = 'auto'`, where all bits count the same, or say `seen = 'levels'`"
         )
     return "bits"
 

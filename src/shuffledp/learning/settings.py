@@ -89,7 +89,9 @@ class Settings:
             if self.checkpoint is not None:
                 raise InvalidInput("`patience` does not go with `checkpoint`, which keeps no best model; leave one out")
         if self.pure and self.delta0 is not None:
-            raise InvalidInput(f"`mechanism = '{self.mechanism}'` is pure: leave `delta0` out, or use `mechanism = 'gaussian'`")
+            raise InvalidInput(
+                f"`mechanism = '{self.mechanism}'` is pure: leave `delta0` out, or use `mechanism = 'gaussian'`"
+            )
         if self.mechanism == "sketch" and (self.unit != "client" or self.seen not in ("reports", "levels")):
             raise InvalidInput(
                 "`mechanism = 'sketch'` sends one bit a client, all at one model: it needs `unit = 'client'` and "

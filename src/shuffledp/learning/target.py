@@ -59,8 +59,8 @@ def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float
         fine, low = (low, low) if epsilon_of(low) <= target else (0.0, low / 2.0)
     if not fine:
         raise InvalidInput(
-            f"no budgets down to epsilon0 = {SMALLEST_BUDGET:.2g} keep all rounds within `target_epsilon = {target:g}`; "
-            "ask for fewer `rounds`, or a larger `target_epsilon`"
+            f"no budgets down to epsilon0 = {SMALLEST_BUDGET:.2g} keep all rounds within "
+            f"`target_epsilon = {target:g}`; ask for fewer `rounds`, or a larger `target_epsilon`"
         )
     while fine < LARGEST_BUDGET and fine >= 1.0 and epsilon_of(2.0 * fine) <= target:
         fine *= 2.0
@@ -95,7 +95,8 @@ def most_rounds(target: float, epsilon_of: Callable[[int], float]) -> int:
     """
     if epsilon_of(1) > target:
         raise InvalidInput(
-            f"one round costs more than `target_epsilon = {target:g}`; give smaller budgets, or a larger `target_epsilon`"
+            f"one round costs more than `target_epsilon = {target:g}`; give smaller budgets, or a "
+            "larger `target_epsilon`"
         )
     fine, bad = 1, MOST_ROUNDS + 1
     while fine < MOST_ROUNDS and bad > MOST_ROUNDS:
