@@ -179,7 +179,7 @@ class LayerGradients:
         found = [m for m in self.model.module.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
         bad = next((m for m in found if not supported(m)), None)
         if bad is not None:
-            raise InvalidInput(f"there is no rule for the layer {bad}; use norms = 'functional'")
+            raise InvalidInput(f"there is no rule for the layer {bad}; use `norms = 'functional'`")
         return found
 
     @cached_property
@@ -193,7 +193,7 @@ class LayerGradients:
 
         def keep(layer: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
             if layer in seen:
-                raise InvalidInput(f"the layer {layer} is used twice in one pass; use norms = 'functional'")
+                raise InvalidInput(f"the layer {layer} is used twice in one pass; use `norms = 'functional'`")
             seen[layer] = given[0].detach(), output
 
         hooks = [layer.register_forward_hook(keep) for layer in self.layers]
@@ -204,7 +204,7 @@ class LayerGradients:
                 hook.remove()
         unused = next((layer for layer in self.layers if layer not in seen), None)
         if unused is not None:
-            raise InvalidInput(f"the layer {unused} was not called in the pass; use norms = 'functional'")
+            raise InvalidInput(f"the layer {unused} was not called in the pass; use `norms = 'functional'`")
         outputs = [seen[layer][1] for layer in self.layers]
         slopes = torch.autograd.grad(losses.sum(), outputs)
         return [

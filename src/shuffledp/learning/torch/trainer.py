@@ -334,7 +334,7 @@ class ShuffledSGD:
         if validation is None:
             return None
         if self.loss != "cross-entropy":
-            raise InvalidInput("validation is for classifiers with loss = 'cross-entropy'; leave it out")
+            raise InvalidInput("validation is for classifiers with `loss = 'cross-entropy'`; leave it out")
         return np.asarray(validation[0]), np.asarray(validation[1], dtype=np.int64)
 
 
