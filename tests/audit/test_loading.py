@@ -43,13 +43,17 @@ def test_a_function_in_a_file(tmp_path):
 def test_a_command(tmp_path, chance, clear, where):
     """Its noise is its own, and unseeded: at chance 0.5 a false alarm has chance 1e-3 at most, far less as claimed.
 
-    The third is sound in every call but those with one record, which is how every client calls it. To miss it, fewer
-    than 16 of the 80 calls that judge must hold one of the two records: chance 1e-8. The second betrays the record to
-    several attacks alike, and its noise decides which of them is named.
+    The third is sound in every call but those with one record, which is how every client calls it. One audit misses it
+    if fewer than 16 of the 80 calls that judge hold one of the two records, chance 1e-8, or if another place looks as
+    good when the event is chosen: in the first rows of the 8 larger calls all coins fell the right way, chance 2^-8. So
+    a second audit is allowed: both miss with chance 2e-5. The second betrays the record to several attacks alike, and
+    its noise decides which of them is named.
     """
     file = tmp_path / "bits.py"
     file.write_text(BITS.format(chance=chance, clear=clear))
     found = run(f"{QUICK} {file}", records=["yes", "no"])
+    if clear and not found.violated:
+        found = run(f"{QUICK} {file}", records=["yes", "no"])
     assert found.violated is (where is not None)
     assert set(found.records) == {"yes", "no"}
     if clear:
