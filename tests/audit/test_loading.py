@@ -52,7 +52,7 @@ def test_a_command(tmp_path, chance, clear, where):
     file = tmp_path / "bits.py"
     file.write_text(BITS.format(chance=chance, clear=clear))
     found = run(f"{QUICK} {file}", records=["yes", "no"])
-    if clear and not found.violated:
+    if clear and not (found.violated and found.attack.endswith(where)):
         found = run(f"{QUICK} {file}", records=["yes", "no"])
     assert found.violated is (where is not None)
     assert set(found.records) == {"yes", "no"}
