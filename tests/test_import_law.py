@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 import shuffledp
 
@@ -94,50 +94,51 @@ def imports(tree: ast.AST, *, for_types: bool = False) -> list[str]:
     return found
 
 
-def own(names: list[str]) -> list[str]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(path: Path) -> tuple[str, ...]:
+    return tuple(imports(tree_of(path)))
+
+
+def own(names: Iterable[str]) -> list[str]:
     return [name.removeprefix("shuffledp.") for name in names if name.startswith("shuffledp.")]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_module_imports_to_its_right(path):
-    module = name_of(path)
-    if module in ("", "__main__"):  # the public names come from everywhere
-        return
-    for imported in own(imports(ast.parse(path.read_text(encoding="utf-8")))):
-        assert layer(imported) <= layer(module), f"{module} imports {imported}, which stands to its right"
-        if module.startswith("randomizers"):
-            assert imported.startswith(RANDOMIZERS_MAY), f"a randomizer may not import {imported}"
+def test_no_module_imports_to_its_right():
+    for path in MODULES:
+        module = name_of(path)
+        if module in ("", "__main__"):  # the public names come from everywhere
+            continue
+        for imported in own(imports_of(path)):
+            assert layer(imported) <= layer(module), f"{module} imports {imported}, which stands to its right"
+            if module.startswith("randomizers"):
+                assert imported.startswith(RANDOMIZERS_MAY), f"{module}, a randomizer, may not import {imported}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_only_report_and_cli_present(path):
-    if name_of(path).split(".")[0] in ("reproduce", "report", "cli"):
-        return
-    used = {name.split(".")[0] for name in imports(ast.parse(path.read_text(encoding="utf-8")))}
-    assert not used & OUTER_ONLY, f"{name_of(path)} imports {sorted(used & OUTER_ONLY)}"
+def test_only_report_and_cli_present():
+    for path in MODULES:
+        if name_of(path).split(".")[0] not in ("reproduce", "report", "cli"):
+            used = {name.split(".")[0] for name in imports_of(path)}
+            assert not used & OUTER_ONLY, f"{name_of(path)} imports {sorted(used & OUTER_ONLY)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_only_reproduce_draws_and_only_when_it_does(path):
+def test_only_reproduce_draws_and_only_when_it_does():
     """Matplotlib is the extra [figures]: nothing but the pictures of the papers needs it, and no import loads it."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    drawing = [name for name in imports(tree) if name.split(".")[0] == "matplotlib"]
-    assert not drawing or name_of(path) == "reproduce.write"
-    at_import = [
-        name
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in imports(ast.Module([node], []))
-    ]
-    assert not [name for name in at_import if name.startswith("matplotlib")]
+    drawing = {name_of(path) for path in MODULES for name in imports_of(path) if name.split(".")[0] == "matplotlib"}
+    assert drawing <= {"reproduce.write"}
+    for path in MODULES:
+        nodes = [node for node in tree_of(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        at_import = [name for node in nodes for name in imports(ast.Module([node], []))]
+        assert not [name for name in at_import if name.startswith("matplotlib")], name_of(path)
 
 
 def arrows() -> dict[str, set[str]]:
     """Which module imports which, names for type checkers included; the public names come from everywhere."""
-    found = {
-        name_of(path): set(own(imports(ast.parse(path.read_text(encoding="utf-8")), for_types=True)))
-        for path in MODULES
-    }
+    found = {name_of(path): set(own(imports(tree_of(path), for_types=True))) for path in MODULES}
     return {module: names & found.keys() - {module, ""} for module, names in found.items() if module}
 
 
@@ -155,21 +156,22 @@ def test_no_import_circle_inside_any_room():
     assert sorted(set(circle({"profile": {"knots"}, "knots": {"profile"}}))) == ["knots", "profile"]
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if name_of(path).startswith("accounting")], ids=name_of)
-def test_accounting_is_built_one_way(path):
-    module = name_of(path).removeprefix("accounting").lstrip(".")
-    for imported in own(imports(ast.parse(path.read_text(encoding="utf-8")), for_types=True)):
-        if imported.startswith("accounting"):
-            below = imported.removeprefix("accounting").lstrip(".")
-            assert layer(below, ACCOUNTING) <= layer(module, ACCOUNTING), f"{module} imports {below}, to its right"
+def test_accounting_is_built_one_way():
+    for path in MODULES:
+        if not name_of(path).startswith("accounting"):
+            continue
+        module = name_of(path).removeprefix("accounting").lstrip(".")
+        for imported in own(imports(tree_of(path), for_types=True)):
+            if imported.startswith("accounting"):
+                below = imported.removeprefix("accounting").lstrip(".")
+                assert layer(below, ACCOUNTING) <= layer(module, ACCOUNTING), f"{module} imports {below}, to its right"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_only_accounting_imports_below_its_door(path):
-    if not name_of(path).startswith("accounting"):
-        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        named = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-        assert [name for name in named if name.startswith("shuffledp.accounting.")] == []
+def test_only_accounting_imports_below_its_door():
+    for path in MODULES:
+        if not name_of(path).startswith("accounting"):
+            named = [node.module or "" for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
+            assert [name for name in named if name.startswith("shuffledp.accounting.")] == [], name_of(path)
 
 
 def test_the_law_is_enforced_on_a_wrong_import():

@@ -175,8 +175,8 @@ def test_calibrations_count_on_dummies():
     [
         ({"randomizer": "any"}, "got 'any'"),
         ({"randomizer": sdp.UnaryEncoding(4)}, "rr, krr:K, one-bit and hadamard:K"),
-        ({"seen": "levels"}, "seen = 'reports'; got 'levels'"),
-        ({"seen": "sum", "randomizer": sdp.RandomizedResponse(2)}, "seen = 'reports'; got 'sum'"),
+        ({"seen": "levels"}, "seen = 'reports'`; got 'levels'"),
+        ({"seen": "sum", "randomizer": sdp.RandomizedResponse(2)}, "seen = 'reports'`; got 'sum'"),
         ({"rounds": 2, "linked": True}, "linked rounds expose them"),
         ({"dummies": 172}, "must be Uniform"),
         ({"dummies": sdp.DiscreteLaplace(4, 2.0)}, "take uniform dummies"),

@@ -57,7 +57,7 @@ def train(
             metavar="LIST",
             help="Table: columns of numbers, as NAME or NAME:LOW:HIGH, which is clipped to the range and brought to "
             "0 to 1. Pictures: edges (default), coarse-edges (a quarter of the side to a cell, length 1), scattering, "
-            "cosine or pixels.",
+            "strokes (128 scattering features of handwriting), cosine or pixels.",
             rich_help_panel=DATA,
         ),
     ] = None,

@@ -11,6 +11,7 @@ from shuffledp.learning.models import TrainedModel, load_model
 from shuffledp.learning.pca import Projection, cosine_projection, public_projection
 from shuffledp.learning.progress import RoundReport, print_progress
 from shuffledp.learning.scattering import Scattering
+from shuffledp.learning.strokes import StrokeScattering
 
 __all__ = [
     "Digits",
@@ -19,6 +20,7 @@ __all__ = [
     "RoundReport",
     "Scattering",
     "ShuffledSGDClassifier",
+    "StrokeScattering",
     "TrainedModel",
     "TrainingAccountant",
     "TrainingGuarantee",

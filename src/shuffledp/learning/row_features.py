@@ -14,9 +14,10 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.features import OrientedGradients
 from shuffledp.learning.pca import cosine_projection
 from shuffledp.learning.scattering import Scattering
+from shuffledp.learning.strokes import StrokeScattering
 from shuffledp.numerics.interval import FloatArray
 
-PICTURES = ("edges", "coarse-edges", "scattering", "cosine", "pixels")
+PICTURES = ("edges", "coarse-edges", "scattering", "strokes", "cosine", "pixels")
 COSINES = 60
 
 
@@ -75,7 +76,7 @@ def picture_features(kind: str, side: int) -> Map:
 
     Parameters
     ----------
-    kind : {"edges", "coarse-edges", "scattering", "cosine", "pixels"}
+    kind : {"edges", "coarse-edges", "scattering", "strokes", "cosine", "pixels"}
         Which.
     side : int
         Pictures have side * side points.
@@ -89,6 +90,7 @@ def picture_features(kind: str, side: int) -> Map:
         "edges": lambda: OrientedGradients(side),
         "coarse-edges": lambda: OrientedGradients(side, cell=max(side // 4, 1), length=1.0),
         "scattering": lambda: Scattering(side, cell=max(side // 4, 1)),
+        "strokes": lambda: StrokeScattering(side, cell=max(side // 4, 1)),
         "cosine": lambda: cosine_projection(side, min(COSINES, side * side), scale=1.0 / 255.0),
         "pixels": Pixels,
     }
