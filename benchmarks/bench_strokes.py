@@ -1,13 +1,14 @@
-"""How good a linear model on scattering features gets at client level, one digit a user, shuffled Gaussian messages.
+"""How good a linear model gets at client level, one digit a user, shuffled Gaussian messages.
 
-    python benchmarks/bench_scattering.py --mnist FOLDER --rounds 2048 --mu 0.8 --within 256 --seeds 3
+    python benchmarks/bench_strokes.py --mnist FOLDER --rounds 2048 --mu 0.8 --within 128 --seeds 3
 
 A simulation of accuracy; the epsilon is certified. 58,000 users (MNIST without its first 2,000 digits, which come with
 the package and are public) each send their clipped gradient with noise of mu = 2C/sigma in every round; one step along
 the mean of a round. The simulation adds up clipped gradients and the sum of all noise. It leaves out that messages are
-rounded to a grid of 1/4096 of their sensitivity, which in 1,296 x 10 numbers for each of 58,000 users and all rounds
-takes most of the time and changes no accuracy. With --within R, more rounds than R are simulated in R rounds of the
-wider mu with the same rounds mu^2; the epsilon is that of the rounds asked for. Clip and step of the rows in
+rounded to a grid of 1/4096 of their sensitivity, which for each of 58,000 users and all rounds takes most of the time
+and changes no accuracy. With --within R, more rounds than R are simulated in R rounds of the
+wider mu with the same rounds mu^2; the epsilon is that of the rounds asked for. Features are `StrokeScattering`, or
+with --components 0 all 1,296 numbers of `Scattering`. Components, clip and step of the rows in
 docs/learning.md are those that benchmarks/choose_settings.py chooses on the public digits.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from bench_learning import private_part
 
-from shuffledp.learning import Scattering, TrainingAccountant
+from shuffledp.learning import Scattering, StrokeScattering, TrainingAccountant
 from shuffledp.learning.clipping import shrink
 from shuffledp.learning.guarantee import Tier
 from shuffledp.report.wording import up
@@ -69,8 +70,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=64)
     parser.add_argument("--mu", type=float, default=0.8)
     parser.add_argument("--within", type=int, help="simulate in at most so many rounds, with the same rounds mu^2")
-    parser.add_argument("--clip", type=float, default=0.3)
-    parser.add_argument("--step", type=float, default=100.0)
+    parser.add_argument("--components", type=int, default=400, help="0: all scattering features")
+    parser.add_argument("--clip", type=float, default=0.15)
+    parser.add_argument("--step", type=float, default=667.0)
     parser.add_argument("--seeds", type=int, default=1)
     asked = parser.parse_args()
     count = TrainingAccountant("client", "reports", True, (Tier(0.0, 0.0, asked.mu, 1.0),), {(USERS,): asked.rounds})
@@ -79,7 +81,8 @@ def main() -> None:
     if asked.mnist is None:
         print("accuracy needs --mnist FOLDER (or SHUFFLEDP_MNIST)")
         return
-    features, began = Scattering(28), time.process_time()
+    features = StrokeScattering(28, asked.components) if asked.components else Scattering(28)
+    began = time.process_time()
     train, test, _ = private_part(Path(asked.mnist))
     own, judge = ((features(part.images), part.labels.astype(np.int64)) for part in (train, test))
     print(f"features: {time.process_time() - began:.0f} CPU s", flush=True)
