@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     except ImportError:  # before typer had exceptions of its own, it raised click's
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
-    from shuffledp.cli.app import app
+    from shuffledp.cli.app import parser
     from shuffledp.cli.messages import in_options
     from shuffledp.cli.output import COMMAND_LINE, WRITTEN
 
@@ -56,7 +56,7 @@ def _run(arguments: list[str]) -> int:
         codecs.register_error("json", _escaped)
         sys.stdout.reconfigure(errors="json")  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        status = app(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
+        status = parser()(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
         sys.stdout.flush()
         # The parser turns Ctrl-C into this status without a word.
         return _fail("interrupted; nothing was written", INTERRUPTED) if status == INTERRUPTED else status

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -171,3 +173,9 @@ def demo(
         run_demo_collection(delta, simulation_seed, as_json=json, report=report)
         return
     run_demo(delta, simulation_seed, as_json=json, report=report)
+
+
+@cache
+def parser() -> Callable[..., Any]:
+    """All commands, ready to be called with arguments: built once a process, which takes longer than many a command."""
+    return typer.main.get_command(app)
