@@ -9,8 +9,6 @@ WORKERS ?= 2
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-# The tests start a hundred processes: what the first one compiles, the others read.
-export PYTHONDONTWRITEBYTECODE :=
 
 # python3.11 is not called that everywhere; fall back to python3, whose version is checked below.
 ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)

@@ -65,9 +65,14 @@ def test_a_model_file_names_them():
     assert (features_of({"kind": "strokes", "side": 28})(digits) == StrokeScattering(28)(digits)).all()
 
 
-@pytest.mark.parametrize("bad", [{"components": 0}, {"components": 325}, {"whitening": -0.1}, {"whitening": 1.1}])
-def test_numbers_that_do_not_fit(bad):
-    with pytest.raises(InvalidInput, match="stroke features need from 1 to 324 components and a whitening from 0 to 1"):
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [({"components": c}, "whole number from 1 to 324") for c in (0, 325, True, 2.5, "9")]
+    + [({"whitening": w}, "number from 0 to 1") for w in (-0.1, 1.1, np.nan, "1")]
+    + [({"side": 8.0}, "`side` must be a whole number; got 8.0")],
+)
+def test_numbers_that_do_not_fit(bad, why):
+    with pytest.raises(InvalidInput, match=why):
         StrokeScattering(**{"side": 8, "cell": 4, "components": 20} | bad)
 
 

@@ -84,7 +84,7 @@ def public_projection(rows: ArrayLike, components: int, *, public: bool, scale: 
         )
     data = checked_features(rows)
     inputs = data.shape[1]
-    _check_components(components, inputs)
+    check_components(components, inputs)
     mean = data.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((inputs, inputs))
     for start in range(0, data.shape[0], _CHUNK):
@@ -121,7 +121,7 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
     """
     if isinstance(side, bool) or not isinstance(side, int) or side < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"side must be a positive whole number; got {shown(side)}")
-    _check_components(components, side * side)
+    check_components(components, side * side)
     at = np.arange(side)
     waves = np.cos(math.pi / side * (at[:, None] + 0.5) * at) * math.sqrt(2.0 / side)
     waves[:, 0] *= math.sqrt(0.5)
@@ -131,6 +131,7 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
     return Projection(matrix * scale, np.zeros(side * side), origin)
 
 
-def _check_components(components: int, most: int) -> None:
+def check_components(components: int, most: int) -> None:
+    """Raise InvalidInput unless ``components`` is a whole number from 1 to ``most``."""
     if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"components must be a whole number from 1 to {most}; got {shown(components)}")
+        raise InvalidInput(f"`components` must be a whole number from 1 to {most}; got {shown(components)}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.features import by_chunks
 from shuffledp.numerics.interval import FloatArray
 
@@ -55,6 +55,9 @@ class Scattering:
     length: float = 1.0
 
     def __post_init__(self) -> None:
+        for name, given in (("side", self.side), ("cell", self.cell), ("angles", self.angles)):
+            if isinstance(given, bool) or not isinstance(given, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"`{name}` must be a whole number; got {shown(given)}")
         if self.side < 8 or self.cell < 1 or self.side % self.cell or self.angles < 2 or not self.length > 0.0:
             raise InvalidInput(
                 "scattering features need cells that divide a side of 8 or more, 2 angles or more, and a positive "

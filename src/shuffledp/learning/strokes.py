@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
-from shuffledp.learning.pca import Projection, public_projection
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.learning.pca import Projection, check_components, public_projection
 from shuffledp.learning.scattering import Scattering
 
 PICTURES = 4000
@@ -65,11 +65,9 @@ class StrokeScattering:
 
     def __post_init__(self) -> None:
         most = self.scattering.channels * (self.side // self.cell) ** 2
-        if not 1 <= self.components <= most or not 0.0 <= self.whitening <= 1.0:
-            raise InvalidInput(
-                f"stroke features need from 1 to {most} components and a whitening from 0 to 1; got "
-                f"{self.components} and {self.whitening:g}"
-            )
+        check_components(self.components, most)
+        if not (isinstance(self.whitening, int | float) and 0.0 <= self.whitening <= 1.0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"`whitening` must be a number from 0 to 1; got {shown(self.whitening)}")
 
     @property
     def origin(self) -> str:

@@ -34,7 +34,7 @@ CURVE_BOXES = 600
 MORE_BOXES = 10_000
 """So many boxes are added for each of these factors between upper and lower end that are hoped for."""
 _CLOSE = (1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05)
-_CLOSE_DELTAS = (1.02, 1.05, 1.1, 1.2, 1.5)
+_CLOSE_DELTA = 1.05
 _ROOM = 1e-9
 _CURVE_STEP = 0.12
 _CURVE_RATIO = 0.03
@@ -258,13 +258,9 @@ class WorstCountProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """(C), or (B) where there are too many record vectors; of several budgets boxes are cut where they matter."""
         lower, upper = self._witness.delta(epsilon).lower, self._above(self.fine).delta(epsilon).upper
-        if isinstance(self.fine, CountCover) and self.fine.moving > 1 and 0.0 < lower < upper:
-            cover = RefinedCover((self.fine,))
-            for factor in _CLOSE_DELTAS:
-                if lower * factor >= upper:
-                    break
-                cover, found = self._cut(cover, epsilon, lower * factor)
-                upper = min(upper, found)
+        several = isinstance(self.fine, CountCover) and self.fine.moving > 1
+        if several and 0.0 < lower * _CLOSE_DELTA < upper:
+            upper = min(upper, self._cut(RefinedCover((self.fine,)), epsilon, lower * _CLOSE_DELTA)[1])
         return Interval(min(lower, upper), upper)
 
     def _cut(self, cover: RefinedCover, epsilon: float, hoped: float) -> tuple[RefinedCover, float]:
