@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,14 @@ collect_ignore_glob = [
     )
     if find_spec(extra) is None
 ]
+
+gc.disable()  # while tests are collected: nothing of them goes, and looking takes as long as collecting
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector work from here on, on what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import shuffledp.accounting as accounting
 from shuffledp.accounting.published import PUBLISHED
+from tests.trees import nodes_of, statements, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES = 400, 60
@@ -23,21 +23,18 @@ TEXT = [
 ]
 
 
+MACHINE = r"(?<![\w.])/(home|work|root|Users)/\w|pypi\.org/simple|--index-url"
+
+
 def short(path: Path) -> str:
     return str(path.relative_to(ROOT))
-
-
-@cache
-def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a file's syntax tree."""
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def test_no_file_and_no_function_is_too_long():
     for path in PYTHON:
         lines = path.read_text(encoding="utf-8").count("\n")
         assert lines <= MOST_LINES, f"{short(path)} has {lines} lines"
-        for node in nodes_of(path):
+        for node in statements(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
                 length = (node.end_lineno or node.lineno) - body[0].lineno + 1
@@ -78,7 +75,7 @@ def test_files_named_in_the_theorem_pages_exist():
 
 def catches(path: Path, error: str) -> int:
     """How many handlers of a file name the error."""
-    handlers = [node for node in nodes_of(path) if isinstance(node, ast.ExceptHandler)]
+    handlers = [node for node in statements(tree_of(path)) if isinstance(node, ast.ExceptHandler)]
     return sum(n.type is not None and error in ast.unparse(n.type) for n in handlers)
 
 
@@ -151,7 +148,7 @@ def test_the_rule_about_rounding_sees_what_it_forbids(tmp_path):
 def test_where_a_profile_vanishes_is_an_upper_end(room):
     """A bare float there was once below the truth: pyright refuses one where `Upper` is promised."""
     for path in (ROOT / "src" / "shuffledp" / "accounting" / room).glob("*.py"):
-        for node in nodes_of(path):
+        for node in statements(tree_of(path)):
             if isinstance(node, ast.FunctionDef) and node.name == "vanishes_at":
                 assert node.returns is not None, short(path)
                 assert ast.unparse(node.returns) == "Upper", short(path)
@@ -184,12 +181,11 @@ def test_no_test_packs_the_time():
             assert not re.search(r"gzip\.compress\((?!.*mtime=0)", path.read_text(encoding="utf-8")), short(path)
 
 
-@pytest.mark.parametrize("path", [*PYTHON, *TEXT], ids=short)
-def test_no_path_of_one_machine_and_no_package_index(path):
-    if path == Path(__file__).resolve():
-        return
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"(?<![\w.])/(home|work|root|Users)/\w|pypi\.org/simple|--index-url", text)
+def test_no_path_of_one_machine_and_no_package_index():
+    for path in (*PYTHON, *TEXT):
+        if path != Path(__file__).resolve():
+            found = re.search(MACHINE, path.read_text(encoding="utf-8"))
+            assert not found, f"{short(path)}: {found}"
 
 
 def test_the_package_is_typed_and_licensed():

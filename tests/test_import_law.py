@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import shuffledp
+from tests.trees import statements, tree_of
 
 ROOT = Path(shuffledp.__file__).parent
 
@@ -74,11 +75,18 @@ def layer(module: str, law: tuple[tuple[str, ...], ...] = LAYERS) -> int:
     return max(known)[1]
 
 
+def is_for_types(test: ast.expr) -> bool:
+    """Is it the condition that only type checkers meet?"""
+    return getattr(test, "id", getattr(test, "attr", "")) == "TYPE_CHECKING"
+
+
 def imports(tree: ast.AST, *, for_types: bool = False) -> list[str]:
     """Absolute names of everything imported, at any depth; names for type checkers only where asked for."""
     found: list[str] = []
-    for node in ast.iter_child_nodes(tree):
-        if not for_types and isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+    typed = [node for node in statements(tree) if isinstance(node, ast.If) and is_for_types(node.test)]
+    left_out = set[ast.AST]() if for_types else {part for node in typed for part in statements(node)}
+    for node in statements(tree):
+        if node in left_out:
             continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
@@ -90,13 +98,7 @@ def imports(tree: ast.AST, *, for_types: bool = False) -> list[str]:
                 found.append(
                     whole if is_module or (ROOT.parent / whole.replace(".", "/")).is_dir() else str(node.module)
                 )
-        found += imports(node, for_types=for_types)
     return found
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -170,7 +172,7 @@ def test_accounting_is_built_one_way():
 def test_only_accounting_imports_below_its_door():
     for path in MODULES:
         if not name_of(path).startswith("accounting"):
-            named = [node.module or "" for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
+            named = [node.module or "" for node in statements(tree_of(path)) if isinstance(node, ast.ImportFrom)]
             assert [name for name in named if name.startswith("shuffledp.accounting.")] == [], name_of(path)
 
 
