@@ -65,8 +65,8 @@ def release(path: Path, mechanism: str, levels: int) -> float:
 
 
 def best(timed: Callable[..., float], *told: object) -> float:
-    """Return the least of five times."""
-    return min(timed(*told) for _ in range(5))
+    """Return the least of fifteen times."""
+    return min(timed(*told) for _ in range(15))
 
 
 def measured(path: Path) -> list[tuple[float, float]]:
