@@ -258,9 +258,9 @@ class WorstCountProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """(C), or (B) where there are too many record vectors; of several budgets boxes are cut where they matter."""
         lower, upper = self._witness.delta(epsilon).lower, self._above(self.fine).delta(epsilon).upper
-        several = isinstance(self.fine, CountCover) and self.fine.moving > 1
-        if several and 0.0 < lower * _CLOSE_DELTA < upper:
-            upper = min(upper, self._cut(RefinedCover((self.fine,)), epsilon, lower * _CLOSE_DELTA)[1])
+        hoped = lower * _CLOSE_DELTA
+        if isinstance(self.fine, CountCover) and self.fine.moving > 1 and 0.0 < hoped < upper:
+            upper = min(upper, self._cut(RefinedCover((self.fine,)), epsilon, hoped)[1])
         return Interval(min(lower, upper), upper)
 
     def _cut(self, cover: RefinedCover, epsilon: float, hoped: float) -> tuple[RefinedCover, float]:
