@@ -177,9 +177,10 @@ class Entering:
                 break
         if len(prepared) == 1:
             asked = prepared[0][0]
-            found = [name for name in asked.question.mechanisms if name != asked.mechanism and fits(mechanism=name)]
-            if found:
-                yield f"`mechanism = {found[0]}`"
+            others = (name for name in asked.question.mechanisms if name != asked.mechanism)
+            found = next((name for name in others if fits(mechanism=name)), None)
+            if found is not None:
+                yield f"`mechanism = {found}`"
             return
         for count in range(len(prepared) - 1, 0, -1):
             if self.ledger.refusal([draft_of(each) for each in prepared[:count]], self.use) is None:
