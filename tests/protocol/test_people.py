@@ -48,6 +48,28 @@ def test_rows_copied_five_times_are_no_longer_ten_thousand_people():
         sdp.release(VOTE, rows, person="name", rows_per_person=4, **ASKED)
 
 
+def test_rows_of_one_person_have_one_budget():
+    """Level 0.1 was promised 0.02059 where whoever owns a row at 2, too, loses delta 0.0209 at it (delta 1e-6)."""
+    rows = {"id": [k // 2 for k in range(2000)], "b": [0.1, 2.0] * 1000, "v": ["no"] * 2000}
+    told = {"value": "v", "budgets": "b", "delta": 1e-6, "person": "id"}
+    for seen in ("levels", "reports", "sum"):
+        with pytest.raises(InvalidInput) as refused:
+            sdp.release(VOTE, rows, **told, seen=seen, rows_per_person=2)
+        assert str(refused.value) == (
+            "1,000 of 1,000 people have rows of different budgets, and a guarantee for rows of one budget is none for "
+            "them; give all rows of a person one budget, such as the smallest, or use one row of each person with "
+            "`rows_per_person = 'one'`"
+        )
+    with pytest.raises(InvalidInput, match="1 of 1,000 people have rows of different budgets"):
+        sdp.release(VOTE, rows | {"b": [0.1] + [2.0] * 1999}, **told, seen="levels", rows_per_person=2)
+    with pytest.raises(InvalidInput, match="have rows of different budgets"):
+        groups = {"by": "side", "groups": ["a"]}
+        sdp.release_by(VOTE, rows | {"side": ["a"] * 2000}, **groups, **told, seen="levels", rows_per_person=2)
+    assert sdp.release(VOTE, rows, **told, seen="levels", rows_per_person="one").n == 1000
+    one_each = rows | {"b": [0.1, 0.1, 2.0, 2.0] * 500}
+    assert sdp.release(VOTE, one_each, **told, seen="levels", rows_per_person=2).guarantee.setting.group_size == 2
+
+
 def test_without_a_person_column_rows_are_taken_as_people():
     found = sdp.release(VOTE, voters(50), **ASKED | {"delta": 1e-3})
     assert found.unit == "rows"

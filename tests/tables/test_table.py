@@ -256,7 +256,7 @@ def test_what_is_no_table_is_refused():
 
 
 VOTES = "vote,budget,consent,hours\nyes,0.5,strict,40\n"
-SHORT = r"^row {} of {} has {}, the header has {}; the file may be cut short: complete the row or remove it$"
+SHORT = r"^row {} of {} has {}, the header has {}; the file may be cut short: complete the row from its source$"
 
 
 def refused(path: Path, texts: list[str]) -> str:
@@ -276,7 +276,7 @@ def refused(path: Path, texts: list[str]) -> str:
 def test_a_file_cut_short_in_a_row_is_refused(tmp_path, texts, end):
     line = refused(written(tmp_path, "cut2.csv", VOTES + end), texts)
     assert line == (
-        "row 2 of cut2.csv has 2 fields, the header has 4; the file may be cut short: complete the row or remove it"
+        "row 2 of cut2.csv has 2 fields, the header has 4; the file may be cut short: complete the row from its source"
     )
 
 

@@ -111,6 +111,8 @@ def count_groups(
     whole = np.concatenate(codes)
     owned = None if owners is None else owners.settle()
     size = 1 if owned is None else owned.group_size
+    if owners is not None and owners.groups:
+        owners.one_budget(*(np.concatenate(column) for column in zip(*budgets, strict=True)))
     if owners is None or size == 1:
         everybody = None
     else:

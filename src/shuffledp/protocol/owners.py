@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.tables.entries import MISSING
 
@@ -69,6 +70,11 @@ class Owners:
         """Whether one row of each person is used."""
         return self.rule == "one"
 
+    @property
+    def groups(self) -> bool:
+        """Whether a person may have several rows that are all used."""
+        return self.rule not in ("one", "refuse", 1)
+
     def add(self, names: Any, before: int) -> None:
         """Take the person column of more rows.
 
@@ -122,6 +128,28 @@ class Owners:
             raise InvalidInput(several_rows(above, counts.len(), largest, most) + way_out)
         return Owned(counts.len(), most, None)
 
+    def one_budget(self, epsilons: FloatArray, deltas: FloatArray) -> None:
+        """Refuse people whose rows have several budgets: nothing is proved for them (docs/theorems/situations.md).
+
+        Parameters
+        ----------
+        epsilons, deltas : ndarray, shape (rows,)
+            The budget of each row.
+
+        Raises
+        ------
+        InvalidInput
+            If somebody's rows have more than one.
+        """
+        import polars as pl
+
+        rows = pl.concat(self._names).to_frame()
+        apart = rows.with_columns(pl.Series("epsilon0", epsilons), pl.Series("delta0", deltas)).unique()
+        each = apart.group_by("person").len()["len"]
+        several = int((each > 1).sum())
+        if several:
+            raise InvalidInput(several_budgets(several, each.len()))
+
     def per_group(self, codes: NDArray[np.int64], groups: int) -> list[int]:
         """Count the people of each group of rows.
 
@@ -159,6 +187,21 @@ class Owners:
         used = np.zeros(rows.height, dtype=np.bool_)
         used[chosen] = True
         return Owned(chosen.size, 1, used)
+
+
+def several_budgets(several: int, people: int) -> str:
+    """Say how many people have rows of several budgets, and what would do.
+
+    Parameters
+    ----------
+    several, people : int
+        How many of them, and how many people there are.
+    """
+    return (
+        f"{several:,} of {people:,} people have rows of different budgets, and a guarantee for rows of one budget is "
+        "none for them; give all rows of a person one budget, such as the smallest, or use one row of each person with "
+        "`rows_per_person = 'one'`"
+    )
 
 
 def several_rows(above: int, people: int, largest: int, most: int) -> str:

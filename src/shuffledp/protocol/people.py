@@ -270,16 +270,18 @@ def count_people(
             counted.add(part)
         return _everybody(who, counted)
     owners, rows = Owners(person, rows_per_person, random), 0
-    kept: list[tuple[FloatArray, FloatArray]] = []  # with "one": the budgets of all rows, until one each is chosen
+    kept: list[tuple[FloatArray, FloatArray]] = []  # the budgets of all rows, where it matters whose they are
     for batch in batches:
         epsilons, deltas = who.epsilons(batch), who.deltas(batch)
         owners.add(batch.texts(owners.column), batch.before)
-        if owners.chooses:
+        if owners.chooses or owners.groups:
             kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
-        else:
+        if not owners.chooses:
             counted.add(counted_part(epsilons, deltas, batch.rows))
         rows += batch.rows
     owned = owners.settle()
+    if owners.groups and kept:
+        owners.one_budget(*(np.concatenate(column) for column in zip(*kept, strict=True)))
     if owned.used is not None:
         before = 0
         for epsilons, deltas in kept:

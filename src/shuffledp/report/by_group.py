@@ -16,7 +16,7 @@ from shuffledp.report.release_terminal import MOST_ROWS, Shown, print_amounts
 from shuffledp.report.rows import CONFIDENCE, bin_rows, frequency_rows, in_bins, interval_words, quantile_rows
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.to_json import guarantee_to_json
-from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
+from shuffledp.report.wording import count, counted, near, probability, share, unit, up, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.by_group import GroupedRelease
@@ -144,7 +144,7 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
     for note in grouped_notes(found):
         console.print(Text(note))
     console.print()
-    print_guarantee(console, found.guarantee, bounds=shown.bounds)
+    print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(_first(found)))
 
 
 def _first(found: GroupedRelease) -> Release:

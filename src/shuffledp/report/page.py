@@ -94,7 +94,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "estimate": estimate_parts(answer),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "promise": wording.promise(worst, guarantee.delta, guarantee.setting),
+        "promise": wording.promise(worst, guarantee.delta, guarantee.setting, wording.unit(answer.release)),
         "notes": [] if answer.release is not None else wording.guarantee_notes(guarantee),
         "worst": worst,
         "levels": [
@@ -105,6 +105,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
             }
             for level in levels
         ],
+        "counts": {"user": "people", "row": "rows"}[wording.unit(answer.release)],
         "levels_total": guarantee.levels_total,
         "gspa": wording.asymptotic_epsilon(guarantee, GSPA),
         "profile": _profile(guarantee),

@@ -26,7 +26,7 @@ from shuffledp.report.rows import (
     quantile_rows,
 )
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
-from shuffledp.report.wording import PROJECTED, count, near, people, share, with_error
+from shuffledp.report.wording import PROJECTED, count, near, people, share, unit, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -99,7 +99,7 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
     for note in [*all_notes(release), *([PROJECTED] if shown.simplex else [])]:
         console.print(note, highlight=False)
     console.print()
-    print_guarantee(console, release.guarantee, bounds=shown.bounds)
+    print_guarantee(console, release.guarantee, bounds=shown.bounds, counts=unit(release))
 
 
 def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:

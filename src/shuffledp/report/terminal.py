@@ -37,7 +37,7 @@ STANDING_STYLE = {
 }
 
 
-def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = True) -> None:
+def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = True, counts: str = "user") -> None:
     """Print one guarantee: the number to publish, the levels, what was consulted, the promise in words.
 
     Parameters
@@ -48,6 +48,8 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
         The guarantee.
     bounds : bool
         Whether to list the bounds that were consulted.
+    counts : str
+        What the setting counts, see `wording.unit`.
     """
     setting = guarantee.setting
     console.print(
@@ -55,25 +57,25 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
         + (f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)" if guarantee.epsilon.lower else "")
     )
     console.print(
-        f"{situation(setting)}, seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",
+        f"{situation(setting, counts)}, seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",
         style="dim",
         highlight=False,
     )
     if bounds or guarantee.levels_total > 1:
-        console.print(_level_table(guarantee))
+        console.print(_level_table(guarantee, counts))
     if bounds:
         _print_evidence(console, guarantee)
-    console.print(promise(guarantee.worst, guarantee.delta, setting))
+    console.print(promise(guarantee.worst, guarantee.delta, setting, counts))
 
 
-def _level_table(guarantee: Guarantee) -> Table:
+def _level_table(guarantee: Guarantee, counts: str) -> Table:
     shown = some_levels(guarantee, MOST_LEVELS)
     title = f"Each level's own guarantee at delta = {probability(guarantee.delta)}"
     if len(shown) < guarantee.levels_total:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
-    headings = ["local epsilon0", "users", "central epsilon at most", *floors, "at least", "chances move at most by"]
+    headings = ["local epsilon0", f"{counts}s", "central epsilon at most", *floors, "at least", "chances move at most by"]
     for heading in headings:
         table.add_column(heading, justify="right")
     for level in shown:

@@ -118,13 +118,23 @@ def percent(fraction: float) -> str:
     return f"{near(100.0 * fraction)}%"
 
 
-def promise(level: LevelGuarantee, delta: float, setting: Setting) -> str:
-    """Say the guarantee of one level of a setting as a sentence or two."""
+def unit(release: Release | None) -> str:
+    """Name what a setting counts: users, or the rows of people who own several."""
+    several = release is not None and release.unit == "people" and release.guarantee.setting.group_size > 1
+    return "row" if several else "user"
+
+
+def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str = "user") -> str:
+    """Say the guarantee of one level of a setting, which counts users or rows, as a sentence or two."""
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
-    single = setting.group_size == 1
-    whom = "one user" if single else f"a group of {count(setting.group_size)} people"
-    otherwise = "that user's record were another" if single else "the records of that group were others"
+    size, of_one_budget = count(setting.group_size), " of one budget" if setting.budgets.levels > 1 else ""
+    if setting.group_size == 1:
+        whom, otherwise = "one user", "that user's record were another"
+    elif counts == "row":  # nobody's rows have several budgets (docs/theorems/situations.md)
+        whom, otherwise = f"one person with at most {size} rows", "that person's records were others"
+    else:
+        whom, otherwise = f"a group of {size} people{of_one_budget}", "the records of that group were others"
     said = "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
     if level.epsilon.upper > 0.0:
         said += (
@@ -177,8 +187,8 @@ def enumerated(parts: Sequence[str]) -> str:
     return ", and ".join([*([", ".join(parts[:-1])] if len(parts) > 1 else []), parts[-1]])
 
 
-def situation(setting: Setting) -> str:
-    """List a setting's numbers in a line: users, randomizer, rounds, and whatever is not the usual.
+def situation(setting: Setting, counts: str = "user") -> str:
+    """List a setting's numbers in a line: users or rows, randomizer, rounds, and whatever is not the usual.
 
     Examples
     --------
@@ -187,7 +197,7 @@ def situation(setting: Setting) -> str:
     '1,000 users, randomizer any, 1 round, 10% missing'
     """
     usual = [
-        counted(setting.budgets.n, "user"),
+        counted(setting.budgets.n, counts),
         f"randomizer {setting.randomizer_name}",
         counted(setting.rounds, "round"),
     ]
@@ -235,7 +245,7 @@ def weighted_by(release: Release) -> str:
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
     said = [*_rows_as_people(release), *_clipped(release), *_weighting(release), *_moved_out(release)]
-    return [*said, *_without_information(release), *_alone(release), *guarantee_notes(release.guarantee)]
+    return [*said, *_without_information(release), *_alone(release), *guarantee_notes(release.guarantee, release.n)]
 
 
 def people(release: Release) -> str:
@@ -269,10 +279,10 @@ def _clipped(release: Release) -> list[str]:
     ]
 
 
-def guarantee_notes(guarantee: Guarantee) -> list[str]:
-    """Say what a guarantee is not worth, where a reader could take it for more."""
+def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
+    """Say what a guarantee of so many people is not worth, where a reader could take it for more."""
     said, n = dummies_notes(guarantee), guarantee.setting.budgets.n
-    if guarantee.delta * n <= 1.0:
+    if guarantee.delta * (n if people is None else people) <= 1.0:
         return said
     return [
         *said,

@@ -16,7 +16,7 @@ from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
 from shuffledp.protocol.collecting import Part, columns_wanted
 from shuffledp.protocol.engine import Engine
-from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_rows
+from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_budgets, several_rows
 from shuffledp.protocol.people import NOTHING, People, RowBudgets
 from shuffledp.protocol.tally import Tally
 from shuffledp.spark.frames import (
@@ -83,7 +83,7 @@ class SparkEngine(Engine):
             raise InvalidInput("the dataframe has no rows; give one row per user")
         if person is None:
             return People(who, population, population.n, population.n)
-        people, group_size = self._owners(person, checked_rule(rows_per_person), population.n)
+        people, group_size = self._owners(person, checked_rule(rows_per_person), population.n, who)
         return People(who, population, population.n, people, group_size)
 
     def tallies(
@@ -126,8 +126,8 @@ class SparkEngine(Engine):
         answers = evaluated(read, tallying_task(payload, version, root, place=True), STATES)
         return evaluated(answers.repartition(BUCKETS, "place"), merging_task(payload, version), MERGED)
 
-    def _owners(self, person: str, rule: RowsPerPerson, rows: int) -> tuple[int, int]:
-        """Count the people, and refuse those with more rows than the rule allows."""
+    def _owners(self, person: str, rule: RowsPerPerson, rows: int, who: RowBudgets) -> tuple[int, int]:
+        """Count the people, and refuse those with more rows than the rule allows, or with rows of several budgets."""
         if rule == "one":
             raise InvalidInput(
                 "`rows_per_person = 'one'` is not offered on Spark, whose own random choice is not secure; choose one "
@@ -135,7 +135,8 @@ class SparkEngine(Engine):
             )
         most = 1 if rule == "refuse" else int(rule)
         _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
-        found = gathered(owner_counts(self.frame, person, most)).row(0, named=True)
+        counts = owner_counts(rounded(self.frame, who), person, most, budget_columns(who))
+        found = gathered(counts).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
                 f"{named(person)} is empty in {found['empty']:,} rows, or says NA or the like, so nobody knows whose "
@@ -145,6 +146,8 @@ class SparkEngine(Engine):
             raise _changed()
         if found["above"]:
             raise InvalidInput(several_rows(found["above"], found["people"], found["largest"], most))
+        if found["mixed"]:
+            raise InvalidInput(several_budgets(found["mixed"], found["people"]))
         return found["people"], most
 
 
@@ -228,12 +231,16 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
     )
 
 
-def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
-    """Return one row about the rows of persons: rows, empty, people, largest, above; it is not evaluated yet."""
+def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str]) -> DataFrame:
+    """Return one row about the rows of persons, not evaluated yet: rows, empty, people, largest, above, mixed."""
     from pyspark.sql import functions as F  # noqa: N812
 
     text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
-    owned = chosen(frame, [person]).select(text.alias("person")).groupBy("person").agg(F.count(F.lit(1)).alias("own"))
+    budget = F.struct(F.lit(0), *(F.col(f"c{place}") for place in range(1, 1 + len(budgets))))
+    named_rows = chosen(frame, [person, *budgets]).select(text.alias("person"), budget.alias("budget"))
+    owned = named_rows.groupBy("person").agg(
+        F.count(F.lit(1)).alias("own"), F.countDistinct("budget").alias("budgets")
+    )
     empty = F.col("person").isNull() | F.lower(F.col("person")).isin(*MISSING)
     return owned.agg(
         F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
@@ -241,6 +248,7 @@ def owner_counts(frame: DataFrame, person: str, most: int) -> DataFrame:
         F.count(F.lit(1)).alias("people"),
         F.coalesce(F.max("own"), F.lit(0)).alias("largest"),
         F.count(F.when(F.col("own") > most, 1)).alias("above"),
+        F.count(F.when(F.col("budgets") > 1, 1)).alias("mixed"),
     )
 
 

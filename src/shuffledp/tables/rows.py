@@ -154,8 +154,9 @@ class _Counter:
             found = f"row {row} of {self._rows.name} is a blank line, the header has {_counted(self.width)}"
         else:
             found = f"row {row} of {self._rows.name} has {_counted(fields)}, the header has {self.width}"
-        if fields < self.width:
-            return InvalidInput(f"{found}; the file may be cut short: complete the row or remove it")
+        if fields < self.width:  # whoever takes part must not depend on the record: no advice to leave out a row
+            empty = " or, if it stands for nobody, delete the line" if blank else ""
+            return InvalidInput(f"{found}; the file may be cut short: complete the row from its source{empty}")
         mark = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(self._rows.separator, repr(self._rows.separator))
         return InvalidInput(f"{found}; put quotes around an entry that holds a {mark}, or remove what is too much")
 
