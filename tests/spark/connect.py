@@ -34,7 +34,7 @@ def main() -> None:
     table = pl.DataFrame(
         {
             "vote": np.array(["yes", "no"])[random.integers(2, size=ROWS)],
-            "budget": random.choice([0.5, 1.0], ROWS),
+            "budget": np.repeat(random.choice([0.5, 1.0], ROWS // 2), 2),
             "who": np.arange(ROWS) // 2,
         }
     )

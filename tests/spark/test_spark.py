@@ -334,7 +334,7 @@ def test_gaps_words_people_and_columns_with_strange_names(spark):
     table = pl.DataFrame(
         {
             "the.vote `x`": ["yes", None, "maybe", " no"] * 100,
-            "consent": ["strict", "open", None, " open "] * 100,
+            "consent": ["strict", "strict", None, None, "open", " open ", "open", "open"] * 50,
             "who": [str(i // 2) for i in range(400)],
         }
     )
@@ -352,6 +352,16 @@ def test_gaps_words_people_and_columns_with_strange_names(spark):
     assert found.guarantee.setting.group_size == 2
     assert found.guarantee.epsilon == alone.guarantee.epsilon
     assert found.fingerprint == alone.fingerprint
+
+
+def test_rows_of_one_person_have_one_budget(spark):
+    table = pl.DataFrame({"vote": ["yes"] * 400, "budget": [1.0] * 399 + [0.5], "who": [i // 2 for i in range(400)]})
+    told = {"value": "vote", "person": "who", "rows_per_person": 2, "seen": "levels", "budgets": "budget"}
+    with pytest.raises(InvalidInput, match="1 of 200 people have rows of different budgets") as refused:
+        sps.release(VOTE, frame_of(spark, table), **told, delta=1e-4)
+    with pytest.raises(InvalidInput) as alone:
+        sdp.release(VOTE, table, **told, delta=1e-4)
+    assert str(alone.value) == f"{refused.value}, or use one row of each person with `rows_per_person = 'one'`"
 
 
 def test_local_delta_comes_from_a_column_too(frame):

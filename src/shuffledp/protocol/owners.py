@@ -148,7 +148,8 @@ class Owners:
         each = apart.group_by("person").len()["len"]
         several = int((each > 1).sum())
         if several:
-            raise InvalidInput(several_budgets(several, each.len()))
+            way_out = ", or use one row of each person with `rows_per_person = 'one'`"
+            raise InvalidInput(several_budgets(several, each.len()) + way_out)
 
     def per_group(self, codes: NDArray[np.int64], groups: int) -> list[int]:
         """Count the people of each group of rows.
@@ -199,8 +200,7 @@ def several_budgets(several: int, people: int) -> str:
     """
     return (
         f"{several:,} of {people:,} people have rows of different budgets, and a guarantee for rows of one budget is "
-        "none for them; give all rows of a person one budget, such as the smallest, or use one row of each person with "
-        "`rows_per_person = 'one'`"
+        "none for them; give all rows of a person one budget, such as the smallest"
     )
 
 

@@ -35,7 +35,7 @@ from shuffledp.tables.entries import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 MOST_BUDGETS = 5_000_000
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int", "bigint")
@@ -235,12 +235,12 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
     """Return one row about the rows of persons, not evaluated yet: rows, empty, people, largest, above, mixed."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    text = F.regexp_replace(F.col("c0").cast("string"), r"(?U)^\s+|\s+$", "")
-    budget = F.struct(F.lit(0), *(F.col(f"c{place}") for place in range(1, 1 + len(budgets))))
-    named_rows = chosen(frame, [person, *budgets]).select(text.alias("person"), budget.alias("budget"))
-    owned = named_rows.groupBy("person").agg(
-        F.count(F.lit(1)).alias("own"), F.countDistinct("budget").alias("budgets")
-    )
+    def text(place: int) -> Column:
+        return F.regexp_replace(F.col(f"c{place}").cast("string"), r"(?U)^\s+|\s+$", "")
+
+    budget = F.struct(F.lit(0), *(text(place) for place in range(1, 1 + len(budgets))))
+    named_rows = chosen(frame, [person, *budgets]).select(text(0).alias("person"), budget.alias("budget"))
+    owned = named_rows.groupBy("person").agg(F.count(F.lit(1)).alias("own"), F.countDistinct("budget").alias("budgets"))
     empty = F.col("person").isNull() | F.lower(F.col("person")).isin(*MISSING)
     return owned.agg(
         F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
