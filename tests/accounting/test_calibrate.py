@@ -158,6 +158,23 @@ def test_a_batch_of_several_levels_is_not_larger_than_certify_needs():
     assert calibrate_batch(ask(MIX, RR), 0.6, 1e-6).n == 140
 
 
+@pytest.mark.parametrize(
+    ("levels", "counts", "smallest"),
+    [([2.0, 3.0], [9, 13], 1305), ([0.2, 2.0, 3.0], [30, 50, 16], 613), ([1.0, 3.0], [39, 35], 700)],
+)
+def test_one_user_fewer_is_not_certified(levels, counts, smallest):
+    """The search answered 1320, 621 and 707: near the target a delta is coarser than an epsilon."""
+    mix = Budgets(levels, counts)
+    assert calibrate_batch(ask(mix, RR), 0.2, 1e-3).n == smallest
+    assert upper(ask(apportioned(mix, smallest - 1), RR), 1e-3) > 0.2
+
+
+def test_a_larger_factor_of_several_levels_is_not_certified():
+    """The factor was 0.83247, with an epsilon of 0.1984."""
+    found = calibrate_scale(ask(Budgets([0.2, 2.0, 3.0], [150, 250, 80]), RR), 0.2, 1e-3)
+    assert 0.2 - 1e-6 < found.certified_epsilon <= 0.2
+
+
 def test_one_level_is_the_old_question():
     one = calibrate_n(epsilon0=1.0, epsilon=0.5, delta=1e-6)
     assert calibrate_batch(ask(Budgets([1.0], [7])), 0.5, 1e-6) == one

@@ -62,9 +62,9 @@ def test_rows_of_one_person_have_one_budget():
         )
     with pytest.raises(InvalidInput, match="1 of 1,000 people have rows of different budgets"):
         sdp.release(VOTE, rows | {"b": [0.1] + [2.0] * 1999}, **told, seen="levels", rows_per_person=2)
+    told_groups = told | {"by": "side", "groups": ["a"], "seen": "levels"}
     with pytest.raises(InvalidInput, match="have rows of different budgets"):
-        groups = {"by": "side", "groups": ["a"]}
-        sdp.release_by(VOTE, rows | {"side": ["a"] * 2000}, **groups, **told, seen="levels", rows_per_person=2)
+        sdp.release_by(VOTE, rows | {"side": ["a"] * 2000}, **told_groups, rows_per_person=2)
     assert sdp.release(VOTE, rows, **told, seen="levels", rows_per_person="one").n == 1000
     one_each = rows | {"b": [0.1, 0.1, 2.0, 2.0] * 500}
     assert sdp.release(VOTE, one_each, **told, seen="levels", rows_per_person=2).guarantee.setting.group_size == 2

@@ -75,15 +75,8 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
-    headings = [
-        "local epsilon0",
-        f"{counts}s",
-        "central epsilon at most",
-        *floors,
-        "at least",
-        "chances move at most by",
-    ]
-    for heading in headings:
+    headings = [f"{counts}s", "central epsilon at most", *floors, "at least", "chances move at most by"]
+    for heading in ("local epsilon0", *headings):
         table.add_column(heading, justify="right")
     for level in shown:
         table.add_row(

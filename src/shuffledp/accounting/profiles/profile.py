@@ -220,7 +220,8 @@ class PrivacyProfile(ABC):
         Returns
         -------
         Interval
-            At the upper end the certified delta is at most `delta`; below the lower end it is certainly more.
+            At the upper end the true delta is at most `delta`; below the lower end it is certainly more. `delta` at the
+            upper end may be a little above: of several budgets it looks less closely than this search.
 
         Raises
         ------
