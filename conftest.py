@@ -26,7 +26,8 @@ gc.disable()  # while tests are collected: nothing of them goes, and looking tak
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector work from here on, on what the tests make."""
+    """Let the garbage collector work from here on, on what the tests make; what is garbage already shows here."""
+    gc.collect()
     gc.freeze()
     gc.enable()
 

@@ -10,13 +10,9 @@ import pytest
 
 import shuffledp.accounting as accounting
 from shuffledp.accounting.published import PUBLISHED
-from tests.trees import nodes_of, statements, tree_of
+from tests.trees import PYTHON, ROOT, nodes_of, statements, tree_of
 
-ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES = 400, 60
-PYTHON = sorted(
-    p for folder in ("src", "tests", "benchmarks", "examples", "tools") for p in (ROOT / folder).rglob("*.py")
-)
 TEXT = [
     ROOT / name
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "Makefile", "pyproject.toml")

@@ -8,13 +8,25 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sorted(
+    p for folder in ("src", "tests", "benchmarks", "examples", "tools") for p in (ROOT / folder).rglob("*.py")
+)
+
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Parse a file with the garbage collector at rest, which would look at a million nodes again and again."""
+    """Return a file's syntax tree."""
+    return trees()[path] if path in trees() else ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Parse every file with the garbage collector at rest, which would look at a million nodes again and again."""
+    gc.collect()  # garbage of earlier tests is not kept from being found
     gc.disable()
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return {path: ast.parse(path.read_text(encoding="utf-8")) for path in PYTHON}
     finally:
         gc.freeze()
         gc.enable()

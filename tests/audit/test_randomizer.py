@@ -373,6 +373,7 @@ def test_the_same_seed_gives_the_same_audit():
         ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
         ({"confidence": 0.0}, "confidence must lie strictly between 0 and 1"),
         ({"trials": 999}, "trials must be a whole number of at least 1000; got 999"),
+        ({"trials": 10**13}, "trials must be at most 100,000,000, whose reports fit in memory; got 10000000000000"),
         ({"trials": 2e4}, "trials must be a whole number of at least 1000; got 20000.0"),
         ({"records": [1]}, r"at least two different records; got \[1\]"),
         ({"records": [1, 1]}, "at least two different records"),

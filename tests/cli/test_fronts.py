@@ -12,6 +12,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.cli import main
+from shuffledp.cli.app import options_of
 from shuffledp.cli.messages import in_options
 
 N = 200
@@ -111,5 +112,5 @@ def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
         main(words)
     assert stopped.value.code == 2
     shown = capsys.readouterr().err
-    assert in_options(message, words).split(" must ")[-1] in shown, shlex.join(words)
+    assert in_options(message, words, options_of(words)).split(" must ")[-1] in shown, shlex.join(words)
     assert shown.count("\n") == 1

@@ -208,8 +208,8 @@ def test_training_names_its_options(run, people):
 
 def test_words_that_were_typed_stay():
     typed = ["amplify", "--budgets", "t.csv", "--column", "group_size"]
-    assert in_options("group_size in row 2 is missing", typed) == "group_size in row 2 is missing"
-    assert in_options("epsilon0 must be small", typed) == "epsilon0 must be small"
+    assert in_options("group_size in row 2 is missing", typed, ["--group-size"]) == "group_size in row 2 is missing"
+    assert in_options("epsilon0 must be small", typed, ["--epsilon0"]) == "epsilon0 must be small"
 
 
 def test_a_delta_above_one_in_n_is_told(run, people):

@@ -48,6 +48,11 @@ def test_rows_copied_five_times_are_no_longer_ten_thousand_people():
         sdp.release(VOTE, rows, person="name", rows_per_person=4, **ASKED)
 
 
+def test_more_rows_a_person_than_there_are():
+    with pytest.raises(InvalidInput, match=r"^`rows_per_person` must be at most the 2,000 rows there are; got 99999"):
+        sdp.release(VOTE, voters(2000), person="name", rows_per_person=999_999_999_999, **ASKED)
+
+
 def test_rows_of_one_person_have_one_budget():
     """Level 0.1 was promised 0.02059 where whoever owns a row at 2, too, loses delta 0.0209 at it (delta 1e-6)."""
     rows = {"id": [k // 2 for k in range(2000)], "b": [0.1, 2.0] * 1000, "v": ["no"] * 2000}

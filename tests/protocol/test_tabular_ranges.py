@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shuffledp as sdp
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import (
@@ -153,9 +154,17 @@ def test_the_sklearn_shape(people):
     assert QuantileEstimator(0, 99, bins=9, delta=DELTA).fit(values, epsilon0=1.0).quantiles_.shape == (3,)
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 5e199), (-1e154, 1e154), (0.0, 5e-299)])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 5e199), (-1e154, 1e154), (0.0, 5e-99)])
 def test_squares_of_the_range_must_be_numbers(people, low, high):
     with pytest.raises(
         InvalidInput, match=r"^the range is .* wide; for a variance its width must lie between 1e-70 and"
     ):
         variance_of_table(people, "hours", low, high, 1.0, seen=None, delta=DELTA, clip=True)
+
+
+def test_units_without_squares_are_refused():
+    """A mean over 0 to 5e-324 had the interval "nan to nan", a norm of 1e200 was an internal failure."""
+    with pytest.raises(InvalidInput, match=r"^the range is 5e-324 wide, below 1e-150: count in other units"):
+        sdp.Mean(0, 5e-324)
+    with pytest.raises(InvalidInput, match="norm must lie between 1e-150 and 1e"):
+        sdp.VectorMean(dimension=2, norm=1e200)

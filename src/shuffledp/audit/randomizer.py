@@ -24,6 +24,7 @@ from shuffledp.numerics.randomness import Randomness, secure_random
 
 TRIALS = 200_000
 FEWEST_TRIALS = 1000
+MOST_TRIALS = 100_000_000
 MOST_RECORDS = 16
 _CALLS = 16
 _FIRST = 1 / 2
@@ -211,7 +212,10 @@ def check_confidence(confidence: float) -> float:
 
 
 def check_trials(trials: int, fewest: int) -> int:
-    """Return the number of trials, or raise InvalidInput if it is no whole number or too small."""
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < fewest:  # pyright: ignore[reportUnnecessaryIsInstance]
+    """Return the number of trials, or raise InvalidInput if it is no whole number, too small or too large."""
+    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not whole or trials < fewest:
         raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")
+    if trials > MOST_TRIALS:
+        raise InvalidInput(f"trials must be at most {MOST_TRIALS:,}, whose reports fit in memory; got {shown(trials)}")
     return int(trials)

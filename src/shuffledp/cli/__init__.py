@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     except ImportError:  # before typer had exceptions of its own, it raised click's
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
-    from shuffledp.cli.app import parser
+    from shuffledp.cli.app import options_of, parser
     from shuffledp.cli.messages import in_options
     from shuffledp.cli.output import COMMAND_LINE, WRITTEN
 
@@ -61,7 +61,7 @@ def _run(arguments: list[str]) -> int:
         # The parser turns Ctrl-C into this status without a word.
         return _fail("interrupted; nothing was written", INTERRUPTED) if status == INTERRUPTED else status
     except (InvalidInput, OutOfRegime) as error:
-        return _fail(in_options(str(error), arguments), REFUSED)
+        return _fail(in_options(str(error), arguments, options_of(arguments)), REFUSED)
     except TyperException as error:
         return _fail(_usage(error.format_message(), arguments), REFUSED)
     except ShuffleDPError as error:

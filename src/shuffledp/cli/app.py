@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -179,3 +179,14 @@ def demo(
 def parser() -> Callable[..., Any]:
     """All commands, ready to be called with arguments: built once a process, which takes longer than many a command."""
     return typer.main.get_command(app)
+
+
+def options_of(arguments: Sequence[str]) -> set[str]:
+    """Name every option of the command that a command line begins with."""
+    command: Any = parser()
+    for word in arguments:
+        below = getattr(command, "commands", {}).get(word)
+        if below is None:
+            break
+        command = below
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}

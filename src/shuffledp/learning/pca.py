@@ -133,5 +133,5 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
 
 def check_components(components: int, most: int) -> None:
     """Raise InvalidInput unless ``components`` is a whole number from 1 to ``most``."""
-    if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(components, bool) or not isinstance(components, int | np.integer) or not 1 <= components <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"`components` must be a whole number from 1 to {most}; got {shown(components)}")

@@ -32,7 +32,7 @@ class Scattering:
     side : int
         Pictures have side * side points, row by row.
     cell : int
-        Points along a cell; must divide ``side``.
+        Points along a cell; must divide ``side`` and be less: a single cell of mean 0 tells nothing.
     angles : int
         Directions of the wavelets, at least 2.
     length : float
@@ -56,12 +56,13 @@ class Scattering:
 
     def __post_init__(self) -> None:
         for name, given in (("side", self.side), ("cell", self.cell), ("angles", self.angles)):
-            if isinstance(given, bool) or not isinstance(given, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if isinstance(given, bool) or not isinstance(given, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidInput(f"`{name}` must be a whole number; got {shown(given)}")
-        if self.side < 8 or self.cell < 1 or self.side % self.cell or self.angles < 2 or not self.length > 0.0:
+        fits = 1 <= self.cell < self.side and self.side % self.cell == 0
+        if self.side < 8 or not fits or self.angles < 2 or not self.length > 0.0:
             raise InvalidInput(
-                "scattering features need cells that divide a side of 8 or more, 2 angles or more, and a positive "
-                f"length; got side {self.side}, cell {self.cell}, angles {self.angles}, length {self.length}"
+                "scattering features need cells that divide a side of 8 or more in several, 2 angles or more, and a "
+                f"positive length; got side {self.side}, cell {self.cell}, angles {self.angles}, length {self.length}"
             )
 
     @property

@@ -122,6 +122,8 @@ class Owners:
             return self._chosen(rows)
         counts = rows.group_by("person").len()["len"]
         most = 1 if self.rule == "refuse" else int(self.rule)
+        if most > rows.height:
+            raise InvalidInput(f"`rows_per_person` must be at most the {rows.height:,} rows there are; got {most}")
         above, largest = int((counts > most).sum()), int(counts.max() or 0)  # type: ignore[arg-type]
         if above:
             way_out = ", or `rows_per_person = 'one'` to use one row of each person, chosen at random"

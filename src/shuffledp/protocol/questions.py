@@ -22,7 +22,7 @@ from shuffledp.protocol.columns import Recode, bounded_vectors, category_codes, 
 from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS, frequency_oracle
 from shuffledp.protocol.vector_families import NORMS, vector_family
 from shuffledp.randomizers.balls import positive_number
-from shuffledp.randomizers.checks import MAX_COUNTED, whole_number
+from shuffledp.randomizers.checks import MAX_COUNTED, WIDEST, whole_number
 from shuffledp.setting import Seen
 
 SHARES_SEEN: tuple[Seen, ...] = ("reports", "levels")
@@ -198,6 +198,10 @@ class VectorMean(Question):
         size = whole_number(self.dimension, "dimension, the length of a vector, must be a whole number", 1, MAX_COUNTED)
         object.__setattr__(self, "dimension", size)
         object.__setattr__(self, "norm", float(positive_number(self.norm, "norm")))
+        if not 1.0 / WIDEST <= self.norm <= WIDEST:
+            raise InvalidInput(
+                f"norm must lie between {1.0 / WIDEST:g} and {WIDEST:g}: count in other units; got {self.norm}"
+            )
         check_choice("kind", self.kind, NORMS)
 
     @property

@@ -40,6 +40,10 @@ def whole_number(value: object, what: str, low: int, high: int) -> int:
     return int(value)
 
 
+WIDEST = 1e150
+"""A number whose square, and whose inverse's square, is an ordinary double."""
+
+
 def real_range(low: object, high: object) -> tuple[float, float]:
     """Return the ends of a range of numbers: finite, low < high, of finite width.
 
@@ -55,6 +59,11 @@ def real_range(low: object, high: object) -> tuple[float, float]:
     if not (all(map(math.isfinite, ends)) and ends[0] < ends[1] and math.isfinite(ends[1] - ends[0])):
         raise InvalidInput(
             f"the range needs finite low < high and a finite width; got low {ends[0]} and high {ends[1]}"
+        )
+    if (ends[1] - ends[0]) * WIDEST < 1.0:  # its square would be 0, and so would every standard error
+        raise InvalidInput(
+            f"the range is {ends[1] - ends[0]} wide, below {1.0 / WIDEST:g}: count in other units; got low {ends[0]} "
+            f"and high {ends[1]}"
         )
     return ends
 
