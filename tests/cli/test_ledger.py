@@ -140,6 +140,20 @@ def test_total_takes_the_stated_number_where_the_setting_is_not_told(run, tmp_pa
     assert "name a larger --delta" in run("total", "a.json", "a.json", "--delta", 1e-6).out
 
 
+def test_total_refuses_what_it_cannot_read(run, tmp_path):
+    """A format of a later version, and no people, were taken without a word; an empty object was a simulation."""
+    told = run("amplify", "--epsilon0", 1, "--n", 1000, "--delta", 1e-6, "--json").json
+    for changed, why in (
+        ({"format": 99}, "has format 99, and this version reads formats 1 to 2; install the version that wrote it"),
+        ({"setting": told["setting"] | {"n": -5}}, "holds no guarantee; name what amplify, an estimate, release or"),
+    ):
+        (tmp_path / "a.json").write_text(json.dumps(told | changed), encoding="utf-8")
+        assert why in run("total", "a.json", "--delta", 1e-5).error
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    assert "is no release of one question" in run("difference", "a.json", "b.json", "--delta", 1e-5).error
+
+
 def test_total_refuses_a_simulation(run, tmp_path):
     (tmp_path / "a.json").write_text(run(*MEAN, "--simulation-seed", 1, "--json").out, encoding="utf-8")
     assert "protects nobody" in run("total", "a.json", "--delta", 1e-6).error

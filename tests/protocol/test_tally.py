@@ -336,6 +336,7 @@ def test_bytes_that_are_no_state(family):
         (b"x" * len(data), "no state of a tally"),
         (data[:20], "no state of a tally"),
         (data[:4] + b"\x02" + data[5:], "has format 2; this library reads format 1"),
+        (data[:6] + b"\x01" + data[7:], "its reserved bytes are not 0"),
         (data[:8] + bytes(32) + data[40:], "of another task"),
         (data[:-1], f"should have {len(data)} bytes; got {len(data) - 1}"),
         (data + b"\0", f"should have {len(data)} bytes; got {len(data) + 1}"),

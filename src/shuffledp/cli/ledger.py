@@ -19,7 +19,7 @@ from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
 from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
-from shuffledp.report.to_json import dumps
+from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.setting import Setting
 
@@ -113,6 +113,7 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         known = json.loads(read_bytes(path, "the file"))
         if not isinstance(known, dict):
             raise bad
+        check_format(known, path)
         several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
@@ -123,6 +124,16 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
         if isinstance(error, InvalidInput):
             raise
         raise bad from None
+
+
+def check_format(known: dict[str, Any], path: Path) -> None:
+    """Raise InvalidInput for a file of a later version, whose keys may mean something else; 0.1.0 told no format."""
+    told = known.get("format", FORMAT)  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(told, int) or not 1 <= told <= FORMAT:
+        raise InvalidInput(
+            f"{path_shown(path)} has format {shown(told)}, and this version reads formats 1 to {FORMAT}; install the "
+            "version that wrote it"
+        )
 
 
 def _of_groups(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
@@ -143,7 +154,7 @@ def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
     told = entry.get("guarantee", entry)
     delta, upper = check_delta(told["delta"]), float(told["epsilon"]["upper"])
     levels = [(float(level["epsilon0"]), float(level["epsilon"]["upper"])) for level in told["levels"]]
-    if not levels or max(epsilon for _, epsilon in levels) != upper:
+    if not levels or max(epsilon for _, epsilon in levels) != upper or int(told["setting"]["n"]) < 1:
         raise KeyError("levels")
     what = str(entry.get("question", "amplify"))
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.cli.files import read_bytes
-from shuffledp.cli.ledger import read_guarantee, setting_of
+from shuffledp.cli.ledger import check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.protocol.differences import Side, check_question
 from shuffledp.protocol.estimate import Estimate
@@ -117,6 +117,7 @@ def _object(path: Path) -> Known:
         raise _bad(path) from None
     if not isinstance(known, dict):
         raise _bad(path)
+    check_format(known, path)
     return known  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -154,7 +155,7 @@ def _title(entry: Known) -> str:
 def _side(path: Path, entry: Known, besides: int = 0) -> Side:
     """Read one release; whatever is not as a release prints it is refused."""
     try:
-        if entry.get("private") is not True:
+        if entry["private"] is not True:
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
         question, cost, _ = read_guarantee(entry)
         check_question(question)

@@ -154,6 +154,8 @@ class Tally(ABC):
         _, form, digest, n, key = _HEADER.unpack_from(data)
         if form != FORMAT:
             raise InvalidInput(f"this state of a tally has format {form}; this library reads format {FORMAT}")
+        if any(data[5:8]):
+            raise InvalidInput("this state of a tally is damaged: its reserved bytes are not 0")
         if digest != task.fingerprint():
             raise InvalidInput(
                 f"this state is of another task than {_named(task)}; randomizer, budgets, seen and weights must be "
