@@ -98,6 +98,7 @@ def test_the_limit_refuses_in_one_line_that_says_what_fits(run):
         ((*MEAN, "--ledger", "people.csv"), "name another file"),
         (("total", "people.csv", "--delta", "1e-6"), "holds no guarantee"),
         (("total", "none.json", "--delta", "1e-6"), "cannot be read"),
+        (("ledger", "p.ledger", "--disjoint", "north,"), "--disjoint takes names of populations with commas between"),
     ],
 )
 def test_bad_input_is_one_line(run, arguments, told):

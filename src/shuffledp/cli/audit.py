@@ -108,7 +108,7 @@ def _pipeline(
         n = collection.n
     if not levels and (epsilon0 is None or n is None):
         raise InvalidInput("give the population: --epsilon0 E --n N, or --level E:COUNT (repeated)")
-    budgets = Population(epsilon0, n, levels).budgets()
+    budgets = Population(epsilon0, n, levels, or_file=False).budgets()
     seen = parse_seen(collection.seen, budgets.levels, ("reports", "levels"))
     return audit_pipeline(
         target,

@@ -36,7 +36,10 @@ def run_ledger(
         if wanted is not None:
             ledger.set_limit(*wanted)
         for names in disjoint:
-            ledger.state_disjoint([name.strip() for name in names.split(",")])
+            different = [name.strip() for name in names.split(",")]
+            if not all(different):
+                raise InvalidInput(f"--disjoint takes names of populations with commas between; got {shown(names)}")
+            ledger.state_disjoint(different)
         with working("Composing"):
             total = ledger.total(delta)
         if page is not None:

@@ -31,6 +31,8 @@ class Population:
         Texts such as ``"0.5:900"`` or ``"0.5,1e-9:900"``.
     file : Path or None
         A table with one row per user; `column` and `delta_column` name its budgets.
+    or_file : bool
+        Whether the command can read one; messages say so.
     """
 
     epsilon0: float | None = None
@@ -39,6 +41,7 @@ class Population:
     file: Path | None = None
     column: str | None = None
     delta_column: str | None = None
+    or_file: bool = True
 
     def budgets(self) -> Budgets:
         """Count the users at each level.
@@ -50,9 +53,9 @@ class Population:
         """
         single = self.epsilon0 is not None or self.n is not None
         if [single, bool(self.levels), self.file is not None].count(True) != 1:
+            table = ", or --budgets FILE --column NAME" if self.or_file else ""
             raise InvalidInput(
-                "give the population in exactly one way: --epsilon0 E --n N, or --level E:COUNT (repeated), "
-                "or --budgets FILE --column NAME"
+                f"give the population in exactly one way: --epsilon0 E --n N, or --level E:COUNT (repeated){table}"
             )
         self.check_columns()
         if self.levels:
