@@ -135,7 +135,7 @@ ALL = (*ONE, "--pipeline")
         ((*ALL, "--n", "10"), "--delta is needed with --pipeline"),
         ((*ALL, "--delta", "1e-6"), "give the population: --epsilon0 E --n N, or --level E:COUNT"),
         ((*ALL, "--delta", "1e-6", "--n", "0"), "--n must be at least 1; got 0"),
-        ((*ALL, "--delta", "1e-6", "--n", "10", "--level", "1:5"), "N, or --level E:COUNT (repeated)"),
+        ((*ALL, "--delta", "1e-6", "--n", "10", "--level", "1:5"), r"--n N, or --level E:COUNT \(repeated\)$"),
         ((*ALL, "--delta", "0", "--n", "10"), "delta must"),
         (
             (*ALL, "--delta", "1e-6", "--n", "10", "--counts", "--records", "0,1"),
