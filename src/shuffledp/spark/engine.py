@@ -135,7 +135,8 @@ class SparkEngine(Engine):
             )
         most = 1 if rule == "refuse" else int(rule)
         _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
-        counts = owner_counts(rounded(self.frame, who), person, most, budget_columns(who))
+        budgets = budget_columns(who) if most > 1 else []  # of one row each they do not matter
+        counts = owner_counts(rounded(self.frame, who) if budgets else self.frame, person, most, budgets)
         found = gathered(counts).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
