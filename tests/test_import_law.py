@@ -14,7 +14,7 @@ from tests.trees import statements, tree_of
 ROOT = Path(shuffledp.__file__).parent
 
 LAYERS = (
-    ("errors",),
+    ("errors", "progress"),
     ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),
@@ -42,6 +42,7 @@ ACCOUNTING = (
     ("engines",),
     ("bound",),
     ("theorems", "published"),
+    ("weighing",),
     ("certify",),
     ("search", "filter"),
     ("calibrate", "calibrate_dummies"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,7 +107,7 @@ class Budgets:
         eps = column_to_floats(epsilons, name)
         return cls.of(eps, None if deltas is None else column_to_floats(deltas, f"delta of {name}"))
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of users."""
         return int(self.counts.sum())
@@ -115,7 +117,7 @@ class Budgets:
         """Number of different budgets."""
         return int(self.epsilons.size)
 
-    @property
+    @cached_property
     def is_pure(self) -> bool:
         """Whether every delta0 is zero."""
         return not bool(self.deltas.any())
@@ -138,14 +140,23 @@ class Budgets:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Budgets):
             return NotImplemented
-        return (
+        return self is other or (
             np.array_equal(self.epsilons, other.epsilons)
             and np.array_equal(self.counts, other.counts)
             and np.array_equal(self.deltas, other.deltas)
         )
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Read a million levels once, not at every look into a table of remembered bounds."""
         return hash((self.epsilons.tobytes(), self.counts.tobytes(), self.deltas.tobytes()))
+
+    def __reduce__(self) -> tuple[type[Budgets], tuple[NDArray[Any], ...]]:
+        """Pickle the levels alone: another process hashes bytes differently, and makes its own read-only arrays."""
+        return type(self), (self.epsilons, self.counts, self.deltas)
 
     def __repr__(self) -> str:
         if self.levels > 6:

@@ -15,6 +15,7 @@ from scipy import signal, stats
 from shuffledp import Budgets, Interval, OutOfRegime, RandomizedResponse, Setting, bounds, certify
 from shuffledp.accounting.bound import epsilons_by_anchors
 from shuffledp.accounting.engines.window_choice import (
+    Company,
     discrete_windows,
     interval_grid,
     noise_windows,
@@ -170,13 +171,40 @@ def test_two_outputs_are_all_counted():
     rows = ((Fraction(7, 10), Fraction(3, 10)), (Fraction(1, 5), Fraction(4, 5)))
     law = Channel([[float(p) for p in row] for row in rows])
     protocol = ShuffledProtocol([rows] * 2)
-    families = discrete_windows(law, np.array([law.epsilon0]), 0, np.array([1.0]))
+    families = discrete_windows(0, Company(law, np.array([law.epsilon0]), np.array([1.0])))
     for ratio in (Fraction(1), Fraction(3, 2), Fraction(5, 2)):
         pairs = [WindowProfile(family, math.inf).delta_pair(math.log(ratio)) for family in families]
         real = float(protocol.worst(0, ratio))
         assert max(max(forth.lower, back.lower) for forth, back in pairs) == pytest.approx(real, rel=1e-9)
         shown = WITNESS.profile(setting(Budgets([law.epsilon0], [2]), law), law.epsilon0).delta(math.log(ratio))
         assert 0.3 * real <= shown.lower <= real * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 1000, 10**6])
+def test_chances_of_a_mixture_enclose_the_true_ones(k):
+    # where gamma is next to 1 its last digit is nearly all of 1 - gamma: a doubt relative to 1/k would be too small
+    law, epsilons = RandomizedResponse(k), np.array([1e-9, 1e-5, 0.3, 2.0, 12.0])
+    company = Company(law, epsilons, np.array([3.0, 0.0, 5.0, 1.0, 2.0]))
+    blanket, rest = (Enclosure(np.array(x), np.array(x)) for x in (1.0 / k, 0.75))
+    found = company.chances(blanket, rest)
+    with mp.workprec(200):
+        gammas = [k / (exp(mpf(float(e))) + k - 1) for e in epsilons[[0, 2, 3, 4]]]
+        true = [gamma * mpf(1.0 / k) + (1 - gamma) * mpf(0.75) for gamma in gammas]
+        ends = zip(found.lower, true, found.upper, strict=True)
+        assert all(mpf(float(low)) <= value <= mpf(float(high)) for low, value, high in ends)
+        assert all(high - low <= 1e-13 for low, high in zip(found.lower, found.upper, strict=True))
+    assert company.counts.tolist() == [3.0, 5.0, 1.0, 2.0]
+
+
+def test_moments_of_a_company_are_those_of_its_chances():
+    budgets = np.linspace(0.1, 3.0, 50)
+    company = Company(RandomizedResponse(5), budgets, np.arange(50.0))
+    blanket, rest = np.array([0.2, 0.4]), np.array([0.0, 0.5])
+    mean, variance = company.moments(blanket, rest)
+    for place in (0, 1):
+        one = company.chances(*(Enclosure(mass[place], mass[place]) for mass in (blanket, rest))).lower
+        assert mean[place] == pytest.approx(company.counts @ one)
+        assert variance[place] == pytest.approx(company.counts @ (one * (1 - one)))
 
 
 # ------------------------------------------------------------------ what it shows
@@ -268,7 +296,7 @@ def test_the_choice_is_only_a_choice():
     shown = [WindowProfile(family, 2.0).epsilon(1e-6).lower for family in families]
     assert max(shown) == pytest.approx(WindowProfile(best, 2.0).epsilon(1e-6).lower, rel=0.01)
     assert float(gain(best.p0, best.p1, 2.0, outside=False).lower.max()) <= 1e-12
-    assert len(discrete_windows(RandomizedResponse(4), np.array([1.0]), 0, np.array([9.0]))) >= 1
+    assert len(discrete_windows(0, Company(RandomizedResponse(4), np.array([1.0]), np.array([9.0])))) >= 1
 
 
 @pytest.mark.parametrize(

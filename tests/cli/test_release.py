@@ -52,7 +52,7 @@ def test_the_answers_are_those_of_single_questions():
 def test_the_records_are_read_once_and_after_every_guarantee(monkeypatch):
     order: list[str] = []
     certify, collect = preparing.certify, engine.collect
-    monkeypatch.setattr(preparing, "certify", lambda *a: order.append("certify") or certify(*a))
+    monkeypatch.setattr(preparing, "certify", lambda *a, **k: order.append("certify") or certify(*a, **k))
     monkeypatch.setattr(engine, "collect", lambda *a: order.append("collect") or collect(*a))
     sdp.release_together(asked(), COLUMNS, budgets=1.0, seen="reports", delta=1e-6)
     assert order == ["certify", "certify", "collect"]

@@ -154,7 +154,7 @@ class RefusedError(Exception):
 
 
 def test_the_guarantee_comes_before_the_records(monkeypatch):
-    def refuse(setting, delta):
+    def refuse(setting, delta, **_):
         assert setting.budgets.n == 2
         assert delta == 1e-6
         raise RefusedError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Literal
 
@@ -39,10 +39,12 @@ from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
 from shuffledp.accounting.theorems.two_type import TwoTypeBound
 from shuffledp.accounting.theorems.window import WindowWitness
+from shuffledp.accounting.weighing import Weighed, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
-from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.guarantee import Guarantee, Kind, LevelGuarantee
+from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
@@ -82,69 +84,6 @@ ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
 
 
-@dataclass(frozen=True, eq=False)
-class Weighed:
-    """What several bounds together certify of some levels.
-
-    Parameters
-    ----------
-    lower, upper : ndarray, shape (listed,)
-        Per level the largest witness (0 if there is none) and the smallest upper bound (inf if there is none), that of
-        the floor left out.
-    floor : Enclosure, shape (listed,), or None
-        What the dummies alone keep; None without dummies, or if the floor refused.
-    evidence : tuple of Evidence
-        One per bound that was asked.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    floor: Enclosure | None
-    evidence: tuple[Evidence, ...]
-
-    @property
-    def smallest(self) -> FloatArray:
-        """The smallest upper bound of each level, the floor's among them."""
-        return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
-
-
-def weigh_levels(
-    setting: Setting, delta: float, listed: NDArray[np.int64], chosen: Iterable[AmplificationBound]
-) -> Weighed:
-    """Enclose the central epsilon of each listed level by several bounds.
-
-    Parameters
-    ----------
-    setting : Setting
-        The question.
-    delta : float
-        Central delta, in (0, 1).
-    listed : ndarray of int, shape (listed,)
-        Levels, by their position among the budgets.
-    chosen : iterable of AmplificationBound
-        The bounds; those that may not enter the certified interval are evidence alone.
-    """
-    lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
-    floor: Enclosure | None = None
-    evidence: list[Evidence] = []
-    for answer in weigh(chosen, lambda bound: bound.level_epsilons(setting, delta, listed)):
-        bound, found = answer.bound, answer.value
-        if found is None:
-            evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=answer.refused))
-            continue
-        worst = Interval(float(found.lower.max()), float(found.upper.max()))
-        evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
-        if not bound.enters_bracket:
-            continue
-        if bound.key == FloorBound.key:
-            floor = found
-        elif bound.kind is Kind.CERTIFIED_UPPER:
-            upper = np.minimum(upper, found.upper)
-        elif bound.kind is Kind.CERTIFIED_LOWER:
-            lower = np.maximum(lower, found.lower)
-    return Weighed(lower, upper, floor, tuple(evidence))
-
-
 def entering() -> list[AmplificationBound]:
     """Return the bounds of a bracket, but for those that take seconds for one number: nobody asked for them here."""
     return [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
@@ -178,7 +117,13 @@ def consulted(setting: Setting, *, published: bool, effort: Effort = "usual") ->
 
 
 def certify(
-    setting: Setting, delta: float, *, max_levels: int = 1000, published: bool = False, effort: Effort = "usual"
+    setting: Setting,
+    delta: float,
+    *,
+    max_levels: int = 1000,
+    published: bool = False,
+    effort: Effort = "usual",
+    progress: Progress | None = None,
 ) -> Guarantee:
     """Certify the central privacy of a shuffled collection.
 
@@ -194,6 +139,8 @@ def certify(
         Whether to show every published bound besides, as evidence; none of them enters the certified interval.
     effort : {"usual", "thorough"}
         Whether to ask bounds that take up to a minute as well ('crowd-programme': Laplace noise). Default "usual".
+    progress : callable, optional
+        Called with the share of the bounds that were asked, from 0 to 1.
 
     Returns
     -------
@@ -219,7 +166,8 @@ def certify(
     if effort not in EFFORTS:
         raise InvalidInput(f"effort must be {' or '.join(EFFORTS)}; got {shown(effort)}")
     listed = _listed_levels(setting, target, max_levels)
-    found = weigh_levels(setting, target, listed, consulted(setting, published=published, effort=effort))
+    chosen = consulted(setting, published=published, effort=effort)
+    found = weigh_levels(setting, target, listed, chosen, progress)
     _check_consistent(setting.budgets, listed, found.lower, found.smallest)
     levels = _level_guarantees(setting, listed, found)
     mu = partial(worst_mu, setting)

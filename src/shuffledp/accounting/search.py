@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
-from shuffledp.accounting.certify import certified_uppers, weigh_levels
+from shuffledp.accounting.certify import certified_uppers
 from shuffledp.accounting.profiles.profile import check_delta
+from shuffledp.accounting.weighing import weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import next_above

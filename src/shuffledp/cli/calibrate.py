@@ -44,9 +44,11 @@ def run_calibrate(
         with working("Searching"):
             found = search(wanted, target, delta, population, question)
         if page is not None:
-            with working("Certifying"):
+            with working("Certifying") as progress:
                 asked = f"Asked for: central epsilon at most {near(target)} at delta = {probability(delta)}"
-                page.write(plan_page(asked, certify(found.setting, delta), "".join(headline(wanted, found))))
+                page.write(
+                    plan_page(asked, certify(found.setting, delta, progress=progress), "".join(headline(wanted, found)))
+                )
     if outputs.json:
         print(dumps(_as_json(wanted, found)))
         return

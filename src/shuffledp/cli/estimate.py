@@ -72,7 +72,7 @@ def run(name: str, typed: Typed) -> None:
         counts=typed.get("counts", False),
     )
     with reserved(typed["report"], "--report") as page, reserved(typed["csv"], "--csv") as table:
-        with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
+        with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             asked: dict[str, Any] = {"value": value, "progress": progress, **_arguments(typed)}
             if typed["by"] is None and typed["groups"] is None:
                 found = release(question, typed["table"], **asked)

@@ -74,7 +74,7 @@ def run_together(typed: Typed) -> None:
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
     with reserved(typed["report"], "--report") as page:
-        with working(f"Reading {typed['table'].name}, randomizing, counting") as progress:
+        with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release_together(
                 asked,
                 typed["table"],

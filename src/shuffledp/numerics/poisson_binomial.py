@@ -41,10 +41,16 @@ class SuccessCount:
     @classmethod
     def of(cls, probabilities: FloatArray, counts: FloatArray) -> SuccessCount:
         """Drop empty groups and impossible successes; sort by probability."""
-        keep = (counts > 0) & (probabilities > 0)
-        p, c = probabilities[keep], counts[keep].astype(np.float64)
-        order = np.argsort(p, kind="stable")
-        return cls(p[order], c[order])
+        p, c = probabilities, counts.astype(np.float64, copy=False)
+        keep = (c > 0) & (p > 0)
+        if not keep.all():
+            p, c = p[keep], c[keep]
+        if p.size and p[0] > p[-1]:  # chances of ascending budgets often fall
+            p, c = p[::-1], c[::-1]
+        if not (p[1:] >= p[:-1]).all():
+            order = np.argsort(p, kind="stable")
+            p, c = p[order], c[order]
+        return cls(p, c)
 
     @cached_property
     def n(self) -> float:
@@ -61,9 +67,26 @@ class SuccessCount:
         """Standard deviation of C, likewise."""
         return math.sqrt(float((self.counts * self.probabilities * (1.0 - self.probabilities)).sum()))
 
+    @cached_property
     def failures(self) -> SuccessCount:
-        """Return the count of failures; complements are off by at most one EPS, and never round to 1."""
+        """The count of failures; complements are off by at most one EPS, and never round to 1."""
         return SuccessCount.of(np.minimum(1.0 - self.probabilities, 1.0 - EPS), self.counts)
+
+    @cached_property
+    def groups(self) -> _Groups:
+        """At most MAX_GROUPS groups of neighbouring probabilities, each standing for its mean."""
+        p, c = self.probabilities, self.counts
+        if p.size <= MAX_GROUPS:
+            return _Groups(p, c, p, p, np.zeros_like(p))
+        cumulative = np.cumsum(c)
+        label = np.minimum((cumulative - c) / cumulative[-1] * MAX_GROUPS, MAX_GROUPS - 1).astype(np.int64)
+        starts = np.flatnonzero(np.concatenate(([True], label[1:] != label[:-1])))
+        sizes = np.add.reduceat(c, starts)
+        mean = np.add.reduceat(c * p, starts) / sizes
+        ends = np.concatenate((starts[1:], [p.size])) - 1
+        centre = np.repeat(mean, np.diff(np.concatenate((starts, [p.size]))))
+        scatter = np.add.reduceat(c * (p - centre) ** 2, starts)
+        return _Groups(mean, sizes, p[starts], p[ends], scatter)
 
     def cdf(self, x: FloatArray) -> Enclosure:
         """Enclose P(C <= x) for whole x, shape (points,)."""
@@ -128,16 +151,17 @@ class SuccessCount:
         inside = (x >= 0) & (x < self.n)
         # each tail from its own side: P(C <= x) below the mean, 1 - P(n - C <= n - x - 1) above
         below, above = inside & (x <= self.mean), inside & (x > self.mean)
-        lower[below], upper[below] = _grouped(self).lower_tails(x[below])
-        failures = self.failures()
-        tail = _grouped(failures).lower_tails(self.n - x[above] - 1.0)
-        lower[above], upper[above] = round_down(1.0 - tail.upper), round_up(1.0 - tail.lower)
+        if below.any():
+            lower[below], upper[below] = self.groups.lower_tails(x[below])
+        if above.any():
+            tail = self.failures.groups.lower_tails(self.n - x[above] - 1.0)
+            lower[above], upper[above] = round_down(1.0 - tail.upper), round_up(1.0 - tail.lower)
         return Enclosure(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
     def _transformed_pmf(self, x: FloatArray) -> Enclosure:
         """Differences of neighbouring tails, each from its own side of the mean, so that far tails stay sharp."""
         lower, upper = np.zeros_like(x), np.zeros_like(x)
-        failures = self.failures()
+        failures = self.failures
         for side, count, at in ((x <= self.mean, self, x), (x > self.mean, failures, self.n - x)):
             if side.any():
                 reached, before = _lower_bounds(count, at[side]), _lower_bounds(count, at[side] - 1.0)
@@ -148,7 +172,7 @@ class SuccessCount:
 
 def _lower_bounds(count: SuccessCount, x: FloatArray) -> Enclosure:
     """P(C <= x) for x about the mean or below it; 0 below 0."""
-    found = _grouped(count).lower_tails(np.maximum(x, 0.0))
+    found = count.groups.lower_tails(np.maximum(x, 0.0))
     return Enclosure(np.where(x < 0, 0.0, np.maximum(found.lower, 0.0)), np.where(x < 0, 0.0, found.upper))
 
 
@@ -193,22 +217,6 @@ class SuccessRange:
         with np.errstate(divide="ignore", invalid="ignore"):
             hazard = np.exp(binomial.log_pmf(x, n, high)) / tail
         return np.where((x < 0) | (x >= n), 0.0, 2.0 * (high - low) * (n - x) / (1.0 - high) * hazard)
-
-
-def _grouped(count: SuccessCount) -> _Groups:
-    """At most MAX_GROUPS groups of neighbouring probabilities, each standing for its mean."""
-    p, c = count.probabilities, count.counts
-    if p.size <= MAX_GROUPS:
-        return _Groups(p, c, p, p, np.zeros_like(p))
-    cumulative = np.cumsum(c)
-    label = np.minimum((cumulative - c) / cumulative[-1] * MAX_GROUPS, MAX_GROUPS - 1).astype(np.int64)
-    starts = np.flatnonzero(np.concatenate(([True], label[1:] != label[:-1])))
-    sizes = np.add.reduceat(c, starts)
-    mean = np.add.reduceat(c * p, starts) / sizes
-    ends = np.concatenate((starts[1:], [p.size])) - 1
-    centre = np.repeat(mean, np.diff(np.concatenate((starts, [p.size]))))
-    scatter = np.add.reduceat(c * (p - centre) ** 2, starts)
-    return _Groups(mean, sizes, p[starts], p[ends], scatter)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,13 @@ The order is part of the promise. What leaves is a `Release`: an estimate togeth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.entering import Entering
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
@@ -44,7 +45,7 @@ def release(
     random: Randomness | None = None,
     rows: int = BATCH,
     table_options: TableOptions | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     ledger: Ledger | str | Path | None = None,
     population: str = EVERYBODY,
     fixed_in_advance: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.entering import Entering
 from shuffledp.protocol.groups import Groups
 from shuffledp.protocol.owners import RowsPerPerson
@@ -103,7 +104,7 @@ def release_by(
     random: Randomness | None = None,
     rows: int = BATCH,
     table_options: TableOptions | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     ledger: Ledger | str | Path | None = None,
     population: str = EVERYBODY,
     fixed_in_advance: str | None = None,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.questions import Question
@@ -81,7 +82,7 @@ def collect(
     parts: Sequence[Part],
     source: Source,
     random: Randomness,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Tally]:
     """Read the records once, randomize each for every question under its own budget, and count the reports.
 
@@ -170,9 +171,7 @@ _ONE_BATCH = 1 << 19
 """Rows up to which a second thread would have nothing to do."""
 
 
-def _counted(
-    batches: Iterator[Batch], rows: int, name: str, progress: Callable[[float], None] | None
-) -> Iterator[Batch]:
+def _counted(batches: Iterator[Batch], rows: int, name: str, progress: Progress | None) -> Iterator[Batch]:
     """Pass batches on, tell how far they are, and refuse data that changed their length."""
     read = 0
     for batch in batches:

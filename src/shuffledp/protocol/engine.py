@@ -7,16 +7,17 @@ certified, and only then records are read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.collecting import Part, collect
 from shuffledp.protocol.groups import Groups, count_groups
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import People, RowBudgets, count_people
-from shuffledp.protocol.sources import Source
+from shuffledp.protocol.sources import Source, watched
 from shuffledp.protocol.tally import Tally
 
 
@@ -24,7 +25,14 @@ class Engine(ABC):
     """Counts people, and tallies their reports, wherever the records are."""
 
     @abstractmethod
-    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
         """Count the budgets, and the rows of each person; no record is read.
 
         Parameters
@@ -35,6 +43,8 @@ class Engine(ABC):
             As for `release`.
         random : Randomness
             Chooses one row of each person, where that is asked for.
+        progress : callable, optional
+            Called with the share of rows that were read, from 0 to 1, if the engine can tell.
 
         Raises
         ------
@@ -49,12 +59,13 @@ class Engine(ABC):
         rows_per_person: RowsPerPerson,
         random: Randomness,
         groups: Groups,
+        progress: Progress | None = None,
     ) -> list[People]:
         """Count each group's budgets and people; no record is read. An engine that cannot refuses.
 
         Parameters
         ----------
-        who, person, rows_per_person, random
+        who, person, rows_per_person, random, progress
             As for `people`.
         groups : Groups
             The groups; they share nobody.
@@ -74,7 +85,7 @@ class Engine(ABC):
         self,
         parts: Sequence[Part],
         random: Randomness,
-        progress: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Tally]:
         """Read the records once, randomize each for every question, and count the reports.
 
@@ -111,9 +122,16 @@ class OneMachine(Engine):
 
     source: Source
 
-    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
         """See `Engine.people`."""
-        return count_people(self.source, who, person, rows_per_person, random)
+        return count_people(watched(self.source, progress), who, person, rows_per_person, random)
 
     def groups(
         self,
@@ -122,15 +140,16 @@ class OneMachine(Engine):
         rows_per_person: RowsPerPerson,
         random: Randomness,
         groups: Groups,
+        progress: Progress | None = None,
     ) -> list[People]:
         """See `Engine.groups`."""
-        return count_groups(self.source, who, person, rows_per_person, random, groups)
+        return count_groups(watched(self.source, progress), who, person, rows_per_person, random, groups)
 
     def tallies(
         self,
         parts: Sequence[Part],
         random: Randomness,
-        progress: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Tally]:
         """See `Engine.tallies`."""
         return collect(parts, self.source, random, progress)

@@ -8,6 +8,7 @@ from shuffledp.accounting import certify
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.progress import Progress
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.questions import Question
@@ -25,6 +26,7 @@ def certified(
     weights: Weights,
     *,
     any_delta: bool,
+    progress: Progress | None = None,
 ) -> tuple[Guarantee, Task]:
     """Choose the randomizer for the population and certify its shuffled reports; no record has been read.
 
@@ -36,6 +38,8 @@ def certified(
         Who takes part.
     mechanism, seen, delta, weights, any_delta
         As for `release`.
+    progress : callable, optional
+        Called with the share of the certificate that is computed, from 0 to 1.
 
     Raises
     ------
@@ -53,7 +57,7 @@ def certified(
     view = settled_seen(seen, population.levels, question.views, question.views_of(mechanism))
     randomizer = question.randomizer(mechanism, population, view)
     setting = Setting(population, randomizer, seen=view, neighboring="replace-one", group_size=people.group_size)
-    return certify(setting, delta), Task(randomizer, population, view, weights)
+    return certify(setting, delta, progress=progress), Task(randomizer, population, view, weights)
 
 
 def settled_seen(

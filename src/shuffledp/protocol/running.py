@@ -10,6 +10,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress, steps
 from shuffledp.protocol.choices import check_choice
 from shuffledp.protocol.collecting import Part
 from shuffledp.protocol.columns import Recode
@@ -78,6 +79,12 @@ class Ask:
         return self.question.settled(Recode(self.missing_as, self.other, self.clip))
 
 
+_COUNTING = 0.2
+"""The share of the work that the first pass is taken for: before it nothing is known of the rest."""
+_CERTIFICATE, _LEVEL = 1e6, 20.0
+"""What a certificate costs, and each different budget in it: in rows read and randomized, about."""
+
+
 @dataclass(frozen=True)
 class Run:
     """How questions are asked of one population: the same people, budgets and view for all of them.
@@ -102,7 +109,7 @@ class Run:
     random: Randomness | None = None
     rows: int = BATCH
     table_options: TableOptions | None = None
-    progress: Callable[[float], None] | None = None
+    progress: Progress | None = None
     entering: Entering | None = None
 
     def ask(
@@ -126,7 +133,7 @@ class Run:
         """
         random = self._checked_random()
         engine = self._engine(data)
-        people = engine.people(self.who, self.person, self.rows_per_person, random)
+        people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
         return [found for (found,) in self._asked(asked, engine, [people], random, first)]
 
     def ask_groups(self, ask: Ask, data: Any, groups: Groups) -> list[Release]:
@@ -148,7 +155,7 @@ class Run:
         """
         random = self._checked_random()
         engine = self._engine(data)
-        people = engine.groups(self.who, self.person, self.rows_per_person, random, groups)
+        people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
         return list(self._asked([ask], engine, people, random, None)[0])
 
     def _checked_random(self) -> Randomness:
@@ -175,7 +182,9 @@ class Run:
         first: Callable[[Sequence[Spending]], None] | None,
     ) -> list[tuple[Release, ...]]:
         """Ask each question of each group: certified, admitted, and only then read."""
-        prepared = [tuple(self._prepared(ask, people) for people in groups) for ask in asked]
+        *certifying, reading = self._afterwards(asked, groups)
+        told = iter(certifying)
+        prepared = [tuple(self._prepared(ask, people, next(told)) for people in groups) for ask in asked]
         wanted = first is not None or self.entering is not None
         drafts = [draft_of(each) for each in prepared] if wanted else []
         if first is not None:
@@ -184,7 +193,7 @@ class Run:
             self.entering.check(prepared, drafts)
         every = [(ask, each) for ask, several in zip(asked, prepared, strict=True) for each in several]
         parts = [Part(each.question, each.columns, each.recode, each.task, each.people) for _, each in every]
-        tallies = engine.tallies(parts, random, self.progress)
+        tallies = engine.tallies(parts, random, reading)
         found = [
             self._released(ask, each, tally, private=random.private)
             for (ask, each), tally in zip(every, tallies, strict=True)
@@ -194,11 +203,27 @@ class Run:
         step = len(groups)
         return [tuple(found[at : at + step]) for at in range(0, len(found), step)]
 
-    def _prepared(self, ask: Ask, people: People) -> Prepared:
+    def _counting(self) -> Progress | None:
+        """Tell how much of the first pass is done."""
+        return steps(self.progress, [_COUNTING, 1.0 - _COUNTING])[0]
+
+    def _afterwards(self, asked: Sequence[Ask], groups: Sequence[People]) -> list[Progress | None]:
+        """Tell how much of each certificate is done, question by question, and of the second pass."""
+        certificates = [_CERTIFICATE + _LEVEL * people.population.levels for _ in asked for people in groups]
+        return steps(self.progress, [*certificates, float(len(asked) * groups[0].rows)], _COUNTING)
+
+    def _prepared(self, ask: Ask, people: People, progress: Progress | None) -> Prepared:
         """Certify one question."""
         assert ask.mechanism is not None
         guarantee, task = certified(
-            ask.question, people, ask.mechanism, self.seen, self.delta, self.weights, any_delta=self.any_delta
+            ask.question,
+            people,
+            ask.mechanism,
+            self.seen,
+            self.delta,
+            self.weights,
+            any_delta=self.any_delta,
+            progress=progress,
         )
 
         def again(others: People, mechanism: str) -> Guarantee:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import EVERYBODY, Ledger, LevelTotal, Spending, composed_epsilon
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.entering import Entering
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
@@ -57,7 +58,7 @@ def release_together(
     random: Randomness | None = None,
     rows: int = BATCH,
     table_options: TableOptions | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     ledger: Ledger | str | Path | None = None,
     population: str = EVERYBODY,
     fixed_in_advance: str | None = None,

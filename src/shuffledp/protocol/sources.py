@@ -10,6 +10,7 @@ import numpy as np
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.progress import Progress
 from shuffledp.protocol.columns import as_array, as_floats
 from shuffledp.tables import BATCH, Table, TableOptions
 
@@ -99,6 +100,43 @@ def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = Non
     if isinstance(data, Mapping):
         return Arrays(data, rows)
     return Rows(Table.of(data, options), rows)
+
+
+def watched(source: Source, progress: Progress | None) -> Source:
+    """Return the same source, which tells the share of rows that were read.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    progress : callable, optional
+        Takes the share, from 0 to 1; None: nobody listens.
+    """
+    return source if progress is None else _Watched(source, progress)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A source whose reader is told how far it is."""
+
+    source: Source
+    progress: Progress
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def count(self) -> int:
+        return self.source.count()
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        rows = None
+        for batch in self.source.batches(numbers=numbers, texts=texts, gaps=gaps):
+            yield batch
+            rows = rows or self.source.count()  # after the first batch: an error of the columns comes first
+            self.progress(min((batch.before + batch.rows) / rows, 1.0))
 
 
 @dataclass(frozen=True)

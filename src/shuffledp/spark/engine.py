@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import shuffledp
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
 from shuffledp.protocol.collecting import Part, columns_wanted
 from shuffledp.protocol.engine import Engine
@@ -66,9 +67,16 @@ class SparkEngine(Engine):
         probe = evaluated(self.frame.sparkSession.range(0, 1, 1, 1), probing_task(), "version string")
         check_versions(gathered(probe)["version"].to_list())
 
-    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
         """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
-        del random
+        del random, progress
         columns = budget_columns(who)
         check_columns(self.frame, (*columns, *(() if person is None else (person,))))
         if columns:
@@ -90,7 +98,7 @@ class SparkEngine(Engine):
         self,
         parts: Sequence[Part],
         random: Randomness,
-        progress: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Tally]:
         """See `Engine.tallies`: one pass, of which only sums come to the driver."""
         people, job = parts[0].people, Job(tuple(parts))

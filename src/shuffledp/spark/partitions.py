@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from shuffledp import protocol
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, simulation_of_partition
+from shuffledp.progress import Progress
 from shuffledp.protocol import Question
 from shuffledp.protocol.collecting import Part
 from shuffledp.protocol.engine import Engine
@@ -39,8 +40,16 @@ class Partitions(Engine):
             raise InvalidInput("there is no table; give one for each partition")
         self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
 
-    def people(self, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness) -> People:
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
         """See `Engine.people`."""
+        del progress
         if rows_per_person == "one":
             raise InvalidInput("`rows_per_person = 'one'` is not offered on Spark; allow a number of rows")
         return count_people(self._whole, who, person, rows_per_person, random)
@@ -49,7 +58,7 @@ class Partitions(Engine):
         self,
         parts: Sequence[Part],
         random: Randomness,
-        progress: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
     ) -> list[Tally]:
         """See `Engine.tallies`."""
         if random.private:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.accounting.engines.noise_core import Noise
 from shuffledp.errors import OutOfRegime
@@ -162,24 +164,76 @@ def _representatives(scales: FloatArray, counts: FloatArray) -> tuple[FloatArray
     return scales[order][at], np.full(_FEW, through[-1] / _FEW)
 
 
-def discrete_windows(law: RandomizerLaw, epsilon0: FloatArray, level: int, others: FloatArray) -> list[WindowFamily]:
-    """Sets of outputs of a discrete family, from the rows of a matrix if it has one, else from its pairs' cells.
+class Company:
+    """Other users, all on one record, and how likely their reports are to fall into a window; victims may share them.
+
+    Of a mixture family the chance is q_i = gamma_i omega(W) + (1 - gamma_i) mu(W).
 
     Parameters
     ----------
     law : RandomizerLaw
-        The family; a mixture family if there are several budgets.
+        The discrete family; a mixture family if there are several budgets.
     epsilon0 : ndarray, shape (levels,)
         Budgets, nats.
+    counts : ndarray, shape (levels,)
+        Users of each level, possibly none.
+    """
+
+    def __init__(self, law: RandomizerLaw, epsilon0: FloatArray, counts: FloatArray) -> None:
+        self.law, self.epsilon0 = law, epsilon0
+        self.there = counts > 0
+        self.counts = counts[self.there]
+        self.size = float(counts.sum())
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """Blanket mass of each level, empty ones included; to a few ulps."""
+        return self.law.blanket_mass(self.epsilon0)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all levels have one blanket mass."""
+        return not np.any(self.masses != self.masses[0])
+
+    @cached_property
+    def _spread(self) -> tuple[float, float]:
+        """Mean blanket mass, and the sum of squared distances to it."""
+        gammas = self.masses[self.there]
+        mean = float(self.counts @ gammas) / max(self.size, 1.0)
+        return mean, float(self.counts @ (gammas - mean) ** 2)
+
+    def moments(self, blanket: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the count in each window, from its omega- and mu-mass; estimates."""
+        mean, scatter = self._spread
+        chance = rest + mean * (blanket - rest)
+        variance = self.size * chance * (1.0 - chance) - scatter * (blanket - rest) ** 2
+        return self.size * chance, np.maximum(variance, 0.0)
+
+    def chances(self, blanket: Enclosure, rest: Enclosure) -> Enclosure:
+        """Enclose the chance of one window, for each level that has users, from its omega- and mu-mass."""
+        gammas = self.masses[self.there]
+        doubt = roundoff(16, gammas)
+        low, high = gammas - doubt, np.minimum(gammas + doubt, 1.0)
+        # 1 - gamma is off by a roundoff of itself besides: within the last factor
+        lower, upper = low * blanket.lower + (1.0 - high) * rest.lower, high * blanket.upper + (1.0 - low) * rest.upper
+        return Enclosure(lower * (1.0 - roundoff(8)), np.minimum(upper * (1.0 + roundoff(8)), 1.0))
+
+
+def discrete_windows(level: int, company: Company) -> list[WindowFamily]:
+    """Sets of outputs of a discrete family, from the rows of a matrix if it has one, else from its pairs' cells.
+
+    Parameters
+    ----------
     level : int
         The victim's level.
-    others : ndarray, shape (levels,)
-        Other users of each level.
+    company : Company
+        The others, and the family.
     """
+    law = company.law
     rows = getattr(law, "rows", None)
     if isinstance(rows, np.ndarray):
-        return channel_windows(rows, float(others.sum()))
-    return pair_windows(law.pair_blankets(float(epsilon0[level])), law.blanket_mass(epsilon0), level, others)
+        return channel_windows(rows, company.size)
+    return pair_windows(law.pair_blankets(float(company.epsilon0[level])), level, company)
 
 
 def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
@@ -205,46 +259,68 @@ def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
     return sorted(families, key=lambda family: -family.signal)[:_FAMILIES]
 
 
-def pair_windows(
-    pairs: tuple[PairBlanket, ...], gammas: FloatArray, level: int, others: FloatArray
-) -> list[WindowFamily]:
+def pair_windows(pairs: tuple[PairBlanket, ...], level: int, company: Company) -> list[WindowFamily]:
     """Sets of cells of a discrete family's pairs, the others on x0.
-
-    In a mixture family R_i = gamma_i omega + (1 - gamma_i) mu, and mu is read off the victim's own law.
 
     Parameters
     ----------
     pairs : tuple of PairBlanket
-        At the victim's budget, without continuous spread.
-    gammas : ndarray, shape (levels,)
-        Blanket mass of each level.
+        At the victim's budget; those with continuous spread are left out.
     level : int
         The victim's level.
-    others : ndarray, shape (levels,)
-        Other users of each level.
+    company : Company
+        The others.
     """
     families: list[WindowFamily] = []
+    own = float(company.masses[level])
     for pair in pairs:
         if pair.spread is not None:
             continue
-        p0, p1, own = pair.masses * pair.ratios0, pair.masses * pair.ratios1, float(gammas[level])
-        if not np.any(gammas != own):
-            q, doubt = np.broadcast_to(p0, (gammas.size, p0.size)), np.zeros((gammas.size, p0.size))
+        if company.alike:
+            p0, p1 = pair.masses * pair.ratios0, pair.masses * pair.ratios1
+            families.append(prefix_windows(p0, p1, p0[None], np.zeros((1, p0.size)), np.array([company.size])))
         elif own < 1.0:
-            rest = pair.masses * np.maximum(pair.ratios0 - own, 0.0) / (1.0 - own)
-            blanket, free = np.multiply.outer(gammas, pair.masses), (1.0 - gammas)[:, None]
-            q = blanket + free * rest
-            doubt = roundoff(32, free) * (rest + pair.masses * own) / (1.0 - own)
-        else:
-            continue
-        families.append(prefix_windows(p0, p1, q, doubt, others))
+            families.append(_mixture_windows(pair, own, company))
     return families
+
+
+def _mixture_windows(pair: PairBlanket, own: float, company: Company) -> WindowFamily:
+    """Sets of cells by falling (p1 - p0)/(mean chance of the others); mu(W) is read off the victim's own law."""
+    p0, p1, free = pair.masses * pair.ratios0, pair.masses * pair.ratios1, 1.0 - own
+    rest = pair.masses * np.maximum(pair.ratios0 - own, 0.0) / free
+    order = _falling(p0, p1, company.moments(pair.masses, rest)[0])
+    slack = roundoff(32.0 + 4.0 * p0.size)
+
+    def summed(values: FloatArray) -> Enclosure:
+        total = np.cumsum(values[order])
+        return Enclosure(total * (1.0 - slack), np.minimum(total * (1.0 + slack), 1.0))
+
+    spoiled = np.cumsum(roundoff(64, (rest + pair.masses * own)[order]) / free)  # the ratio less own cancels
+    blanket, inside = summed(pair.masses), summed(rest)
+    inside = Enclosure(np.maximum(inside.lower - spoiled, 0.0), np.minimum(inside.upper + spoiled, 1.0))
+
+    def chances(window: int) -> Enclosure:
+        return company.chances(
+            Enclosure(blanket.lower[window], blanket.upper[window]),
+            Enclosure(inside.lower[window], inside.upper[window]),
+        )
+
+    mean, variance = company.moments(blanket.lower, inside.lower)
+    return WindowFamily(summed(p0), summed(p1), company.counts, chances, mean, variance)
+
+
+def _falling(p0: FloatArray, p1: FloatArray, others: FloatArray) -> NDArray[np.int64]:
+    """Places of the outputs with p1 > p0, by falling (p1 - p0)/others: the best sets for a rare window."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = (p1 - p0) / others
+    order = np.argsort(-np.where(p1 == p0, 0.0, score), kind="stable")
+    return order[p1[order] > p0[order]]
 
 
 def prefix_windows(
     p0: FloatArray, p1: FloatArray, q: FloatArray, doubt: FloatArray, counts: FloatArray
 ) -> WindowFamily:
-    """Sets of outputs by falling (p1 - p0)/q, the best ones for a rare window.
+    """Sets of outputs by falling (p1 - p0)/q.
 
     Parameters
     ----------
@@ -259,10 +335,7 @@ def prefix_windows(
     """
     there = counts > 0
     q, doubt, counts = q[there], doubt[there], counts[there]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score = (p1 - p0) / (counts @ q) if counts.size else p1 - p0
-    order = np.argsort(-np.where(p1 == p0, 0.0, score), kind="stable")
-    order = order[p1[order] > p0[order]]
+    order = _falling(p0, p1, counts @ q if counts.size else np.ones_like(p0))
     slack = roundoff(32.0 + 4.0 * p0.size)
 
     def summed(values: FloatArray) -> Enclosure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -66,23 +67,40 @@ class CountedReports:
 
     Parameters
     ----------
-    law : SuccessRange
-        The count with all chances at their lower, and at their upper ends.
-    doubt : float
-        P(fewest <= x)/P(most <= x) - 1 is at most this, for every x.
+    least, most : ndarray, shape (groups,)
+        Ends of the chances, in [0, 1].
+    counts : ndarray, shape (groups,)
+        Users by group.
     """
 
-    law: SuccessRange
-    doubt: float
+    least: FloatArray
+    most: FloatArray
+    counts: FloatArray
 
     @classmethod
     def of(cls, chances: Enclosure, counts: FloatArray) -> CountedReports:
-        """Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u)."""
-        least, most = np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0)
+        """Cut what lies outside [0, 1] off the chances."""
+        return cls(np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0), counts)
+
+    @cached_property
+    def highest(self) -> SuccessCount:
+        """The count with all chances at their upper ends."""
+        return SuccessCount.of(self.most, self.counts)
+
+    @cached_property
+    def law(self) -> SuccessRange:
+        """The count with all chances at their lower, and at their upper ends."""
+        return SuccessRange(SuccessCount.of(self.least, self.counts), self.highest)
+
+    @cached_property
+    def doubt(self) -> float:
+        """At least P(fewest <= x)/P(most <= x) - 1 for every x.
+
+        Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u).
+        """
         with np.errstate(divide="ignore"):
-            logs = float((most - least) / (1.0 - most) @ counts)
-        law = SuccessRange(SuccessCount.of(least, counts), SuccessCount.of(most, counts))
-        return cls(law, 2.0 * logs if logs < 0.5 else math.inf)
+            logs = float((self.most - self.least) / (1.0 - self.most) @ self.counts)
+        return 2.0 * logs if logs < 0.5 else math.inf
 
     @classmethod
     def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
@@ -94,9 +112,9 @@ class CountedReports:
 
     def cdf(self, x: FloatArray) -> Enclosure:
         """Enclose P(count <= x); where the doubt is next to nothing, one evaluation serves both ends."""
-        if self.doubt * (1.0 + self.law.most.deviation) > _NEGLIGIBLE:
+        if self.doubt * (1.0 + self.highest.deviation) > _NEGLIGIBLE:
             return self.law.cdf(x)
-        found = self.law.most.cdf(x)
+        found = self.highest.cdf(x)
         return Enclosure(found.lower, np.minimum(found.upper * (1.0 + self.doubt), 1.0))
 
 
@@ -123,7 +141,7 @@ class SharedCount:
     @classmethod
     def of(cls, count: CountedReports, p0: Enclosure, p1: Enclosure, delta: float, *, outside: bool) -> SharedCount:
         """Tabulate thresholds that may show delta, a hundred or so: leaving some out only lowers what is shown."""
-        mean, deviation = count.law.most.mean, count.law.most.deviation
+        mean, deviation = count.highest.mean, count.highest.deviation
         deep = 1.0 + math.sqrt(2.0 * -math.log(delta))  # F(k) <= exp(-(mean - k)^2/(2 variance)), about
         low, high = max(0.0, math.floor(mean - deep * deviation)), math.ceil(mean + 2.0 * deviation) + 1.0
         k = np.unique(np.floor(np.linspace(low, high, min(_THRESHOLDS, int(high - low) + 1))))

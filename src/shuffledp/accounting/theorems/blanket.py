@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class BlanketBound(AmplificationBound):
         family = self._family(setting)
         if family.two_point:  # two outcomes: (I) is the clone pair
             return ClonePairProfile(epsilon0, clone_count(budgets, level))
-        return _worst_pair(family, epsilon0, budgets, level, {})
+        return _worst_pair(family, epsilon0, _Others(family, budgets, level))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Of added noise nobody knows who is missed most: every level loses as many (fewer users only hide less)."""
@@ -119,8 +120,8 @@ class BlanketBound(AmplificationBound):
             clones = clone_count(setting.budgets, 0)
             shared = ClonePairProfile(1.0, clones, per_deviation=10.0)
             return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
-        blocks: dict[float, BlockedCount] = {}  # of the count, which all victims share
-        return lambda epsilon0: _worst_pair(family, epsilon0, setting.budgets, 0, blocks)
+        others = _Others(family, setting.budgets, 0)
+        return lambda epsilon0: _worst_pair(family, epsilon0, others)
 
     def _check(self, setting: Setting) -> None:
         require_plain(setting, self.key)  # a stated law is used as it is: it need not be pure
@@ -170,18 +171,44 @@ def blanket_count(budgets: Budgets, family: RandomizerLaw, without: int) -> Succ
     return SuccessRange.of(family.blanket_mass(budgets.epsilons), others, ulps=32)
 
 
-def _worst_pair(
-    family: RandomizerLaw, epsilon0: float, budgets: Budgets, without: int, blocks: dict[float, BlockedCount]
-) -> PrivacyProfile:
-    """Profile of the worst pair of inputs, hidden among all users but one of level ``without``."""
+class _Others:
+    """The users among whom a victim hides: all but one of level ``without``; victims may share them.
+
+    Parameters
+    ----------
+    family : RandomizerLaw
+        Everybody's.
+    budgets : Budgets
+        The population.
+    without : int
+        A level.
+    """
+
+    def __init__(self, family: RandomizerLaw, budgets: Budgets, without: int) -> None:
+        self.family, self.budgets, self.without = family, budgets, without
+        self.blocks: dict[float, BlockedCount] = {}
+
+    @cached_property
+    def one_mass(self) -> float | None:
+        """The blanket mass, if all users have the same."""
+        masses = self.family.blanket_mass(self.budgets.epsilons)
+        return float(masses[0]) if bool((masses == masses[0]).all()) else None
+
+    @cached_property
+    def count(self) -> SuccessRange:
+        """Their blanket reports, C of (I)."""
+        return blanket_count(self.budgets, self.family, self.without)
+
+
+def _worst_pair(family: RandomizerLaw, epsilon0: float, others: _Others) -> PrivacyProfile:
+    """Profile of the worst pair of inputs of a victim."""
     pairs = worst_first(family.pair_blankets(epsilon0))
     if pairs[0].gamma <= 0.0:
         raise OutOfRegime(f"blanket needs an output that every record may give; {family.name} has none")
-    if bool((family.blanket_mass(budgets.epsilons) == pairs[0].gamma).all()):
-        return _alike(pairs, budgets.n)
-    count = blanket_count(budgets, family, without)
-    parts = tuple(OwnBudgetsProfile(pair.largest_loss, pair, count, _blocks=blocks) for pair in pairs)
-    return parts[0] if len(parts) == 1 else LargestProfile(parts, pairs, count)
+    if others.one_mass == pairs[0].gamma:
+        return _alike(pairs, others.budgets.n)
+    parts = tuple(OwnBudgetsProfile(pair.largest_loss, pair, others.count, _blocks=others.blocks) for pair in pairs)
+    return parts[0] if len(parts) == 1 else LargestProfile(parts, pairs, others.count)
 
 
 @remembered_by_thread(16)

@@ -130,7 +130,7 @@ class PairCountProfile(PrivacyProfile):
         pmf = self.others.pmf(x)
         slack = roundoff(640, deviation + 1.0)  # success probabilities off by 4 roundoffs
         below = float(self.others.cdf(np.array([low - 1.0])).upper[0])
-        above = float(self.others.failures().cdf(np.array([n - high - 1.0])).upper[0])
+        above = float(self.others.failures.cdf(np.array([n - high - 1.0])).upper[0])
         return x, Enclosure(pmf.lower * (1 - slack), pmf.upper * (1 + slack)), (below + above) * (1 + slack)
 
     def _by_users(self, epsilon: float) -> Interval:

@@ -103,7 +103,7 @@ class TabledTest:
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
         """Tabulate all thresholds of small populations, some hundred spread ones of large populations."""
-        through, before = zip(cls._side(ones, deviations), cls._side(ones.failures(), deviations), strict=True)
+        through, before = zip(cls._side(ones, deviations), cls._side(ones.failures, deviations), strict=True)
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
             Enclosure(*(np.concatenate(ends) for ends in zip(*before, strict=True))),

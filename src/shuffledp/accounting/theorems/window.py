@@ -30,7 +30,7 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
-from shuffledp.accounting.engines.window_choice import WindowFamily, discrete_windows, noise_windows
+from shuffledp.accounting.engines.window_choice import Company, WindowFamily, discrete_windows, noise_windows
 from shuffledp.accounting.engines.window_count import CountedReports, SharedCount, gain, likely_values, shown_epsilons
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
@@ -127,7 +127,7 @@ class WindowProfile(PrivacyProfile):
         if low <= 0.0:
             return Interval(0.0, max(high, 0.0)), Interval(0.0, 0.0)
         count, estimated = self._counted(index, outside), float(self.family.mean[index])
-        moved = count.law.most.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
+        moved = count.highest.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
         stride = max(1.0, math.floor(self.family.deviation[index] / 30.0))
         k = np.unique(np.maximum(float(thresholds[index]) + round(moved) + stride * _SPREAD, 0.0))
         tails = count.cdf(np.concatenate((k, k - 1.0)))
@@ -265,8 +265,8 @@ class WindowWitness(AmplificationBound):
             raise OutOfRegime("window is not evaluated level by level for more than 32 visible levels")
         if setting.adds_noise is not None:
             return lambda epsilon0: self.one_round(setting, epsilon0)
-        everybody = setting.budgets.counts.astype(np.float64)
-        return lambda epsilon0: self._profile(setting, setting.budgets.index_of(epsilon0), everybody)
+        company = _company(setting, setting.budgets.counts.astype(np.float64))
+        return lambda epsilon0: _discrete_profile(setting.budgets.index_of(epsilon0), company)
 
     def _profile(self, setting: Setting, level: int, others: FloatArray) -> WindowProfile:
         budgets = setting.budgets
@@ -276,10 +276,7 @@ class WindowWitness(AmplificationBound):
             families = noise_windows(setting.adds_noise.noise, scales, level, others, third=setting.records is None)
             pure = setting.adds_noise.noise == "laplace"
             return WindowProfile(best_family(families), Upper(inflated(epsilon0, 16)) if pure else UNBOUNDED)
-        if setting.discrete is None:
-            raise OutOfRegime("window attacks a stated randomizer; got 'any'")
-        families = discrete_windows(setting.discrete, budgets.epsilons, level, others)
-        return WindowProfile(best_family(families), UNBOUNDED)
+        return _discrete_profile(level, _company(setting, others))
 
     def _check(self, setting: Setting) -> None:
         require_plain(setting, self.key)
@@ -302,3 +299,14 @@ class WindowWitness(AmplificationBound):
             raise OutOfRegime(
                 f"window with several budgets needs one blanket for all of them; {law.name} has its own per budget"
             )
+
+
+def _company(setting: Setting, others: FloatArray) -> Company:
+    """Count the others of a discrete family, level by level."""
+    assert setting.discrete is not None  # whoever asks has checked that a randomizer is stated
+    return Company(setting.discrete, setting.budgets.epsilons, others)
+
+
+def _discrete_profile(level: int, company: Company) -> WindowProfile:
+    """Profile of a victim of a discrete family."""
+    return WindowProfile(best_family(discrete_windows(level, company)), UNBOUNDED)
