@@ -128,6 +128,29 @@ def test_total_composes_what_json_says(run, tmp_path):
     assert exact.lower <= found["epsilon"]["upper"] <= exact.upper * 1.005
 
 
+def test_rows_never_pass_for_people(run, tmp_path):
+    # total, difference and the ledger spoke of people where each row had been taken as one
+    pl.read_csv(tmp_path / "people.csv").with_row_index("person").write_csv(tmp_path / "known.csv")
+    known = ("mean", "known.csv", *MEAN[2:], "--person", "person")
+    for name, command in (("rows", MEAN), ("more", MEAN), ("people", known), ("them", known)):
+        printed = run(*command, "--ledger", f"{name}.ledger", "--population", name, "--json").out
+        (tmp_path / f"{name}.json").write_text(printed, encoding="utf-8")
+    said = (
+        "Each row was taken as a person. If somebody owns several rows, the guarantee for them is weaker than stated."
+    )
+    for command in ("total", "difference"):
+        for files, told in ((("rows", "more"), 1), (("people", "them"), 0)):
+            asked = (command, *(f"{name}.json" for name in files), "--delta", 1e-5)
+            assert run(*asked, "--json").json["notes"].count(said) == told
+            assert " ".join(run(*asked).out.split()).count(said) == told
+    rows, people = (run("ledger", f"{name}.ledger", "--json").json for name in ("rows", "people"))
+    assert rows["entries"][0]["setting"] == "one-bit, n = 2000 rows, taken as people, 1 levels, reports"
+    assert people["entries"][0]["setting"] == "one-bit, n = 2000, 1 levels, reports"
+    told = "In every release each row, or each report of an open collection, was taken as a person: whoever owns"
+    shown = [" ".join(run("ledger", f"{name}.ledger").out.split()) for name in ("rows", "people")]
+    assert [told in text for text in shown] == [True, False]
+
+
 def test_total_takes_the_stated_number_where_the_setting_is_not_told(run, tmp_path):
     """A changed number is not computed away: what the file states counts."""
     known = json.loads(run(*MEAN, "--json").out)

@@ -71,7 +71,7 @@ def test_where_one_hand_runs_both_an_answer_states_its_local_budget(tmp_path, ad
         assert "floor" not in known
     file = tmp_path / "open.json"
     file.write_bytes(release_document(opened))
-    total = composed_epsilon([spending.worst for _, spending, _ in read_guarantees(file)], 1e-5)
+    total = composed_epsilon([stated.cost.worst for stated in read_guarantees(file)], 1e-5)
     assert total >= compose([(LocalProfile(1.0, 0.0), 2 * reports)]).epsilon(1e-5).upper
     checklist = {point.question: " ".join(point.answers) for point in collection_checklist(opened)}
     assert checklist["Privacy model"].startswith("The local model")

@@ -138,6 +138,11 @@ def test_variance_of_rounded_noise(scale):
         assert float(normal_variance(np.array(scale))) == pytest.approx(float(normal), rel=1e-9, abs=1e-300)
 
 
+def test_a_variance_beyond_double_precision_is_infinite():
+    # `mean --mechanism laplace --epsilon0 1e-300` wrote a RuntimeWarning before its refusal
+    assert laplace_variance(np.array([1e301, 1.0])).tolist()[0] == math.inf
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 1.0])
 def test_reading_is_unbiased_with_the_stated_variance(name, fraction):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -19,6 +19,7 @@ from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
 from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
+from shuffledp.report.remarks import taken_as_people
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.setting import Setting
@@ -62,36 +63,66 @@ def parse_limit(text: str) -> tuple[float, float]:
 def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
     """Compose the guarantees that JSON files state."""
     check_delta(delta)
-    found: list[tuple[Path, str, Spending, bool]] = []
+    found: list[tuple[Path, Stated]] = []
     with working("Composing"):
         for path in files:
-            found += [(path, *entry) for entry in read_guarantees(path)]
-        epsilon = composed_epsilon([spending.worst for _, _, spending, _ in found], delta)
+            found += [(path, stated) for stated in read_guarantees(path)]
+        epsilon = composed_epsilon([stated.cost.worst for _, stated in found], delta)
     note = (
         "This holds for people who are in all of the releases, if all of them were fixed before the first answer was "
         "seen. A file that says less than its setting counts with the epsilon and delta that it states."
     )
+    notes = [note, *taken_as_people(stated.unit for _, stated in found)]
     if as_json:
         listed = [
-            {"file": str(path), "question": what, "epsilon": known.epsilon, "delta": known.delta, "recomputed": anew}
-            for path, what, known, anew in found
+            {
+                "file": str(path),
+                "question": stated.question,
+                "epsilon": stated.cost.epsilon,
+                "delta": stated.cost.delta,
+                "recomputed": stated.anew,
+            }
+            for path, stated in found
         ]
-        print(dumps({"files": listed, "epsilon": {"upper": epsilon}, "delta": delta, "notes": [note]}))
+        print(dumps({"files": listed, "epsilon": {"upper": epsilon}, "delta": delta, "notes": notes}))
         return
     shown = console()
     table = Table(title="Releases", title_justify="left")
     for heading in ("file", "question", "epsilon at most", "delta"):
         table.add_column(heading, justify="right" if heading in ("epsilon at most", "delta") else "left")
-    for path, what, known, _ in found:
-        table.add_row(escape(path.name), escape(what), up(known.epsilon), probability(known.delta))
+    for path, stated in found:
+        cost = stated.cost
+        table.add_row(escape(path.name), escape(stated.question), up(cost.epsilon), probability(cost.delta))
     shown.print(table)
     shown.print(f"[bold]Together: epsilon at most {up(epsilon)} at delta = {probability(delta)}[/]")
     if epsilon == float("inf"):
         shown.print("The deltas of the files leave no room at this delta; name a larger --delta.", highlight=False)
-    shown.print(note, highlight=False)
+    for said in notes:
+        shown.print(said, highlight=False)
 
 
-def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
+class Stated(NamedTuple):
+    """A guarantee as a file states it.
+
+    Parameters
+    ----------
+    question : str
+        What was asked of whom.
+    cost : Spending
+        What it costs.
+    anew : bool
+        Whether the cost was computed again from the setting.
+    unit : str
+        What a record is, as the file says: "people", "rows, taken as people", ...; "" where it does not.
+    """
+
+    question: str
+    cost: Spending
+    anew: bool
+    unit: str
+
+
+def read_guarantees(path: Path) -> list[Stated]:
     """Read what a JSON file of `amplify`, of an estimate, of `release` or of `open` promises.
 
     Parameters
@@ -101,8 +132,8 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
 
     Returns
     -------
-    list of (str, Spending, bool)
-        Question, cost, and whether it was computed again from the setting.
+    list of Stated
+        One for each question.
 
     Raises
     ------
@@ -122,7 +153,11 @@ def read_guarantees(path: Path) -> list[tuple[str, Spending, bool]]:
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
         found = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
         named = [str(entry.get("column", entry.get("text", ""))) for entry in several]
-        return [(f"{what} {name}".rstrip(), cost, anew) for (what, cost, anew), name in zip(found, named, strict=True)]
+        units = [str(entry.get("groups", [entry])[0].get("unit", "")) for entry in several]
+        return [
+            Stated(f"{what} {name}".rstrip(), cost, anew, unit)
+            for (what, cost, anew), name, unit in zip(found, named, units, strict=True)
+        ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise

@@ -9,7 +9,7 @@ from shuffledp.accounting import StoredProfile
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import promised_profiles
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Draft, Ledger, LevelSpending, Spending
+from shuffledp.ledger import TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
 from shuffledp.protocol.entering import Entering
 
 
@@ -37,7 +37,8 @@ def batch_draft(batch: Batch) -> Draft:
     worst = StoredProfile.largest([level.profile for level in levels])
     spent = Spending(epsilon, asked.delta, manifest.n, len(levels), worst, levels)
     held = "local, one hand" if asked.operated_by.one_hand else "floor"
-    words = f"{len(asked.questions)} questions, n = {manifest.n}, {len(levels)} levels, {held}"
+    taken = "" if task.has_codes else f" reports{TAKEN_AS_PEOPLE}"
+    words = f"{len(asked.questions)} questions, n = {manifest.n}{taken}, {len(levels)} levels, {held}"
     title = next(iter(asked.title.values()))
     return Draft(f"collection {title}", task.digest.hex(), words, spent, hashlib.sha256(manifest.data).hexdigest())
 

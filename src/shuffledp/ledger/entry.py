@@ -19,6 +19,8 @@ COLUMNS = (
     "id, run, date, title, question, population, plan, task, setting, epsilon, delta, n, levels_total, profile, "
     "levels, mu, outside"
 )
+TAKEN_AS_PEOPLE = ", taken as people"
+"""In the words of a setting: after "rows" where nobody said whose they are, after "reports" of an open collection."""
 _LONGEST_NAME = 200
 
 

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.guarantee import Guarantee
-from shuffledp.ledger import MOST_LEVELS, Draft, Ledger, Spending, Use
+from shuffledp.ledger import MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.people import People
@@ -46,6 +47,8 @@ class Prepared:
         Certifies the same question of other people, or with another mechanism.
     people : People
         Whom it is asked.
+    unit : {"people", "rows"}
+        What a row is taken for: with a person column it is known whose it is.
     """
 
     question: Question
@@ -56,6 +59,7 @@ class Prepared:
     mechanism: str
     again: Callable[[People, str], Guarantee]
     people: People
+    unit: Literal["people", "rows"]
 
     def draft(self, guarantee: Guarantee | None = None) -> Draft:
         """Return what the ledger enters.
@@ -68,7 +72,9 @@ class Prepared:
         known = self.guarantee if guarantee is None else guarantee
         names = ", ".join(self.columns[:5]) + (", ..." if len(self.columns) > 5 else "")
         setting = known.setting
-        words = f"{setting.randomizer_name}, n = {setting.budgets.n}, {setting.budgets.levels} levels, {setting.seen}"
+        taken = "" if self.unit == "people" else f" {self.unit}{TAKEN_AS_PEOPLE}"
+        levels = f"{setting.budgets.levels} levels, {setting.seen}"
+        words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
         title = f"{self.question.name} of {names}"
         return Draft(title, self.task.fingerprint().hex(), words, Spending.of(known))
 

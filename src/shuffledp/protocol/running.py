@@ -231,8 +231,8 @@ class Run:
                 ask.question, others, mechanism, self.seen, self.delta, self.weights, any_delta=self.any_delta
             )[0]
 
-        columns = columns_of(ask.question, ask.value)
-        return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again, people)
+        columns, unit = columns_of(ask.question, ask.value), "rows" if self.person is None else "people"
+        return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again, people, unit)
 
     def _released(self, ask: Ask, prepared: Prepared, tally: Any, *, private: bool) -> Release:
         task, guarantee, people = prepared.task, prepared.guarantee, prepared.people
@@ -245,7 +245,7 @@ class Run:
             mechanism=guarantee.setting.randomizer_name,
             private=private,
             weights=self.weights if task.seen == "levels" else None,
-            unit="rows" if self.person is None else "people",
+            unit=prepared.unit,
             clipped=ask.clip,
             fingerprint=task.fingerprint().hex(),
         )

@@ -182,7 +182,8 @@ def laplace_variance(scale: FloatArray) -> FloatArray:
         Of the continuous noise, positive.
     """
     r = np.exp(-0.5 / scale)
-    return r * (1.0 + r * r) / np.expm1(-1.0 / scale) ** 2
+    with np.errstate(divide="ignore"):  # of a scale beyond 1e162 the variance leaves double precision: inf
+        return r * (1.0 + r * r) / np.expm1(-1.0 / scale) ** 2
 
 
 def normal_variance(sigma: FloatArray) -> FloatArray:

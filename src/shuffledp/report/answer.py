@@ -14,6 +14,7 @@ from shuffledp.report import wording
 from shuffledp.report.amounts import amounts_table
 from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
 from shuffledp.report.release_terminal import deviation_words, some_bins
+from shuffledp.report.remarks import notes, people
 from shuffledp.report.rows import (
     CONFIDENCE,
     FrequencyRow,
@@ -82,7 +83,7 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
     kind = release.question.name
     common = {
         "kind": kind.replace("-", "_"),
-        "people": wording.people(release),
+        "people": people(release),
         "together": answer.simultaneous or chosen(release),
         "mechanism": release.mechanism,
         "confidence": f"{CONFIDENCE:.0%}",
@@ -99,7 +100,7 @@ def _mean(answer: Answer, release: Release) -> dict[str, Any]:
     value, error = float(release.estimate), float(release.standard_error)
     span = release.analysis.support
     return {
-        "notes": wording.notes(release),
+        "notes": notes(release),
         "clipped": release.clipped,
         "value": value,
         "shown": [wording.with_error(x, error) for x in (value, low, high)],
@@ -151,7 +152,7 @@ def _histogram(answer: Answer, release: Release) -> dict[str, Any]:
 
 
 def _share_notes(answer: Answer, release: Release) -> list[str]:
-    return [*wording.notes(release), *([wording.PROJECTED] if answer.simplex else [])]
+    return [*notes(release), *([wording.PROJECTED] if answer.simplex else [])]
 
 
 def _share_table(first: str, rows: Sequence[FrequencyRow], truth: Sequence[float] | None) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _quantiles(answer: Answer, release: RangeRelease) -> dict[str, Any]:
         for row in rows
     ]  # fmt: skip
     return {
-        "notes": wording.notes(release),
+        "notes": notes(release),
         "bins": release.edges.size - 1,
         "quantiles": {"headings": ["share below", "value", INTERVAL], "rows": cells, "remark": ""},
         "picture": Markup(distribution_picture(edge_rows(release, MOST_ROWS), rows)),
@@ -198,7 +199,7 @@ def _vector(answer: Answer, release: Release) -> dict[str, Any]:
     total = np.size(release.estimate)
     remark = f"The first {MOST_ROWS} of {wording.count(total)} coordinates." if total > MOST_ROWS else ""
     return {
-        "notes": wording.notes(release),
+        "notes": notes(release),
         "coordinates": {"headings": ["coordinate", "mean", "standard error", INTERVAL], "rows": rows, "remark": remark},
     }
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.report.remarks import taken_as_people
 from shuffledp.report.rows import CONFIDENCE
 from shuffledp.report.wording import count, near, probability, share, up, with_error
 
@@ -34,7 +35,8 @@ def difference_notes(found: Difference) -> list[str]:
     )
     alone = not (found.before.besides or found.after.besides)
     read = "Where an interval contains 0, the noise alone may have made the difference."
-    return [who, *([] if alone else [besides]), read]
+    owned = taken_as_people([found.before.unit, found.after.unit])
+    return [who, *([] if alone else [besides]), *owned, read]
 
 
 def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict[str, Any]:

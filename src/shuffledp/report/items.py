@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp.protocol.release_kinds import ItemsRelease
 from shuffledp.randomizers.item_domain import ItemDomain, ListedItems
+from shuffledp.report.remarks import notes
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
-from shuffledp.report.wording import count, notes, percent, share
+from shuffledp.report.wording import count, percent, share
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release

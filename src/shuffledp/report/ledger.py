@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.ledger import Entry, Ledger, Total
+from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Total
 from shuffledp.report.wording import count, counted, probability, up
 
 MOST_ENTRIES = 60
@@ -96,6 +96,13 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
                 "No limit was set before the first release, and questions may have been chosen after earlier answers: "
                 "no number may be claimed for all of them together. The sum is a meter, not a guarantee."
             )
+    owned = sum(TAKEN_AS_PEOPLE in entry.setting for entry in ledger.entries())
+    if owned:
+        which = "every release" if owned == len(ledger.entries()) else f"{count(owned)} of the releases"
+        said.append(
+            f"In {which} each row, or each report of an open "
+            "collection, was taken as a person: whoever owns several has spent more than stated."
+        )
     if total.levels:
         said.append(
             "The number of a budget is for people who had that budget in every release; the others hold for everybody."

@@ -15,6 +15,7 @@ from rich.text import Text
 from shuffledp.accounting import certify
 from shuffledp.report.amounts import amounts_table
 from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
+from shuffledp.report.remarks import people
 from shuffledp.report.rows import (
     CONFIDENCE,
     BinRow,
@@ -26,7 +27,7 @@ from shuffledp.report.rows import (
     quantile_rows,
 )
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
-from shuffledp.report.wording import PROJECTED, count, near, people, share, unit, with_error
+from shuffledp.report.wording import PROJECTED, count, near, share, unit, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release

@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shuffledp.dummies import Uniform
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, LevelGuarantee
@@ -242,43 +240,6 @@ def weighted_by(release: Release) -> str:
     return {None: "budget", "population": "people", "precision": "precision"}[release.weights]
 
 
-def notes(release: Release) -> list[str]:
-    """Say how an estimate was made, where a reader could take it for something else."""
-    said = [*_rows_as_people(release), *_clipped(release), *_weighting(release), *_moved_out(release)]
-    return [*said, *_without_information(release), *_alone(release), *guarantee_notes(release.guarantee, release.n)]
-
-
-def people(release: Release) -> str:
-    """Say how many people answered, and whether rows were taken as people."""
-    size = release.guarantee.setting.group_size
-    if release.unit != "people":
-        return f"{counted(release.n, release.unit.removesuffix('s'))}, taken as people"
-    if release.rows > release.n:
-        return f"{counted(release.n, 'person', 'people')} with {count(release.rows)} rows, at most {size} each"
-    return counted(release.n, "person", "people")
-
-
-def _rows_as_people(release: Release) -> list[str]:
-    if release.unit == "people":
-        return []
-    if release.unit == "reports":
-        return ["Anybody could answer, and as often as they liked: each report was taken as a person."]
-    return [
-        "Each row was taken as a person. If somebody owns several rows, the guarantee for them is weaker than stated; "
-        "name the column that tells whose row it is (--person)."
-    ]
-
-
-def _clipped(release: Release) -> list[str]:
-    """Say what clipping did to the target."""
-    if not release.clipped:
-        return []
-    return [
-        "Values outside the stated range were moved to its nearer end before they were randomized, so this is about "
-        "the moved values; how many were moved is not known to the analyzer."
-    ]
-
-
 def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
     """Say what a guarantee of so many people is not worth, where a reader could take it for more."""
     said, n = dummies_notes(guarantee), guarantee.setting.budgets.n
@@ -300,58 +261,6 @@ def dummies_notes(guarantee: Guarantee) -> list[str]:
         f"With {counted_dummies(guarantee.setting)} an honest shuffler keeps epsilon at {up(floor.upper)} for every "
         f"number of people and whatever all the others send; if the others are as the setting says, "
         f"{up(crowd.upper)} holds. If the shuffler sides with the analyzer, only the local budget holds."
-    ]
-
-
-def _weighting(release: Release) -> list[str]:
-    if release.guarantee.levels_total == 1:
-        return []
-    return [
-        {
-            "budget": "The estimate weighs people by what their budget lets through; if budgets go along with the "
-            "records, it leans towards those who allow more.",
-            "people": "Each budget level was estimated by itself and counts by its number of people.",
-            "precision": "Each budget level was estimated by itself and counts by its precision; if budgets go along "
-            "with the records, the estimate leans towards those who allow more.",
-        }[weighted_by(release)]
-    ]
-
-
-def _alone(release: Release) -> list[str]:
-    """Levels of one user, where levels are seen: nobody hides her."""
-    setting = release.guarantee.setting
-    if setting.seen != "levels":
-        return []
-    alone = setting.budgets.epsilons[setting.budgets.counts == 1]
-    if not alone.size:
-        return []
-    which = ", ".join(f"{budget:g}" for budget in alone[:5]) + (", ..." if alone.size > 5 else "")
-    who = "One person is" if alone.size == 1 else f"{count(alone.size)} people are"
-    return [
-        f"{who} alone in a budget level (epsilon0 = {which}): with levels seen nobody hides them, and their own budget "
-        "is their whole protection; rounding budgets down to fewer levels gives company."
-    ]
-
-
-def _moved_out(release: Release) -> list[str]:
-    if release.question.name == "quantiles":
-        return []
-    low, high = release.analysis.support
-    estimate = np.asarray(release.estimate)
-    if bool(np.all((low <= estimate) & (estimate <= high))):
-        return []
-    return [
-        "Noise has moved an estimate out of the possible range. The estimate is left where it is, so that it stays "
-        "unbiased; its interval is drawn around the nearest possible value."
-    ]
-
-
-def _without_information(release: Release) -> list[str]:
-    if not release.uninformative:
-        return []
-    return [
-        f"{count(release.uninformative)} people with budget 0 send no information; they are taken to be like the "
-        "others."
     ]
 
 
