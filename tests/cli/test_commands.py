@@ -269,6 +269,7 @@ def test_demo(run, tmp_path):
     assert result.status == 0
     assert "48,842 people of UCI Adult" in result.out
     assert "How to read it" in result.out
+    assert "Each row of the table is taken as a person" in " ".join(result.out.split())
     page = " ".join(html.unescape((tmp_path / "demo.html").read_text(encoding="utf-8")).split())
     assert "one-bit for “Mean hours per week”, rr for “Income over 50K”, krr:16 for “Education”." in page
     answer = run("demo", "--json").json

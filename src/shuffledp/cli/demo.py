@@ -39,9 +39,10 @@ SEEN = "reports"
 GSPA = "gspa"
 HOW_TO_READ = (
     "How to read it: each answer is computed from randomized, shuffled reports only, so noise moves it off "
-    "the true value, and its interval tells how far. 54 % of the people have a budget of 0.1, 37 % of 0.5, "
-    "9 % of 1.0; hidden among all the others, each leaks far less than that. 'At most' is proved, 'at least' "
-    "is what a real attack achieves, and 'GSPA formula' is a published approximation, which is no guarantee."
+    "the true value, and its interval tells how far. Each row of the table is taken as a person. 54 % of the people "
+    "have a budget of 0.1, 37 % of 0.5, 9 % of 1.0; hidden among all the others, each leaks far less than that. "
+    "'At most' is proved, 'at least' is what a real attack achieves, and 'GSPA formula' is a published approximation, "
+    "which is no guarantee."
 )
 
 
