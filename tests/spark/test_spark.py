@@ -117,7 +117,7 @@ def test_budgets_are_read_alone_and_the_guarantee_comes_before_the_records(spark
         return gathered(evaluated)
 
     monkeypatch.setattr(engine, "gathered", spied)
-    monkeypatch.setattr(preparing, "certify", lambda *a: order.append(("certify",)) or certify(*a))
+    monkeypatch.setattr(preparing, "certify", lambda *a, **k: order.append(("certify",)) or certify(*a, **k))
     sps.release(VOTE, stored, value="vote", person="who", seen="reports", **TOLD)
     assert order == [
         ("read", "budget:double"),
@@ -139,7 +139,7 @@ class Certified(Exception):
 def test_records_that_cannot_be_evaluated_are_not_touched_before_the_guarantee(frame, monkeypatch):
     failing = frame.withColumn("vote", F.col("vote").cast("double"))
 
-    def certify(*given):
+    def certify(*given, **named):
         raise Certified
 
     with monkeypatch.context() as patch:
@@ -203,9 +203,9 @@ def test_rows_that_change_between_the_passes_are_found_out(spark, tmp_path, monk
     TABLE.write_parquet(file)
     certify = preparing.certify
 
-    def rewritten(*given):
+    def rewritten(*given, **named):
         change(TABLE).write_parquet(file)
-        return certify(*given)
+        return certify(*given, **named)
 
     monkeypatch.setattr(preparing, "certify", rewritten)
     frame = spark.range(1).mapInArrow(reader_of(str(file)), "vote string, budget double")
