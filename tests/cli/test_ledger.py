@@ -170,6 +170,8 @@ def test_total_refuses_what_it_cannot_read(run, tmp_path):
     for changed, why in (
         ({"format": 99}, "has format 99, and this version reads formats 1 to 2; install the version that wrote it"),
         ({"setting": told["setting"] | {"n": -5}}, "holds no guarantee; name what amplify, an estimate, release or"),
+        ({"groups": []}, "holds no guarantee; name what"),  # was an internal failure
+        ({"releases": [{"groups": []}]}, "holds no guarantee; name what"),
     ):
         (tmp_path / "a.json").write_text(json.dumps(told | changed), encoding="utf-8")
         assert why in run("total", "a.json", "--delta", 1e-5).error

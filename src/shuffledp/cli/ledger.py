@@ -158,7 +158,7 @@ def read_guarantees(path: Path) -> list[Stated]:
             Stated(f"{what} {name}".rstrip(), cost, anew, unit)
             for (what, cost, anew), name, unit in zip(found, named, units, strict=True)
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise bad from None

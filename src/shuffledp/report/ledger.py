@@ -100,8 +100,8 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
     if owned:
         which = "every release" if owned == len(ledger.entries()) else f"{count(owned)} of the releases"
         said.append(
-            f"In {which} each row, or each report of an open "
-            "collection, was taken as a person: whoever owns several has spent more than stated."
+            f"In {which} each row, or each report of an open collection, was taken as a person: whoever owns several "
+            "has spent more than stated."
         )
     if total.levels:
         said.append(
