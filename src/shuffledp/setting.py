@@ -56,7 +56,8 @@ class Setting:
         Records replaced at once: a guarantee for groups of so many users of one level, from 1 to n; default 1.
     reports_per_user : int
         Reports each user sends in a round, each within the budget and shuffled by itself, of the same item or of
-        different ones; default 1. The guarantee is for a user with all her reports.
+        different ones; default 1. The guarantee is for a user with all her reports. Linked rounds take one report a
+        round: state a user's m reports in each of T rounds as m T rounds.
     dummies : Uniform, DiscreteLaplace or OnesLaw, optional
         Reports of nobody that the shuffler adds in each round; their number is public. Nobody colludes with them, none
         is missing, and n does not count them. They need ``seen="reports"`` and a stated randomizer of the families
@@ -111,9 +112,9 @@ class Setting:
         if not isinstance(self.linked, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"linked must be True or False; got {shown(self.linked)}")
         self._check_same_record()
+        self._check_links()
         _check_whole("colluding", self.colluding, 0, self.budgets.n - 1)
         _check_whole("group_size", self.group_size, 1, self.budgets.n)
-        _check_whole("reports_per_user", self.reports_per_user, 1, None)
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
         if self.records is not None and (isinstance(self.records, bool) or self.records != 2):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -145,6 +146,16 @@ class Setting:
         if self.reports_per_user != 1:
             raise InvalidInput(
                 f"memoised reports are accounted one a round; got `reports_per_user = {shown(self.reports_per_user)}`"
+            )
+
+    def _check_links(self) -> None:
+        _check_whole("reports_per_user", self.reports_per_user, 1, None)
+        if self.linked and self.rounds > 1 and self.reports_per_user > 1:
+            # one permutation links all m T reports of a user; m bundles of T reports would promise too little
+            together = self.rounds * self.reports_per_user
+            raise InvalidInput(
+                f"linked rounds take one report a user and round; got `reports_per_user = {self.reports_per_user}`; "
+                f"state rounds = {together}: all {together} reports of a user then travel together"
             )
 
     def _check_dummies(self) -> None:
