@@ -155,7 +155,7 @@ class Setting:
             together = self.rounds * self.reports_per_user
             raise InvalidInput(
                 f"linked rounds take one report a user and round; got `reports_per_user = {self.reports_per_user}`; "
-                f"state rounds = {together}: all {together} reports of a user then travel together"
+                f"state `rounds = {together}`: all {together} reports of a user then travel together"
             )
 
     def _check_dummies(self) -> None:

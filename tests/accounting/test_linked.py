@@ -349,7 +349,7 @@ def test_all_reports_of_a_user_travel_together(epsilon0: float, n: int, rounds: 
     rr 1, 10,000 users, 4 rounds of 2 reports was certified .3262; all eight together attain .858.
     """
     budgets = Budgets([epsilon0], [n])
-    with pytest.raises(InvalidInput, match=f"state rounds = {2 * rounds}: all {2 * rounds} reports"):
+    with pytest.raises(InvalidInput, match=f"state `rounds = {2 * rounds}`: all {2 * rounds} reports"):
         replace(linked(RandomizedResponse(2), budgets, rounds, same=same), reports_per_user=2)
     attained = certify(linked(RandomizedResponse(2), budgets, 2 * rounds, same=True), 1e-6).epsilon.lower
     stated = certify(linked(RandomizedResponse(2), budgets, 2 * rounds, same=same), 1e-6).epsilon.upper
