@@ -15,7 +15,7 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo demo-collection test test-all test-browser test-extras test-spark wheel-test docs lint types bench pins clean
+.PHONY: help setup demo demo-collection test test-all test-browser test-extras test-spark quick wheel-test docs lint types bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -46,8 +46,11 @@ demo-collection: $(STAMP)  ## a whole collection: 2,000 people answer through th
 test: $(STAMP)  ## the tests, slow ones left out
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark" --hypothesis-profile=repeatable
 
-test-all: $(STAMP) docs  ## all tests, and the documentation
-	$(BIN)/python -m pytest -n $(WORKERS)
+quick: $(STAMP)  ## the tests of what changed, for at most a minute
+	$(BIN)/python -m tools.quick_tests
+
+test-all: $(STAMP) docs  ## all tests, with the share of lines that they run, and the documentation
+	$(BIN)/python -m pytest -n $(WORKERS) --cov=shuffledp --cov-report=term:skip-covered
 
 # npm holds what only the tests of the survey page need: axe-core and a driver of chromium.
 test-browser: $(STAMP)  ## the survey page in node and headless chromium; skipped, with the reason, where they are missing
