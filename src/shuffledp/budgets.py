@@ -91,22 +91,6 @@ class Budgets:
         dls = None if deltas is None else np.broadcast_to(_as_floats(deltas, "delta0"), eps.shape).copy()
         return cls(eps, np.ones(eps.size, dtype=np.int64), dls)
 
-    @classmethod
-    def from_column(
-        cls, epsilons: Iterable[object], deltas: Iterable[object] | None = None, name: str = "epsilon0"
-    ) -> Budgets:
-        """Budgets from table columns; a missing or non-numeric entry is named by its row (1-based).
-
-        Parameters
-        ----------
-        epsilons, deltas : iterable, length n
-            Column values; None, NaN and text are refused.
-        name : str
-            The column's name, for the error message.
-        """
-        eps = column_to_floats(epsilons, name)
-        return cls.of(eps, None if deltas is None else column_to_floats(deltas, f"delta of {name}"))
-
     @cached_property
     def n(self) -> int:
         """Number of users."""

@@ -10,13 +10,14 @@ import pytest
 from mpmath import mp, mpf
 
 from shuffledp.collection.asked import Dummies
-from shuffledp.collection.draw import SLACK, WHOLE, Family, draw_report, exact_law, family_named, most_implied
+from shuffledp.collection.draw import SLACK, WHOLE, Family, draw_report, family_named, most_implied
 from shuffledp.collection.dummies import draw_dummies, ones_law, ones_moments
 from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.randomizers import HadamardResponse, OneBit, RandomizedResponse
 from shuffledp.randomizers.wire import unpack_each
+from tests.collection.laws import exact_law
 from tests.collection.tasks import choice, document, draft, number, parse
 
 FAMILIES = [Family("rr", 2), Family("krr:5", 5), Family("one-bit", 7), Family("hadamard:3", 3), Family("hadamard:8", 8)]

@@ -101,16 +101,6 @@ def test_words_at_a_threshold_are_decided_by_further_words(scale, k, after):
     assert source.left == []  # the further words were asked for
 
 
-@pytest.mark.parametrize("above", [False, True])
-def test_bernoulli_at_its_threshold(above):
-    with mpmath.workdps(200):
-        words = digits_of(mpmath.exp(-mpf(0.3)), 64)[:3]
-    words[2] += 1 if above else -1
-    source = Scripted(words)
-    assert discrete_noise.bernoulli_exp(0.3, 1, source).tolist() == [not above]
-    assert source.left == []
-
-
 def test_half_normal_test_at_its_threshold():
     for above in (False, True):
         with mpmath.workdps(300):
@@ -213,13 +203,6 @@ def test_geometric_law():
     check_law(draws, [math.exp(-k / 1.7) - math.exp(-(k + 1) / 1.7) for k in range(60)], 0)
 
 
-@pytest.mark.parametrize("gamma", [0.0, 1e-3, 0.7, 5.0])
-def test_bernoulli_law(gamma):
-    ones = int(discrete_noise.bernoulli_exp(gamma, SAMPLES, simulation_random(14)).sum())
-    p = math.exp(-gamma)
-    assert abs(ones - SAMPLES * p) <= 4.5 * math.sqrt(SAMPLES * p * (1 - p))  # 7e-6
-
-
 @pytest.mark.parametrize("name", ["rounded_laplace", "discrete_laplace", "rounded_gaussian", "discrete_gaussian"])
 def test_large_scales_have_the_continuous_variance(name):
     scale = 2.0**40 / 3.0
@@ -241,12 +224,6 @@ def test_bad_scales_are_named(scale):
     for name in ("geometric", *LAWS):
         with pytest.raises(InvalidInput, match="in row 2"):
             getattr(discrete_noise, name)([1.0, scale], 2, secure_random())
-
-
-@pytest.mark.parametrize("gamma", [-1e-9, math.nan, math.inf])
-def test_bad_exponents(gamma):
-    with pytest.raises(InvalidInput, match="finite and at least 0"):
-        discrete_noise.bernoulli_exp(gamma, 2, secure_random())
 
 
 def test_the_same_seed_gives_the_same_noise():

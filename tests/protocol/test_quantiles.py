@@ -11,7 +11,7 @@ from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol import estimate_histogram, estimate_quantiles
 from shuffledp.protocol.bins import Bins
 from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.ranges import RangeEstimate, consistent, range_estimate
+from shuffledp.protocol.ranges import RangeEstimate, TreeTally, consistent
 from shuffledp.protocol.shuffler import shuffle_reports
 from shuffledp.randomizers import HadamardResponse
 from shuffledp.randomizers.tree import RangeTree
@@ -70,7 +70,10 @@ def estimates(tree, codes, epsilons, repeats, seen="reports", weights="populatio
     for seed in range(repeats):
         random = simulation_random(seed)
         reports = tree.randomize(codes, epsilons, random)
-        yield range_estimate(shuffle_reports(reports, epsilons, seen=seen, random=random), tree, weights=weights)
+        shuffled = shuffle_reports(reports, epsilons, seen=seen, random=random)
+        tally = TreeTally(shuffled.task(tree, weights))
+        tally.add(shuffled.reports, shuffled.levels)
+        yield tally.estimate()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers.codebook import cap_slope, mix, normals, seeded_words, topmost_slope
 from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
+from tests.randomizers.errors import predicted_error
 
 CHANCE = 1e-7  # false alarm of each statistical test; the seeds are fixed, so each has been seen to pass
 SIGMAS = float(-stats.norm.ppf(CHANCE / 2))
@@ -45,7 +46,7 @@ def priv_unit_2(d, epsilon0):
 @pytest.mark.parametrize("epsilon0", [0.5, 1.0, 2.0, 4.0, 6.0, 8.0])
 def test_a_few_percent_from_priv_unit_2(d, epsilon0):
     family = DirectionCodebook.design(d, epsilon0)
-    assert 0.999 < float(family.predicted_error(epsilon0)) / priv_unit_2(d, epsilon0) < 1.031
+    assert 0.999 < predicted_error(family, epsilon0) / priv_unit_2(d, epsilon0) < 1.031
 
 
 def test_hemisphere_is_the_limit_of_small_budgets():
@@ -53,7 +54,7 @@ def test_hemisphere_is_the_limit_of_small_budgets():
     family = DirectionCodebook(100, 2, 1)
     mean = math.exp(math.lgamma(50.0) - math.lgamma(50.5)) / math.sqrt(math.pi)
     assert float(family.report_slope(0.1)) == pytest.approx(mean * math.tanh(0.05), rel=1e-9)
-    assert float(DirectionCodebook.design(100, 0.01, slack=0.1).predicted_error(0.01)) <= 1.1 * priv_unit_2(100, 0.01)
+    assert predicted_error(DirectionCodebook.design(100, 0.01, slack=0.1), 0.01) <= 1.1 * priv_unit_2(100, 0.01)
 
 
 @pytest.mark.parametrize(("bases", "close"), [(1, 1), (4, 4), (6, 2), (50, 3), (2000, 1), (2000, 700)])

@@ -38,8 +38,6 @@ class AmplificationBound(ABC):
     reference: ClassVar[str]
     enters_bracket: ClassVar[bool] = True
     """Whether `certify` may take its number; published bounds that are only repeated here may not."""
-    thorough: ClassVar[bool] = False
-    """Whether it takes seconds for one number, so that it is asked only where ``effort`` is "thorough"."""
 
     @abstractmethod
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from shuffledp.accounting.theorems.chain import ChainBound
 from shuffledp.accounting.theorems.clones import ClonesBound
 from shuffledp.accounting.theorems.count import CountBound
 from shuffledp.accounting.theorems.count_exact import CountWitness
-from shuffledp.accounting.theorems.crowd_programme import CrowdProgrammeBound
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
@@ -37,7 +35,6 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.rr_exact import RandomizedResponseWitness
 from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
-from shuffledp.accounting.theorems.two_type import TwoTypeBound
 from shuffledp.accounting.theorems.window import WindowWitness
 from shuffledp.accounting.weighing import Weighed, weigh_levels
 from shuffledp.budgets import Budgets
@@ -53,7 +50,6 @@ bounds: Mapping[str, AmplificationBound] = {
     for bound in (
         ClonesBound(),
         CountBound(),
-        TwoTypeBound(),
         BlanketBound(),
         OrderedBound(),
         LevelsBound(),
@@ -63,7 +59,6 @@ bounds: Mapping[str, AmplificationBound] = {
         LinkedBound(),
         LocalBound(),
         FloorBound(),
-        CrowdProgrammeBound(),
         RandomizedResponseWitness(),
         CountWitness(),
         KaryWitness(),
@@ -77,16 +72,13 @@ bounds: Mapping[str, AmplificationBound] = {
 }
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
-Effort = Literal["usual", "thorough"]
-EFFORTS: tuple[Effort, ...] = ("usual", "thorough")
-
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
 """The two papers' formulas, shown beside every certified number; other published bounds on request."""
 
 
 def entering() -> list[AmplificationBound]:
-    """Return the bounds of a bracket, but for those that take seconds for one number: nobody asked for them here."""
-    return [bound for bound in bounds.values() if bound.enters_bracket and not bound.thorough]
+    """Return the bounds of a bracket."""
+    return [bound for bound in bounds.values() if bound.enters_bracket]
 
 
 def certified_uppers() -> list[AmplificationBound]:
@@ -94,7 +86,7 @@ def certified_uppers() -> list[AmplificationBound]:
     return [bound for bound in entering() if bound.kind is Kind.CERTIFIED_UPPER]
 
 
-def consulted(setting: Setting, *, published: bool, effort: Effort = "usual") -> list[AmplificationBound]:
+def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
     The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
@@ -105,11 +97,8 @@ def consulted(setting: Setting, *, published: bool, effort: Effort = "usual") ->
         The question.
     published : bool
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
-    effort : {"usual", "thorough"}
-        Whether to ask bounds that take seconds for one number, too.
     """
     asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
-    asked = [bound for bound in asked if effort == "thorough" or not bound.thorough]
     idle: set[str] = set() if setting.dummies is not None else {FloorBound.key}
     if not (setting.linked or isinstance(setting.law, MadeFromMemo)):
         idle |= {LinkedBound.key, LinkedWitness.key}
@@ -122,7 +111,6 @@ def certify(
     *,
     max_levels: int = 1000,
     published: bool = False,
-    effort: Effort = "usual",
     progress: Progress | None = None,
 ) -> Guarantee:
     """Certify the central privacy of a shuffled collection.
@@ -137,8 +125,6 @@ def certify(
         At most so many levels are listed, spread evenly over the users, the worst always among them.
     published : bool
         Whether to show every published bound besides, as evidence; none of them enters the certified interval.
-    effort : {"usual", "thorough"}
-        Whether to ask bounds that take up to a minute as well ('crowd-programme': Laplace noise). Default "usual".
     progress : callable, optional
         Called with the share of the bounds that were asked, from 0 to 1.
 
@@ -150,7 +136,7 @@ def certify(
     Raises
     ------
     InvalidInput
-        If delta is not in (0, 1), max_levels is not a positive whole number, or effort is not one of the two.
+        If delta is not in (0, 1), or max_levels is not a positive whole number.
     InconsistentBounds
         If an upper bound falls below a witness: a bug, please report it.
 
@@ -163,10 +149,8 @@ def certify(
     target = check_delta(delta)
     if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"max_levels must be a whole number >= 1; got {shown(max_levels)}")
-    if effort not in EFFORTS:
-        raise InvalidInput(f"effort must be {' or '.join(EFFORTS)}; got {shown(effort)}")
     listed = _listed_levels(setting, target, max_levels)
-    chosen = consulted(setting, published=published, effort=effort)
+    chosen = consulted(setting, published=published)
     found = weigh_levels(setting, target, listed, chosen, progress)
     _check_consistent(setting.budgets, listed, found.lower, found.smallest)
     levels = _level_guarantees(setting, listed, found)

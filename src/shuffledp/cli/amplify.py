@@ -57,8 +57,7 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
         every = outputs.levels_out is not None
         with working("Certifying") as progress:
             wanted = max(MOST_LEVELS, setting.budgets.levels) if every else MOST_LEVELS
-            effort = "thorough" if published else "usual"
-            whole = certify(setting, delta, max_levels=wanted, published=published, effort=effort, progress=progress)
+            whole = certify(setting, delta, max_levels=wanted, published=published, progress=progress)
             guarantee = dataclasses.replace(whole, levels=tuple(some_levels(whole, MOST_LEVELS))) if every else whole
             for option, file in files.items():
                 file.writelines(_contents(option, guarantee, whole))

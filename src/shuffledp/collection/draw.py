@@ -122,24 +122,6 @@ def most_implied(family: Family, epsilon0: float) -> int:
     return min(int(WHOLE * odds / (1 + odds)), WHOLE - 1)
 
 
-def exact_law(family: Family, keep: int, record: int) -> tuple[Fraction, ...]:
-    """Return P(report | answer) for every report, as exact quotients.
-
-    Parameters
-    ----------
-    family : Family
-        The randomizer.
-    keep : int
-        K, in [0, 2^64).
-    record : int
-        The answer, 0..records-1.
-    """
-    own = Fraction(keep, WHOLE)
-    blanket = (1 - own) / family.reports
-    shares = _own_shares(family, record)
-    return tuple(blanket + own * shares.get(report, Fraction(0)) for report in range(family.reports))
-
-
 def draw_report(family: Family, keep: int, record: int, random: Randomness) -> int:
     """Draw one report; only whole numbers are compared.
 
@@ -169,15 +151,3 @@ def draw_report(family: Family, keep: int, record: int, random: Randomness) -> i
     if family.kind == "hadamard":  # the column stays, the sign becomes the record's
         return report & ~1 | ((report >> 1) & (record + 1)).bit_count() & 1
     return record
-
-
-def _own_shares(family: Family, record: int) -> dict[int, Fraction]:
-    """Chances of the reports of A_x, given that the report is one of them."""
-    if family.kind == "one-bit":
-        up = Fraction(record, family.records - 1)
-        return {0: 1 - up, 1: up}
-    if family.kind == "hadamard":
-        columns = range(family.reports // 2)
-        share = Fraction(1, len(columns))
-        return {2 * j + ((j & (record + 1)).bit_count() & 1): share for j in columns}
-    return {record: Fraction(1)}

@@ -38,39 +38,6 @@ Integers = NDArray[np.int64]
 Draw = Callable[[FloatArray, Randomness], Integers]
 
 
-def bernoulli_exp(gamma: ArrayLike, n: int, random: Randomness) -> NDArray[np.bool_]:
-    """Independent draws, True with probability exactly exp(-gamma).
-
-    Parameters
-    ----------
-    gamma : float or array_like, shape (n,)
-        At least 0, finite; each double is a rational number, and is meant as such.
-    n : int
-        How many draws, at least 0.
-    random : Randomness
-        Source of the bits.
-
-    Raises
-    ------
-    InvalidInput
-        If a gamma is negative or not finite.
-
-    Examples
-    --------
-    >>> from shuffledp.numerics.randomness import secure_random
-    >>> bool(bernoulli_exp(0.0, 100, secure_random()).all())
-    True
-    """
-    exponents = np.broadcast_to(np.asarray(gamma, dtype=np.float64), (n,))
-    if not (np.isfinite(exponents) & (exponents >= 0.0)).all():
-        raise InvalidInput("the exponent of a Bernoulli(exp(-gamma)) draw must be finite and at least 0")
-    words = random.words(n)
-    out, unsure = _compare_exp(words, exponents, np.zeros(n))
-    for i in np.flatnonzero(unsure):
-        out[i] = _lazy(int(words[i]), 64, random).below_exp(Fraction(float(exponents[i])))
-    return out
-
-
 def geometric(scale: ArrayLike, n: int, random: Randomness) -> Integers:
     """Independent geometric draws: P(X >= k) = exp(-k/scale) for k = 0, 1, ...
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv, ndtri
-from scipy.stats import binom
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
@@ -94,6 +93,8 @@ class Counted(NamedTuple):
         Bennett's inequality, or, if not `surely`, the normal quantile with its first correction for skewness.
         """
         if self.n:
+            from scipy.stats import binom  # half a second, which only who searches items pays
+
             count = float(binom.isf(chance, self.n, 1.0 / self.g))
             return (count + 0.5 - self.n / self.g) / self.total
         error = float(self.error(0.0))

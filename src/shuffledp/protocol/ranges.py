@@ -34,9 +34,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import around, chance_of_a_miss
-from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
-from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.tree import RangeTree
 
 _MANY = 100
@@ -303,25 +301,3 @@ def consistent(
         parent = value + variance * missing[family]
         found.append(parent)
     return tuple(found), tuple(u)
-
-
-def range_estimate(shuffled: ShuffledReports, tree: RangeTree, *, weights: Weights = "population") -> RangeEstimate:
-    """Estimate all ranges from shuffled reports of a tree.
-
-    Parameters
-    ----------
-    shuffled : ShuffledReports
-        Seen "reports": all coefficients are equal. Seen "levels": by `weights`.
-    tree : RangeTree
-        The family that drew the reports.
-    weights : {"population", "precision"}
-        As for `frequency`.
-
-    Raises
-    ------
-    InvalidInput
-        If no report carries information, `weights` is unknown, or the reports are not the tree's.
-    """
-    tally = TreeTally(shuffled.task(tree, weights))
-    tally.add(shuffled.reports, shuffled.levels)
-    return tally.estimate()

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import LEAST_MASS, Upper, deflated, inflated, round_up
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.base import PairBlanket, PairCounts, RandomizerLaw
+from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
-from shuffledp.randomizers.linked_channel import linked_channel
 
 MAX_COMPARISONS = 2_000_000
 """Most pairs of records times outputs that are compared."""
@@ -255,21 +254,6 @@ class Channel:
             entries = [above * (unit // below) for above, below in parts]
             rows.append((entries, sum(entries)))
         return rows
-
-    def together(self, rounds: int) -> RandomizerLaw:
-        """Return how often each output is reported in so many rounds of one record, as a law of its own.
-
-        Parameters
-        ----------
-        rounds : int
-            Number of rounds, at least 1.
-
-        Raises
-        ------
-        OutOfRegime
-            If there are too many types.
-        """
-        return linked_channel(self, rounds)
 
     def exact_columns(self) -> list[list[Chance]]:
         """Return the exact chance of each output for each record, as numerators and denominators."""

@@ -129,17 +129,6 @@ class CoordinateSampling(TwoLevelFamily):
         """
         return self.sampled_law(epsilon0).keep / self.dimension
 
-    def predicted_error(self, epsilon0: ArrayLike) -> FloatArray:
-        """E |value/c - x/bound|^2 of one report of a sign vector: 1/c^2 - d; inf where c = 0.
-
-        Parameters
-        ----------
-        epsilon0 : array_like
-            Local budgets, nats, from 0 to 700.
-        """
-        with np.errstate(divide="ignore"):
-            return self.report_slope(epsilon0) ** -2.0 - self.dimension
-
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
         """One coordinate and bit per vector, each under its own budget.
 

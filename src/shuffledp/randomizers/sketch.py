@@ -129,17 +129,6 @@ class SignedSketch(SeededFamily):
         """
         return self.sampled_law(epsilon0).keep
 
-    def predicted_error(self, epsilon0: ArrayLike) -> FloatArray:
-        """E |value/c - x/bound|^2 of one report of a signed unit vector; inf where c = 0.
-
-        Parameters
-        ----------
-        epsilon0 : array_like
-            Local budgets, nats, from 0 to 700.
-        """
-        with np.errstate(divide="ignore"):
-            return _sketch_error(self.dimension, self.buckets, self.report_slope(epsilon0))
-
     def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
         """See `SeededFamily.close_codewords`."""
         n = seeds.size

@@ -168,17 +168,6 @@ class DirectionCodebook(SeededFamily):
         reach = topmost_slope(self.dimension, self.inner or self.dimension, self.size // 2, self.close)
         return self.sampled_law(epsilon0).keep * reach
 
-    def predicted_error(self, epsilon0: ArrayLike) -> FloatArray:
-        """E |value/c - x/bound|^2 of one report of a vector on the sphere: 1/c^2 - 1; inf where c = 0.
-
-        Parameters
-        ----------
-        epsilon0 : array_like
-            Local budgets, nats, from 0 to 700.
-        """
-        with np.errstate(divide="ignore"):
-            return self.report_slope(epsilon0) ** -2.0 - 1.0
-
     def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
         """See `SeededFamily.close_codewords`; opposite records have opposite codewords, exactly."""
         lengths = norms(vectors, "l2")

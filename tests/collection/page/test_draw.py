@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from shuffledp.collection.draw import WHOLE, Family, exact_law, most_implied
+from shuffledp.collection.draw import WHOLE, Family, most_implied
 from shuffledp.numerics.randomness import simulation_random
+from tests.collection.laws import exact_law
 
 FAMILIES = [
     Family("rr", 2),

@@ -15,8 +15,6 @@ from shuffledp.accounting.bound import (
 )
 from shuffledp.accounting.engines.count import LEAST_BUDGET, likely_worst_vectors, worst_count, worst_curve
 from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
-from shuffledp.accounting.engines.count_group import MOST_BITS, group_count
-from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
@@ -31,25 +29,6 @@ def sends_bits(setting: Setting) -> bool:
     """Whether the stated randomizer's report is one bit, drawn by randomized response of the record or of a coin."""
     law = setting.law
     return isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
-
-
-def bits_together(bound: AmplificationBound, setting: Setting) -> int | None:
-    """Count the bits that hide a group, or several bits of one user, if few and of one budget; None for any other.
-
-    Parameters
-    ----------
-    bound : AmplificationBound
-        Who asks: a question it forwards to another setting is not this one.
-    setting : Setting
-        Any.
-    """
-    together = setting.changed_reports > 1 and setting.budgets.levels == 1 and setting.budgets.is_pure
-    if not (together and sends_bits(setting)) or bound.links_matter(setting) or setting.dummies is not None:
-        return None
-    if float(setting.budgets.epsilons[0]) < LEAST_BUDGET:
-        return None
-    bits = (setting.budgets.n - setting.exposed) * setting.reports_per_user
-    return bits if setting.changed_reports <= bits <= MOST_BITS else None
 
 
 class CountBound(AmplificationBound):
@@ -69,14 +48,6 @@ class CountBound(AmplificationBound):
         counts = budgets.counts.copy()
         counts[level] = max(int(counts[level]) - exposed, 1)
         return Budgets(budgets.epsilons, counts, budgets.deltas)
-
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Of few bits of one budget, several that change are taken together; see `AmplificationBound.profile`."""
-        bits = bits_together(self, setting)
-        if bits is None:
-            return super().profile(setting, epsilon0)
-        changed, each = setting.changed_reports, setting.reports_per_user
-        return composed(group_count(epsilon0, bits, changed, each, above=True), setting.rounds)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile (C) of one victim; see `AmplificationBound.one_round`."""

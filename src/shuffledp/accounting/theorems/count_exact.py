@@ -5,10 +5,8 @@ from __future__ import annotations
 from shuffledp.accounting.bound import AmplificationBound, level_alone, require_one_pure_round, shows_levels
 from shuffledp.accounting.engines.count import LEAST_BUDGET, VectorProfile, likely_worst_vectors
 from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
-from shuffledp.accounting.engines.count_group import group_count
-from shuffledp.accounting.profiles.combined import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.count import bits_together, sends_bits
+from shuffledp.accounting.theorems.count import sends_bits
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
@@ -24,14 +22,6 @@ class CountWitness(AmplificationBound):
     key = "count-exact"
     kind = Kind.CERTIFIED_LOWER
     reference = "exact count of shuffled bits, the others on the worst record vector found"
-
-    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Of few bits of one budget, all those that change are attacked; see `AmplificationBound.profile`."""
-        bits = bits_together(self, setting)
-        if bits is None or setting.law is None:
-            return super().profile(setting, epsilon0)
-        changed, each = setting.changed_reports, setting.reports_per_user
-        return composed(group_count(epsilon0, bits, changed, each, above=False), setting.rounds)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of the witness for one victim; see `AmplificationBound.one_round`."""

@@ -18,7 +18,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure
-from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw, StatesBundles
+from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw
 from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 from shuffledp.setting import Setting
 
@@ -88,7 +88,7 @@ class LinkedBound(AmplificationBound):
         """Return the setting as one round of the product channel, for each channel that is accounted."""
         check_linked(setting, self.key)
         law, rounds = setting.law, setting.rounds
-        if isinstance(law, MadeFromMemo) and isinstance(law, StatesBundles):
+        if isinstance(law, MadeFromMemo):
             return [one_round_of(setting, law.together(rounds))]
         if setting.same_record and not (rounds <= MOST_CHANGING and _too_many_types(setting)):
             same = same_record_laws(setting, epsilon0)
@@ -166,8 +166,6 @@ def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
         If there are more than a thousand rounds, or too many types.
     """
     law, rounds = setting.law, setting.rounds
-    if isinstance(law, StatesBundles):
-        return [law.together(rounds)]
     if not (isinstance(law, HiddenByFakes) and law.report_sets.disjoint):
         return []
     k = law.report_sets.one_in

@@ -9,7 +9,7 @@ from shuffledp.accounting.theorems.linked import MOST_SAME, check_linked, one_ro
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.randomizers.base import MadeFromMemo, RandomizerLaw, StatesBundles
+from shuffledp.randomizers.base import MadeFromMemo, RandomizerLaw
 from shuffledp.randomizers.linked import SameRecord
 from shuffledp.setting import Setting
 
@@ -53,7 +53,7 @@ class LinkedWitness(AmplificationBound):
         check_linked(setting, self.key)
         law, rounds = setting.law, setting.rounds
         bundles: list[RandomizerLaw]
-        if isinstance(law, MadeFromMemo) and isinstance(law, StatesBundles):
+        if isinstance(law, MadeFromMemo):
             bundles = [law.together(rounds)]
         elif law is None:
             if rounds > MOST_SAME:
@@ -63,7 +63,7 @@ class LinkedWitness(AmplificationBound):
         else:
             bundles = [_with_thirds(bundle, setting.records is None) for bundle in same_record_laws(setting, epsilon0)]
         if not bundles:
-            raise OutOfRegime(f"linked-exact attacks rr, krr, one-bit or a channel; got {setting.randomizer_name}")
+            raise OutOfRegime(f"linked-exact attacks rr, krr, one-bit, memoised; got {setting.randomizer_name}")
         return [one_round_of(setting, bundle) for bundle in bundles]
 
 
