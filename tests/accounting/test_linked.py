@@ -205,13 +205,9 @@ def test_types_of_reports_agree_with_a_channel_matrix() -> None:
     other = Setting(Budgets([rounds * epsilon0 * 1.001], [n]), whole, "reports", "replace-one")
     known = bounds["blanket"].profile(other, rounds * epsilon0 * 1.001)
     setting = linked(RandomizedResponse(2), Budgets([epsilon0], [n]), rounds, same=True)
-    channel = Channel([[w, 1 - w], [1 - w, w]])
-    again = linked(channel, Budgets([epsilon0 * 1.001], [n]), rounds, same=True)
     for e in (0.5, 1.5, 3.0):
         found = bounds["linked"].profile(setting, epsilon0).delta(e)
         assert found.upper == pytest.approx(known.delta(e).upper, rel=1e-6)
-        third = bounds["linked"].profile(again, epsilon0 * 1.001).delta(e)
-        assert found.upper == pytest.approx(third.upper, rel=1e-6)
 
 
 @pytest.mark.parametrize("budgets", [(0.7, 0.7), (0.3, 0.9)])
@@ -302,7 +298,7 @@ def test_many_levels_are_bounded_by_a_few_victims() -> None:
         (RandomizedResponse(2), 1001, True, "up to 1000 rounds"),
         (RandomizedResponse(2), 65, False, "up to 64 rounds"),
         (RandomizedResponse(50), 65, True, "at most 1,000,000 types"),
-        (Channel(np.full((3, 40), 1 / 40)), 5, True, "types x records"),
+        (Channel(np.full((3, 40), 1 / 40)), 5, True, "linked needs reports of rr, krr, one-bit or hadamard"),
         (Laplace(0.0, 1.0), 3, True, "linked needs reports of"),
     ],
     ids=str,

@@ -89,7 +89,8 @@ def certified_uppers() -> list[AmplificationBound]:
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
-    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
+    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo;
+    what hides users among those of their own level, where there are several levels; `approximate` of any randomizer.
 
     Parameters
     ----------
@@ -102,6 +103,10 @@ def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     idle: set[str] = set() if setting.dummies is not None else {FloorBound.key}
     if not (setting.linked or isinstance(setting.law, MadeFromMemo)):
         idle |= {LinkedBound.key, LinkedWitness.key}
+    if setting.law is not None:  # of a stated randomizer 'blanket' and 'chain' know more
+        idle.add(ApproximateBound.key)
+    if setting.budgets.levels == 1:  # the level is everybody: 'clones' and 'blanket' say the same
+        idle.add(LevelsBound.key)
     return [bound for bound in asked if published or bound.key not in idle]
 
 

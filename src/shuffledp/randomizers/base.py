@@ -185,6 +185,15 @@ class HiddenByFakes(Protocol):
 
 
 @runtime_checkable
+class StatesBundles(Protocol):
+    """A family that states the law of one user's reports of several rounds taken together, of one record."""
+
+    def together(self, rounds: int) -> RandomizerLaw:
+        """Return the reports of so many rounds as one report; OutOfRegime if there are too many kinds of them."""
+        ...
+
+
+@runtime_checkable
 class StatesChances(Protocol):
     """A channel matrix that everybody uses as it is, whose chances are known exactly."""
 
@@ -200,10 +209,6 @@ class MadeFromMemo(Protocol):
     @property
     def permanent(self) -> float:
         """Budget of the memo, nats; all reports together are (permanent)-LDP."""
-        ...
-
-    def together(self, rounds: int) -> RandomizerLaw:
-        """Return the reports of so many rounds as one report; OutOfRegime if there are too many kinds of them."""
         ...
 
 

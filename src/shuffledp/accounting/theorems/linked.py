@@ -18,7 +18,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure
-from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw
+from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw, StatesBundles
 from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 from shuffledp.setting import Setting
 
@@ -88,7 +88,7 @@ class LinkedBound(AmplificationBound):
         """Return the setting as one round of the product channel, for each channel that is accounted."""
         check_linked(setting, self.key)
         law, rounds = setting.law, setting.rounds
-        if isinstance(law, MadeFromMemo):
+        if isinstance(law, StatesBundles):
             return [one_round_of(setting, law.together(rounds))]
         if setting.same_record and not (rounds <= MOST_CHANGING and _too_many_types(setting)):
             same = same_record_laws(setting, epsilon0)

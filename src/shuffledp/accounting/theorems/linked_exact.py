@@ -9,7 +9,7 @@ from shuffledp.accounting.theorems.linked import MOST_SAME, check_linked, one_ro
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.randomizers.base import MadeFromMemo, RandomizerLaw
+from shuffledp.randomizers.base import RandomizerLaw, StatesBundles
 from shuffledp.randomizers.linked import SameRecord
 from shuffledp.setting import Setting
 
@@ -53,7 +53,7 @@ class LinkedWitness(AmplificationBound):
         check_linked(setting, self.key)
         law, rounds = setting.law, setting.rounds
         bundles: list[RandomizerLaw]
-        if isinstance(law, MadeFromMemo):
+        if isinstance(law, StatesBundles):
             bundles = [law.together(rounds)]
         elif law is None:
             if rounds > MOST_SAME:
