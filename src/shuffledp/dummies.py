@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -24,11 +22,6 @@ MOST_BITS = 20_000
 """Largest number of dummies whose number of ones has a law stated in whole numbers."""
 WHOLE = 1 << 64
 """Laws are stated in whole numbers over 2^64."""
-_PLACES = 160
-"""Binary places of the shape of a discrete Laplace law."""
-_RATIO_BITS = 23
-"""Significant bits of a ratio that is searched for, besides the first: every machine finds the same."""
-_STEEPEST = 43 << _RATIO_BITS
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ class DiscreteLaplace:
         Raises
         ------
         InvalidInput
-            If a number is out of range, or the law would have to be steeper than a ratio of 2^43.
+            If a number is out of range, or the law would have to be steeper than a ratio of e^30.
 
         Examples
         --------
@@ -129,13 +122,13 @@ class DiscreteLaplace:
         >>> law.weights[0] <= 1e-6 * 2**64, round(law.ratio, 2)
         (True, 1.5)
         """
-        low, high = 0, _STEEPEST
-        if not (count >= 2 and 0.0 < delta < 1.0 and cls(count, _ratio(high)).weights[0] <= delta * WHOLE):
+        low, high = 0.0, 30.0
+        if not (count >= 2 and 0.0 < delta < 1.0 and cls(count, math.exp(high)).weights[0] <= delta * WHOLE):
             raise InvalidInput(f"{count} dummies cannot keep the ends of their law below {delta}; take more of them")
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if cls(count, _ratio(middle)).weights[0] <= delta * WHOLE else (middle, high)
-        return cls(count, _ratio(high))
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if cls(count, math.exp(middle)).weights[0] <= delta * WHOLE else (middle, high)
+        return cls(count, math.exp(high))
 
     @property
     def name(self) -> str:
@@ -265,41 +258,22 @@ def thresholds_of(weights: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _ratio(place: int) -> float:
-    """Return the ratio at a place of the grid, from 1 at place 0: a double of few bits, so made without rounding."""
-    octave, within = divmod(place, 1 << _RATIO_BITS)
-    return math.ldexp((1 << _RATIO_BITS) + within, octave - _RATIO_BITS)
-
-
-def _placed(value: Fraction) -> int:
-    """Return floor(value 2^_PLACES)."""
-    return (value.numerator << _PLACES) // value.denominator
-
-
 @lru_cache(maxsize=64)
 def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
     """Whole numbers near c ratio^-d e^(-bend d^2), d = |j - m/2| less that of the middle, symmetric, of sum 2^64.
 
     bend = 1/(10^6 + m^2) makes the logarithms strictly concave, by 2 bend. Rounding a weight w down costs it less than
-    1/w of itself; weights below 8/bend are put to 0. So rounding keeps the law log-concave, and so does what is left
-    over for the middle, at most m + 1 + 2^16 units. The caller's law is checked all the same. The shape is computed in
-    whole numbers over 2^`_PLACES`, by the same steps on every machine, so every machine finds the same weights.
+    1/w + 2^-50 of itself; weights below 8/bend are put to 0. So rounding keeps the law log-concave, and so does what
+    is left over for the middle, at most m + 1 + 2^16 units. The caller's law is checked all the same.
     """
-    least = 8 * (10**6 + count**2)  # 8/bend
+    bend = 1.0 / (1e6 + float(count) ** 2)
     half, middle = count // 2, 2 if count % 2 else 1
-    exp = Context(prec=70).exp  # correctly rounded
-    bend = Decimal(1) / (10**6 + count**2)
-    step = _placed(Fraction(exp(-bend)) / Fraction(ratio))  # from d to d + 1, at d = 0
-    fall = _placed(Fraction(exp(-2 * bend)))  # by so much the steps fall from one to the next
-    shape = [1 << _PLACES]
-    while len(shape) <= half and shape[-1]:
-        shape.append(shape[-1] * step >> _PLACES)
-        step = step * fall >> _PLACES
-    for kept in (least, 0):  # the second time without the weights that are 0
-        total = middle * shape[0] + 2 * sum(shape[1:])
-        side = [WHOLE * part // total for part in shape]
-        shape = [part if weight >= kept else 0 for part, weight in zip(shape, side, strict=True)]
-    side += [0] * (half + 1 - len(side))
+    distance = np.arange(half + 1.0)
+    shape = np.exp(-distance * math.log(ratio) - bend * distance**2)
+    for least in (8.0 / bend, 0.0):  # the second time without the weights that are 0
+        scaled = shape * (2.0**64 / (middle * shape[0] + 2.0 * float(shape[1:].sum())))
+        shape = np.where(scaled >= least, scaled, 0.0)
+    side = [int(weight) for weight in shape.tolist()]
     rest = WHOLE - 2 * sum(side[1:])
     centre = [rest] if middle == 1 else [rest // 2, rest // 2]
     found = (*side[:0:-1], *centre, *side[1:])

@@ -38,7 +38,7 @@ def assert_private(k: int, epsilon0: float) -> None:
         kept, blanket = mpmath.mpf(keep) / 2**64, mpmath.mpf(2**64 - keep) / 2**64
         assert kept + blanket / k <= power * (blanket / k)  # right symbol against a wrong one
         gamma = k / (power + k - 1)
-        assert 0 <= blanket - gamma <= mpmath.mpf(2) ** -35 * min(gamma, 1 - gamma) + mpmath.mpf(2) ** -64
+        assert 0 <= blanket - gamma <= mpmath.mpf(2) ** -45 * min(gamma, 1 - gamma) + mpmath.mpf(2) ** -64
 
 
 @pytest.mark.parametrize(("k", "epsilon0"), list(itertools.product(CATEGORIES, EPSILONS)))

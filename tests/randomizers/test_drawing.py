@@ -38,7 +38,7 @@ def assert_mixture_private(family, share, epsilon0):
         kept, blanket = mpmath.mpf(keep) / 2**64, mpmath.mpf(2**64 - keep) / 2**64
         assert kept / f + blanket <= mpmath.exp(mpmath.mpf(epsilon0)) * blanket
         gamma = 1 / (1 + f * mpmath.expm1(mpmath.mpf(epsilon0)))
-        assert 0 <= blanket - gamma <= mpmath.mpf(2) ** -35 * min(gamma, 1 - gamma) + mpmath.mpf(2) ** -64
+        assert 0 <= blanket - gamma <= mpmath.mpf(2) ** -45 * min(gamma, 1 - gamma) + mpmath.mpf(2) ** -64
         law = family.support_law(epsilon0)
         assert float(law.own) == pytest.approx(float(kept + blanket * f), rel=1e-15)
 
@@ -70,7 +70,7 @@ def test_drawn_bits_are_private_and_a_degradation_of_the_stated_ones(optimized, 
         p, own = (mpmath.mpf(1) / 2,) * 2 if optimized else (1 - stated, 1 - drawn)
         assert own / drawn <= p / stated
         assert (1 - own) / (1 - drawn) >= (1 - p) / (1 - stated)
-        assert 0 <= drawn - stated <= stated * mpmath.mpf(2) ** -35 + mpmath.mpf(2) ** -64
+        assert 0 <= drawn - stated <= stated * mpmath.mpf(2) ** -45 + mpmath.mpf(2) ** -64
         law = family.support_law(epsilon0)
         assert (float(law.own), float(law.other)) == pytest.approx((float(own), float(drawn)), rel=1e-15)
 

@@ -26,8 +26,6 @@ from shuffledp.setting import Setting
 from tests.randomizers import laws
 
 FALSE_ALARM = 1e-5
-DRAWN = 2.0**-33
-"""Relative; by so much the drawn law, of thresholds of 36 bits, may differ from its formula."""
 """Of each statistical test, over fresh seeds; all are seeded."""
 SMALL = {
     "piecewise": Piecewise(0, 1, cells=8, window=3),
@@ -177,16 +175,16 @@ def test_reading_is_unbiased_with_the_stated_variance(name, t):
     exact_mean = sum(p * int(v) for p, v in zip(chances, values, strict=True))
     exact_variance = float(sum(p * (int(v) - exact_mean) ** 2 for p, v in zip(chances, values, strict=True)))
     law = family.number_law(math.log(5))
-    assert float(law.offset + law.slope * float(t)) == pytest.approx(float(exact_mean), rel=DRAWN)
+    assert float(law.offset + law.slope * float(t)) == pytest.approx(float(exact_mean), rel=1e-12)
     stated = float(law.variance @ [1.0, float(t), float(t) ** 2])
-    assert exact_variance * (1 - DRAWN) <= stated <= exact_variance + 0.25
+    assert exact_variance * (1 - 1e-12) <= stated <= exact_variance + 0.25
     whole = (t * (family.cells - shape_of(family)[0])).denominator == 1
     if shape_of(family)[1] == 0:
-        assert stated == pytest.approx(exact_variance, rel=DRAWN)
+        assert stated == pytest.approx(exact_variance, rel=1e-12)
     elif whole:
         assert stated > exact_variance
     spread = max(abs(int(v) - exact_mean) for p, v in zip(chances, values, strict=True) if p)
-    assert float(spread) <= float(law.largest) * (1 + DRAWN)
+    assert float(spread) <= float(law.largest) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("epsilon0", [0.05, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 40.0])

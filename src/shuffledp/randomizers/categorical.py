@@ -17,6 +17,7 @@ from shuffledp.randomizers.mixing import (
     CHUNK,
     SampledLaw,
     draw,
+    keep_masses,
     keep_thresholds,
     sampled_law,
     support_of,
@@ -184,10 +185,10 @@ class RandomizedResponse:
 
         The mechanism that is drawn, not its formula, is epsilon0-LDP. With blanket mass g = 1 - K/2^64 the
         likelihood ratio of two records at any report is at most 1 + k (1-g)/g, which is at most e^epsilon0 if
-        and only if g >= gamma. So K is rounded to that side, exactly (`mixing.keep_thresholds`): from the smaller of
-        gamma (up) and 1 - gamma (down), to 36 significant bits. As K is at most 2^64 - 1, g is at least 2^-64 even
-        where gamma is smaller (epsilon0 beyond about 44): more private. At epsilon0 = 0 K is 0, and the report is
-        exactly uniform.
+        and only if g >= gamma. K is therefore rounded so that g >= gamma holds whatever the rounding
+        errors: from the smaller of gamma (up) and 1 - gamma (down), with a relative margin of 2^-46. As K
+        is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller (epsilon0 beyond about 44):
+        more private. At epsilon0 = 0 K is 0, and the report is exactly uniform.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class RandomizedResponse:
         -------
         ndarray of uint64, shape of epsilon0
         """
-        return keep_thresholds(_budget(epsilon0), 1, self.k)
+        return keep_thresholds(*keep_masses(_budget(epsilon0), 1.0 / self.k))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
         """Keep and blanket probabilities as drawn, which is what estimators invert.
@@ -212,7 +213,7 @@ class RandomizedResponse:
         -------
         SampledLaw
             Each mass is its integer over 2^64, rounded once. Differs from the formula by at most
-            2^-35 min(gamma, 1 - gamma) + 2^-64.
+            2^-46 min(gamma, 1 - gamma) + 2^-64.
         """
         return sampled_law(self.keep_thresholds(epsilon0))
 

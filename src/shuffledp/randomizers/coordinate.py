@@ -15,7 +15,7 @@ from shuffledp.randomizers.balls import checked_vectors, positive_number
 from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, report_rows, whole_number
-from shuffledp.randomizers.mixing import SampledLaw, keep_thresholds, sampled_law
+from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
@@ -107,7 +107,7 @@ class CoordinateSampling(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), 1, 2)
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
         """Chances of the true bit and of a fair one, as drawn.

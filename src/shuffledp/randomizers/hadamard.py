@@ -20,7 +20,7 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
-from shuffledp.randomizers.mixing import CHUNK, draw, keep_thresholds, sampled_law, support_of
+from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
@@ -109,7 +109,7 @@ class HadamardResponse(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), 1, 2)
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
         """Chances that the report agrees with the record's row, and with another row (1/2): as drawn.

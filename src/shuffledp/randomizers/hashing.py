@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from typing import Literal
 
 import numpy as np
@@ -135,9 +134,8 @@ class LocalHashing(TwoLevelFamily):
         if self.g is not None:
             return np.full(budgets.shape, self.g, dtype=np.int64)
         # (E + m)^2/m, m = g - 1, is as large at m1 as at m2 where E^2 = m1 m2
-        ranges = range(1, self.largest_range.bit_length() - 1)
-        exact = ((Decimal((2**r - 1) * (2 ** (r + 1) - 1))).ln(Context(prec=40)) / 2 for r in ranges)
-        bounds = np.array([float(bound) for bound in exact])  # rounded once, so alike on every machine
+        inner = 2.0 ** np.arange(1, self.largest_range.bit_length()) - 1.0
+        bounds = 0.5 * np.log(inner[:-1] * inner[1:])
         return np.asarray(2 << np.searchsorted(bounds, budgets), dtype=np.int64)
 
     @property
@@ -180,7 +178,7 @@ class LocalHashing(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), 1, self.hash_range(epsilon0))
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), 1.0 / self.hash_range(epsilon0)))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
         """Chances that the report supports the record, and any other category (1/g): as drawn.

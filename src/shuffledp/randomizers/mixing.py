@@ -7,15 +7,10 @@ at some budget of at most epsilon0 (docs/theorems/randomizers.md, "As drawn").
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from decimal import Context, Decimal
-from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
@@ -24,9 +19,7 @@ from shuffledp.randomizers.checks import MAX_BUDGET
 
 CHUNK = 1 << 14
 """Rows at a time: temporaries stay in cache, and small enough for the allocator to use their memory again."""
-BITS = 36
-"""Significant bits of a threshold. Doubles decide all but about one in 600, and exact arithmetic those."""
-_DOUBT = 2.0**-46
+MARGIN = 2.0**-46
 """Relative; far above the few ulps (2^-53 each) by which exp, expm1 and a handful of operations can err."""
 
 _HALF = np.uint64(32)
@@ -63,104 +56,27 @@ def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatA
     return odds * blanket, blanket
 
 
-def keep_thresholds(epsilon0: FloatArray, own: ArrayLike, every: ArrayLike) -> Words:
-    """Integers K: the record's own part is drawn with chance K / 2^64, never above 1 - gamma.
+def keep_thresholds(keep: FloatArray, blanket: FloatArray) -> Words:
+    """Integers K, at most 2^64 keep whatever the rounding errors: the record's own part has chance K / 2^64.
 
-    The smaller of gamma, rounded up, and 1 - gamma, rounded down, has `BITS` significant bits over 2^64, and the other
-    is its complement. So the blanket mass g = 1 - K/2^64 is at least gamma, and K is the same whole number on every
-    machine: where doubles do not tell which number of `BITS` bits is next, exact arithmetic does. As K is at most
-    2^64 - 1, g is at least 2^-64 even where gamma is smaller. At epsilon0 = 0 K is 0.
-
-    Parameters
-    ----------
-    epsilon0 : ndarray, shape () or (n,)
-        Checked local budgets, nats; above 700 as 700.
-    own, every : int or array_like of int, shape () or (n,)
-        f = omega(A_x) = own / every in (0, 1), of every record; gamma = 1/(1 + f (e^epsilon0 - 1)).
-    """
-    budgets = np.minimum(epsilon0, MAX_BUDGET)
-    keep, blanket = keep_masses(budgets, np.asarray(own) / np.asarray(every))
-    mostly, less = keep > blanket, np.minimum(keep, blanket)
-    drop = np.maximum(np.frexp(less)[1] + (64 - BITS), 0)
-    units = np.ldexp(less, 64 - drop)  # exact, and below 2^BITS
-    whole = np.floor(units)
-    over = units - whole
-    doubt = units * _DOUBT
-    unsure = (over < doubt) | (over > 1.0 - doubt) | (np.abs(keep - blanket) < _DOUBT)
-    minus = mostly.astype(np.uint64)
-    rounded = (whole + mostly).astype(np.uint64) << drop.astype(np.uint64)
-    count = np.asarray((rounded - minus) ^ (minus * np.uint64(2**64 - 1)))  # the complement where gamma is the smaller
-    settle(count, unsure, exact_threshold, budgets, own, every)
-    return count
-
-
-def settle(
-    found: NDArray[Any], unsure: NDArray[np.bool_], exact: Callable[[float, int, int], int], *parts: ArrayLike
-) -> None:
-    """Replace the whole numbers that doubles leave open by exact ones, each different case once.
+    From the smaller of blanket (up) and keep (down), with a relative margin of 2^-46, so that the blanket mass g =
+    1 - K/2^64 is at least gamma. As K is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller. At
+    epsilon0 = 0 K is 0.
 
     Parameters
     ----------
-    found : ndarray, shape () or (n,)
-        Written to.
-    unsure : ndarray of bool, shape of found
-        Which are open.
-    exact : callable
-        Tells the number of one case: a budget and two whole numbers.
-    parts : array_like
-        The budgets and whole numbers of each place.
+    keep, blanket : ndarray
+        From `keep_masses`.
     """
-    if not unsure.any():
-        return
-    open_ = [part[unsure].astype(np.float64) for part in np.broadcast_arrays(*parts)]
-    cases, places = np.unique(np.stack(open_), axis=1, return_inverse=True)
-    whole = [exact(budget, int(first), int(second)) for budget, first, second in cases.T.tolist()]
-    found[unsure] = np.array(whole, dtype=found.dtype)[places.ravel()]
-
-
-@lru_cache(maxsize=1 << 16)
-def exact_threshold(epsilon0: float, own: int, every: int) -> int:
-    """Return `keep_thresholds` of one budget, from exact arithmetic.
-
-    Parameters
-    ----------
-    epsilon0 : float
-        Local budget, nats, from 0 to 700.
-    own, every : int
-        f = own / every in (0, 1).
-    """
-    return decided(epsilon0, lambda power: _rounded(1 / (1 + Fraction(own, every) * (power - 1))))
-
-
-def decided(exponent: float, whole: Callable[[Fraction], int]) -> int:
-    """Return whole(e^exponent) of a monotone function, by bounds on the power that tighten until both ends agree.
-
-    Parameters
-    ----------
-    exponent : float
-        From 0 to 700. Of any but 0 the power is no quotient, so the ends agree at last.
-    whole : callable
-        Monotone, constant between its jumps, which are at quotients.
-    """
-    if exponent == 0.0:
-        return whole(Fraction(1))
-    digits = 60
-    while True:
-        power = Fraction(Context(prec=digits).exp(Decimal(exponent)))  # correctly rounded, of an exact number
-        doubt = power / 10 ** (digits - 1)
-        low, high = whole(max(power - doubt, Fraction(1))), whole(power + doubt)
-        if low == high:
-            return low
-        digits *= 2
-
-
-def _rounded(blanket: Fraction) -> int:
-    """Return K for a blanket mass gamma: the smaller part on `BITS` significant bits, to the private side."""
-    mostly = 2 * blanket < 1
-    units = math.floor((blanket if mostly else 1 - blanket) * 2**64)
-    drop = max(units.bit_length() - BITS, 0)
-    whole = ((units >> drop) + mostly) << drop
-    return 2**64 - whole if mostly else whole
+    # By arithmetic on 0 and 1, three times as fast as numpy.where. All products with 0, 1, 2^64 are exact.
+    mostly = np.asarray(keep > 0.5)
+    if not mostly.any():
+        return np.asarray(keep * ((1.0 - MARGIN) * 2.0**64)).astype(np.uint64)
+    down = keep * ((1.0 - MARGIN) * 2.0**64) * ~mostly
+    up = blanket * ((1.0 + MARGIN) * 2.0**64) * mostly
+    negative = mostly.astype(np.uint64)
+    whole = np.asarray(down + up).astype(np.uint64) + negative  # down is rounded down, up to more than itself
+    return np.asarray(whole ^ (negative * np.uint64(2**64 - 1))) + negative
 
 
 def complement(count: Words) -> Words:

@@ -30,7 +30,7 @@ from shuffledp.randomizers.balls import checked_vectors
 from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, report_rows
-from shuffledp.randomizers.mixing import SampledLaw, keep_thresholds, sampled_law
+from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
@@ -162,7 +162,7 @@ class SeededFamily(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), self.likely, self.codewords)
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.likely / self.codewords))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
         """Chances of a random close index and of any index, as drawn.

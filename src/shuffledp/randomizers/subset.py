@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from shuffledp.randomizers.checks import (
     record_codes,
     whole_number,
 )
-from shuffledp.randomizers.mixing import decided, keep_masses, keep_thresholds, sampled_law, settle, support_of
+from shuffledp.randomizers.mixing import keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.subset_reports import SubsetReports, draw_subsets
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 
@@ -97,10 +96,7 @@ class SubsetSelection(TwoLevelFamily):
         if self.size is not None:
             return np.full(budgets.shape, self.size, dtype=np.int64)
         decay = np.exp(-budgets)
-        ideal = self.k * (decay / (1.0 + decay))
-        best = np.asarray(np.rint(ideal))
-        # near a tie exact arithmetic tells which size is nearest, alike on every machine
-        settle(best, np.abs(ideal - best) > 0.5 - 2.0**-48 * self.k, _nearest_size, budgets, self.k, 1)
+        best = np.rint(self.k * (decay / (1.0 + decay)))
         return np.clip(best, 1, self.k // 2).astype(np.int64)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
@@ -145,7 +141,7 @@ class SubsetSelection(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), self.subset_size(epsilon0), self.k)
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.subset_size(epsilon0) / self.k))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
         """Chances that the subset has the record, and that it has a given other category: as drawn.
@@ -248,9 +244,3 @@ class SubsetSelection(TwoLevelFamily):
                 "take for_budgets(epsilon0, counts), or give the size"
             )
         return SubsetReports.of(self.k, int(self.subset_size(0.0)))
-
-
-@lru_cache(maxsize=1 << 12)
-def _nearest_size(epsilon0: float, k: int, _: int) -> int:
-    """Return k/(e^epsilon0 + 1) to the nearest whole number, a tie (at epsilon0 = 0) to the even one."""
-    return decided(epsilon0, lambda power: round(k / (power + 1)))

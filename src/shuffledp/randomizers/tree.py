@@ -11,7 +11,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, record_codes, report_rows, whole_number
-from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_thresholds, sampled_law
+from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
@@ -120,7 +120,7 @@ class RangeTree(TwoLevelFamily):
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        return keep_thresholds(local_budgets(epsilon0), 1, 2)
+        return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
         """Chances of the true sign and of a fair one, as drawn.

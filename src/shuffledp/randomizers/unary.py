@@ -29,7 +29,7 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
-from shuffledp.randomizers.mixing import complement, keep_thresholds
+from shuffledp.randomizers.mixing import MARGIN, complement
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import check_padding, possible_padding
 
@@ -143,19 +143,18 @@ class UnaryEncoding(TwoLevelFamily):
     def flip_thresholds(self, epsilon0: ArrayLike) -> Words:
         """Integers Q such that every other bit is 1 with probability exactly q' = Q / 2^64.
 
-        Rounded up, exactly, never above 1/2 and never 0, so that q' >= q: q = 1/(1 + e^x), x = epsilon0/2 or epsilon0,
-        is half the blanket mass of binary randomized response at x. SUE flips each bit with chance q', its own bit
-        too; OUE reports its own bit as a fair one. The drawn e^epsilon0, (1/q' - 1)^2 or 1/q' - 1, is then never above
-        the stated one. At epsilon0 = 0 all bits are fair.
+        Rounded up with a relative margin of 2^-46, never above 1/2 and never 0, so that q' >= q. SUE flips each bit
+        with chance q', its own bit too; OUE reports its own bit as a fair one. The drawn e^epsilon0, (1/q' - 1)^2
+        or 1/q' - 1, is then never above the stated one. At epsilon0 = 0 all bits are fair.
 
         Parameters
         ----------
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
         """
-        exponent = local_budgets(epsilon0) * (1.0 if self.optimized else 0.5)
-        blanket_less_one = ~keep_thresholds(exponent, 1, 2)  # of 2^64 - K, which may not fit
-        return (blanket_less_one >> np.uint64(1)) + np.uint64(1)
+        odds = self._odds(local_budgets(epsilon0))
+        lifted = np.ceil(odds / (1.0 + odds) * (1.0 + MARGIN) * 2.0**64)  # the product with 2^64 is exact
+        return np.maximum(np.minimum(lifted, 2.0**63), 1.0).astype(np.uint64)
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
         """Chances of a 1 on the record's place and on any other one: as drawn.

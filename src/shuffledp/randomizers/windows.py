@@ -235,18 +235,12 @@ class WindowFamily(TwoLevelFamily):
 
     def _plan(self, budgets: FloatArray) -> tuple[Shape, NDArray[np.uint64]]:
         shape = self.shape(budgets)
-        return shape, keep_thresholds(budgets, *own_weight(self.cells, shape.window, shape.share))
+        return shape, keep_thresholds(*keep_masses(budgets, own_mass(self.cells, shape.window, shape.share)))
 
 
 def own_mass(cells: int, window: NDArray[np.int64], share: NDArray[np.int64]) -> FloatArray:
     """omega(A_x) of (T): a quotient of whole numbers."""
-    own, every = own_weight(cells, window, share)
-    return own / every
-
-
-def own_weight(cells: int, window: NDArray[np.int64], share: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return that quotient's numerator and denominator."""
-    return 2 * share * window + (WHOLE - share) * cells, 2 * WHOLE * cells
+    return (2 * share * window + (WHOLE - share) * cells) / (2.0 * WHOLE * cells)
 
 
 def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> NumberLaw:
