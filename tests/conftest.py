@@ -6,14 +6,17 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 COSTLY = Path(__file__).with_name("costly.txt")
 """Cases left to `make test-all`; written by `python -m tools.costly_tests`."""
 
+# No test depends on how busy the machine is: an example has no deadline, and may be slow to draw.
+settings.register_profile("fresh", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # `make test` decides whether a change may land: the same examples every time. `make test-all` draws fresh ones.
-settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("repeatable", settings.get_profile("fresh"), derandomize=True)
+settings.load_profile("fresh")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -177,6 +177,18 @@ def test_no_test_packs_the_time():
             assert not re.search(r"gzip\.compress\((?!.*mtime=0)", path.read_text(encoding="utf-8")), short(path)
 
 
+CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time", "getrusage"}
+
+
+def test_no_test_asserts_how_long_something_takes():
+    """A machine may be slow or busy: work is counted (tests/work.py), seconds belong in benchmarks."""
+    for path in PYTHON:
+        if path.is_relative_to(ROOT / "tests"):
+            for node in (node for node in nodes_of(path) if isinstance(node, ast.Assert)):
+                read = {getattr(part, "attr", getattr(part, "id", None)) for part in ast.walk(node.test)}
+                assert not read & CLOCKS, f"{short(path)}:{node.lineno} asserts on a clock"
+
+
 def test_no_path_of_one_machine_and_no_package_index():
     for path in (*PYTHON, *TEXT):
         if path != Path(__file__).resolve():

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from shuffledp.errors import InvalidInput, NotConverged, shown
+from shuffledp.numerics.rounded import exp_rounded, log_rounded
 from shuffledp.randomizers.base import HiddenByFakes
 
 MOST_DUMMIES = 10**7
@@ -123,12 +124,12 @@ class DiscreteLaplace:
         (True, 1.5)
         """
         low, high = 0.0, 30.0
-        if not (count >= 2 and 0.0 < delta < 1.0 and cls(count, math.exp(high)).weights[0] <= delta * WHOLE):
+        if not (count >= 2 and 0.0 < delta < 1.0 and cls(count, _ratio(high)).weights[0] <= delta * WHOLE):
             raise InvalidInput(f"{count} dummies cannot keep the ends of their law below {delta}; take more of them")
         for _ in range(40):
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if cls(count, math.exp(middle)).weights[0] <= delta * WHOLE else (middle, high)
-        return cls(count, math.exp(high))
+            low, high = (low, middle) if cls(count, _ratio(middle)).weights[0] <= delta * WHOLE else (middle, high)
+        return cls(count, _ratio(high))
 
     @property
     def name(self) -> str:
@@ -265,13 +266,16 @@ def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
     bend = 1/(10^6 + m^2) makes the logarithms strictly concave, by 2 bend. Rounding a weight w down costs it less than
     1/w + 2^-50 of itself; weights below 8/bend are put to 0. So rounding keeps the law log-concave, and so does what
     is left over for the middle, at most m + 1 + 2^16 units. The caller's law is checked all the same.
+
+    A task states these numbers: the logarithm, the exponentials, the sum and every operation are rounded correctly, so
+    they are the same everywhere.
     """
     bend = 1.0 / (1e6 + float(count) ** 2)
     half, middle = count // 2, 2 if count % 2 else 1
     distance = np.arange(half + 1.0)
-    shape = np.exp(-distance * math.log(ratio) - bend * distance**2)
+    shape = exp_rounded(-distance * log_rounded(ratio) - bend * distance**2)
     for least in (8.0 / bend, 0.0):  # the second time without the weights that are 0
-        scaled = shape * (2.0**64 / (middle * shape[0] + 2.0 * float(shape[1:].sum())))
+        scaled = shape * (2.0**64 / (middle * shape[0] + 2.0 * math.fsum(shape[1:].tolist())))
         shape = np.where(scaled >= least, scaled, 0.0)
     side = [int(weight) for weight in shape.tolist()]
     rest = WHOLE - 2 * sum(side[1:])
@@ -282,6 +286,10 @@ def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
             f"rounding spoilt the discrete Laplace law of {count} dummies at ratio {ratio}; take another"
         )
     return found
+
+
+def _ratio(steepness: float) -> float:
+    return float(exp_rounded(steepness))
 
 
 def _count(value: object, most: int = MOST_DUMMIES) -> int:

@@ -14,7 +14,7 @@ import pytest
 from shuffledp.cli.app import COMMANDS
 
 BELOW = {"draft", "post", "link", "codes", "status", "close", "destroy", "verify"}
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds that a shell on a busy machine may take to answer a key."""
 
 

@@ -136,7 +136,7 @@ def kill_under_load(folder: Path, kills: int, each: int) -> None:
         for client in clients:
             client.finish.set()
         for client in clients:
-            client.join(120)
+            client.join(600)
             assert client.done
             assert client.wrong == []
         assert [digest for digest, _, _ in store.reports(task.digest)] == sorted(map(digest_of, reports))
@@ -176,7 +176,7 @@ def test_two_servers_on_one_store(tmp_path):
             client.finish.set()
             client.start()
         for client in clients:
-            client.join(60)
+            client.join(600)
             assert client.done
             assert client.wrong == []
         assert store.held(task.digest) == 400
@@ -212,7 +212,7 @@ def test_a_command_beside_a_running_service_does_not_take_its_log_away(tmp_path)
 
 
 def _posted(service: ServiceProcess, path: str, body: bytes) -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", int(service.url.rpartition(":")[2]), timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", int(service.url.rpartition(":")[2]), timeout=300)
     try:
         connection.request("POST", path, body)
         return connection.getresponse().read()

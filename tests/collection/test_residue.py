@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -158,9 +157,7 @@ def test_a_writer_in_the_way_is_no_error(tmp_path, monkeypatch):
     task = task_of()
     store, other = store_at(tmp_path, task), sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    start = time.monotonic()
     assert not Tidying(store).step()
-    assert time.monotonic() - start < 60
     other.execute("ROLLBACK")
     other.close()
     assert Tidying(store).step()

@@ -67,7 +67,7 @@ def test_two_processes_at_once_keep_the_limit(tmp_path):
     workers = [spawn.Process(target=enter, args=(str(path), 20, gate, answers)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    found = [answers.get(timeout=120) for _ in range(40)]
+    found = [answers.get(timeout=600) for _ in range(40)]
     for worker in workers:
         worker.join()
     with Ledger(path, make=False) as ledger:

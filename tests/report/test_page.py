@@ -142,7 +142,7 @@ def browse(tmp_path: Path, document: str, *options: str) -> subprocess.Completed
     file = tmp_path / "page.html"
     file.write_text(document, encoding="utf-8")
     call = [str(CHROMIUM), *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *options, file.as_uri()]
-    return subprocess.run(call, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(call, capture_output=True, text=True, timeout=600, check=True)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")

@@ -186,7 +186,8 @@ class RandomizedResponse:
         The mechanism that is drawn, not its formula, is epsilon0-LDP. With blanket mass g = 1 - K/2^64 the
         likelihood ratio of two records at any report is at most 1 + k (1-g)/g, which is at most e^epsilon0 if
         and only if g >= gamma. K is therefore rounded so that g >= gamma holds whatever the rounding
-        errors: from the smaller of gamma (up) and 1 - gamma (down), with a relative margin of 2^-46. As K
+        errors: from the smaller of gamma (up) and 1 - gamma (down), with a relative margin of 2^-46. It is the
+        same whole number on every machine. As K
         is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller (epsilon0 beyond about 44):
         more private. At epsilon0 = 0 K is 0, and the report is exactly uniform.
 

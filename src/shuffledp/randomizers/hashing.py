@@ -12,6 +12,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.numerics.rounded import logs_rounded
 from shuffledp.randomizers.affine import AffineHash
 from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw
 from shuffledp.randomizers.bits import PackedBits
@@ -135,7 +136,7 @@ class LocalHashing(TwoLevelFamily):
             return np.full(budgets.shape, self.g, dtype=np.int64)
         # (E + m)^2/m, m = g - 1, is as large at m1 as at m2 where E^2 = m1 m2
         inner = 2.0 ** np.arange(1, self.largest_range.bit_length()) - 1.0
-        bounds = 0.5 * np.log(inner[:-1] * inner[1:])
+        bounds = 0.5 * logs_rounded(inner[:-1] * inner[1:])
         return np.asarray(2 << np.searchsorted(bounds, budgets), dtype=np.int64)
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.rounded import exp_rounded, interpolated, logs_rounded
 from shuffledp.randomizers.checks import local_budgets, population, whole_number
 from shuffledp.randomizers.windows import WHOLE, Shape, WindowFamily, best_member
 
@@ -109,7 +110,7 @@ class Hybrid(WindowFamily):
         if self.fixed is not None:
             return Shape(*(np.full(budgets.shape, part) for part in self.fixed))
         at, cells = _BEST[:, 0], self.cells
-        window, bits, inset = (np.exp(np.interp(budgets, at, np.log(column))) for column in _BEST[:, 1:].T)
+        window, bits, inset = (exp_rounded(interpolated(budgets, at, logs)) for logs in logs_rounded(_BEST[:, 1:]).T)
         return Shape(
             np.clip(np.rint(window * cells), 1, cells // 2).astype(np.int64),
             np.where(budgets <= at[0], 0, np.rint((1.0 - bits) * WHOLE)).astype(np.int64),

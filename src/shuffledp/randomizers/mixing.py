@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.numerics.rounded import expm1_rounded
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.checks import MAX_BUDGET
 
 CHUNK = 1 << 14
 """Rows at a time: temporaries stay in cache, and small enough for the allocator to use their memory again."""
 MARGIN = 2.0**-46
-"""Relative; far above the few ulps (2^-53 each) by which exp, expm1 and a handful of operations can err."""
+"""Relative; far above the 2^-50 by which exp or expm1, rounded correctly, and a handful of operations err."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
@@ -42,7 +43,10 @@ class SampledLaw(NamedTuple):
 
 
 def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """1 - gamma and gamma, each to a few ulps of itself.
+    """1 - gamma and gamma, each to a few ulps of itself, and the same doubles everywhere.
+
+    e^epsilon0 - 1 is rounded correctly, and so is each operation below, in the order in which they stand: thresholds
+    made of them are stated in tasks, and a seed repeats what is drawn by them (docs/theorems/randomizers.md).
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatA
     share : ndarray or float
         f = omega(A_x) in (0, 1), of every record; gamma = 1/(e^epsilon0 f + 1 - f) = 1/(1 + f (e^epsilon0 - 1)).
     """
-    odds = np.expm1(np.minimum(epsilon0, MAX_BUDGET)) * share
+    odds = expm1_rounded(np.minimum(epsilon0, MAX_BUDGET)) * share
     blanket = 1.0 / (1.0 + odds)
     return odds * blanket, blanket
 
@@ -60,8 +64,8 @@ def keep_thresholds(keep: FloatArray, blanket: FloatArray) -> Words:
     """Integers K, at most 2^64 keep whatever the rounding errors: the record's own part has chance K / 2^64.
 
     From the smaller of blanket (up) and keep (down), with a relative margin of 2^-46, so that the blanket mass g =
-    1 - K/2^64 is at least gamma. As K is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller. At
-    epsilon0 = 0 K is 0.
+    1 - K/2^64 is at least gamma. As K is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller. At epsilon0
+    = 0 K is 0. The whole numbers are the same everywhere.
 
     Parameters
     ----------

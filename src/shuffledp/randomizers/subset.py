@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.numerics.rounded import exp_rounded, steps_between
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
@@ -95,7 +96,7 @@ class SubsetSelection(TwoLevelFamily):
         budgets = local_budgets(epsilon0)
         if self.size is not None:
             return np.full(budgets.shape, self.size, dtype=np.int64)
-        decay = np.exp(-budgets)
+        decay = exp_rounded(-budgets)  # the same everywhere: the size is a shape of reports
         best = np.rint(self.k * (decay / (1.0 + decay)))
         return np.clip(best, 1, self.k // 2).astype(np.int64)
 
@@ -165,7 +166,9 @@ class SubsetSelection(TwoLevelFamily):
             return self
         budgets, users = population(epsilon0, counts)
         least, most = int(self.subset_size(budgets.max())), int(self.subset_size(budgets.min()))
-        sizes = np.unique(np.rint(np.geomspace(least, most, 512)).astype(np.int64))
+        sizes = np.array([least])
+        if least < most:
+            sizes = np.unique(np.rint(steps_between(least, most, 512)).astype(np.int64))
         return replace(self, size=min((self._variance(int(d), budgets, users), int(d)) for d in sizes)[1])
 
     def _variance(self, size: int, budgets: FloatArray, users: FloatArray) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.numerics.rounded import exp_rounded
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.bits import (
     PackedBits,
@@ -261,5 +262,5 @@ class UnaryEncoding(TwoLevelFamily):
         report_rows(reports, "u", width, f"rows of {width} bytes, {self.k} bits each")
 
     def _odds(self, budgets: FloatArray) -> FloatArray:
-        """q/(1 - q)."""
-        return np.exp(-budgets if self.optimized else -0.5 * budgets)
+        """q/(1 - q), the same double everywhere: thresholds are made of it."""
+        return exp_rounded(-budgets if self.optimized else -0.5 * budgets)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.rounded import steps_between
 from shuffledp.randomizers.base import NumberLaw, PairBlanket
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
@@ -315,7 +316,7 @@ def best_member(
         order = np.argsort(budgets)
         starts = np.unique(np.linspace(0, budgets.size, _MANY + 1).astype(np.int64)[:-1])
         budgets, users = budgets[order][starts], np.add.reduceat(users[order], starts)
-    tried = np.geomspace(some.min(), some.max(), _TRIED) if some.min() < some.max() else some[:1]
+    tried = steps_between(some.min(), some.max(), _TRIED) if some.min() < some.max() else some[:1]
     candidates = shape(np.append(tried, np.unique(some)[:_TRIED]))
     best, chosen = math.inf, (0, 0, 0)
     for window, share, inset in zip(*candidates, strict=True):

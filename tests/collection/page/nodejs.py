@@ -36,7 +36,7 @@ const refusal = async (attempt) => { try { await attempt(); return null; } catch
     path = folder / "script.mjs"
     path.write_text(helpers + script, encoding="utf-8")
     done = subprocess.run(
-        [NODE, str(path)], input=json.dumps(given), capture_output=True, text=True, encoding="utf-8", timeout=120
+        [NODE, str(path)], input=json.dumps(given), capture_output=True, text=True, encoding="utf-8", timeout=600
     )
     if done.returncode:
         sys.stderr.write(done.stderr)

@@ -26,7 +26,7 @@ MARKUP = SMOKE | {"text": dict.fromkeys(("en", "de", "fr"), "<img src=x onerror=
 def play(name: str, server: Server, **more: str) -> None:
     environment = os.environ | {"PAGE_LINK": server.link, "CHROMIUM": CHROMIUM} | more
     done = subprocess.run(
-        [NODE, str(HERE / "scenarios.mjs"), name], env=environment, capture_output=True, text=True, timeout=300
+        [NODE, str(HERE / "scenarios.mjs"), name], env=environment, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr[-4000:]
 

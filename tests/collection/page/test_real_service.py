@@ -30,7 +30,7 @@ LEVELS = ((0.5, 540, 0.5), (1.0, 370, 1.0), (4.0, 90, 4.0))
 def play(name: str, link: str) -> None:
     environment = os.environ | {"PAGE_LINK": link, "CHROMIUM": CHROMIUM}
     command = [NODE, str(HERE / "scenarios.mjs"), name]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-4000:]
 
 
