@@ -88,7 +88,7 @@ def test_nothing_of_an_outer_message_stands_in_the_batch(tmp_path):
     data = close_task(store, TASK.digest, clock=Time()).read_bytes()
     codes = codes_of(N)
     for report, code in zip(sent, codes, strict=True):
-        for secret in (report[:32], report[32:60], report[-16:], digest_of(report)[:8], code, hash_of(code)[:8]):
+        for secret in (report[:32], report[32:60], report[-16:], digest_of(TASK, report)[:8], code, hash_of(code)[:8]):
             assert secret not in data
     store.close()
 

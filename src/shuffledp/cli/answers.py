@@ -34,7 +34,9 @@ from shuffledp.report.wording import count, counted, near, probability, share, u
 _ENDS = {
     Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
     Verdict.UNFIT: "the shuffler says that the report does not fit its task; it was not counted",
-    Verdict.CODE_REFUSED: "the code is unknown or was used before; if you have another link, repeat with that one",
+    Verdict.CODE_REFUSED: "the code is unknown or was used before; or somebody between you and the shuffler says so. "
+    "If you have another link, repeat with that one: the same report is sealed again for its code, and a dishonest "
+    "shuffler could count it twice",
 }
 
 
@@ -79,7 +81,7 @@ def run_answer(
     codes = [answer_code(question, text) for question, text in zip(task.draft.questions, answers, strict=True)]
     with working("Certifying the promises"):
         certify_task(task)
-    device = Device(DeviceState(state or default_state_file()), person)
+    device = Device(DeviceState(state or default_state_file()), person, lambda said: print(said, file=sys.stderr))
     if not as_json:
         told = what_is_promised(task.draft, place, language)
         console().print(escape(told.sentences[0][1]), highlight=False)
