@@ -28,8 +28,8 @@ from shuffledp.numerics.randomness import Randomness, secure_random
 LONGEST_PERSON = 100
 SENT = "sent, no answer yet"
 RESEALED = (
-    "The report that was drawn before is sealed again for this code. An honest shuffler counts it once. A dishonest one "
-    "could hand it over twice; then the analyzer knows which report is yours, and only your epsilon0 protects you."
+    "The report that was drawn before is sealed again for this code. An honest shuffler counts it once. A dishonest "
+    "one could hand it over twice; then the analyzer knows which report is yours, and only your epsilon0 protects you."
 )
 """What a device says before it seals a content for another code."""
 ENDS = {Verdict.HELD: "held", Verdict.UNREADABLE: "could not be opened", Verdict.UNFIT: "did not fit the task"}

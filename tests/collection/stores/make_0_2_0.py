@@ -50,9 +50,9 @@ def made(folder: Path) -> Path:
     for name, people in (("open", 3), ("closing", 4), ("released", 2)):
         send(store, TASKS[name], *Reports(TASKS[name]).many(people))
     close_task(store, TASKS["released"].digest, clock=Time())
-    with mock.patch.object(closing, "_write", side_effect=KeyboardInterrupt):
-        with contextlib.suppress(KeyboardInterrupt):
-            close_task(store, TASKS["closing"].digest, clock=Time())
+    dies = mock.patch.object(closing, "_write", side_effect=KeyboardInterrupt)
+    with dies, contextlib.suppress(KeyboardInterrupt):
+        close_task(store, TASKS["closing"].digest, clock=Time())
     assert store.rebuild()
     assert store.checkpoint()
     store.close()
