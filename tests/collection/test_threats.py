@@ -71,7 +71,7 @@ def test_cryptography_stands_in_one_short_file():
     folder = ROOT / "src/shuffledp/collection"
     users = [path.name for path in folder.glob("*.py") if "from cryptography" in path.read_text(encoding="utf-8")]
     assert users == ["sealing.py"]
-    assert (folder / "sealing.py").read_text(encoding="utf-8").count("\n") < 100
+    assert (folder / "sealing.py").read_text(encoding="utf-8").count("\n") < 120
 
 
 @pytest.mark.slow

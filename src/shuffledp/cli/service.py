@@ -98,7 +98,7 @@ def close(task: Task = None, store: StorePath = STORE) -> None:
     from shuffledp.collection.closing import close_task
 
     with opened(store) as shuffler:
-        path = close_task(shuffler, chosen(shuffler, task, "open", "closing").digest)
+        path = close_task(shuffler, chosen(shuffler, task, "open", "closing", "restored").digest)
         print(path)
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 

@@ -79,7 +79,7 @@ class Keeper:
 
     def _run(self) -> None:
         try:
-            finish_removals(self._store)
+            finish_removals(self._store, clock=self._clock)
         except Exception as error:
             _log.error("files of ended tasks are left: %s", place_of(error))
         while not self._stop.is_set():
@@ -91,6 +91,11 @@ class Keeper:
 
     def _look_at(self, row: TaskRow, now: int) -> None:
         if row.state in ("deleted", "destroyed"):
+            return
+        if row.state == "restored":
+            if row.digest not in self._warned:
+                self._warned.add(row.digest)
+                _log.warning("the store was put back from a copy: task %s has ended before", to_base64(row.digest))
             return
         if row.state == "closing":
             close_task(self._store, row.digest, clock=self._clock)

@@ -121,7 +121,7 @@ async function load() {
 }
 
 // By the server's word; a task whose server gives none may be open.
-const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", destroyed: "destroyed", deleted: "deleted" };
+const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", restored: "closed", destroyed: "destroyed", deleted: "deleted" };
 
 // Where a person who opens the page stands.
 async function enter() {
