@@ -29,6 +29,7 @@ from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
+from shuffledp.errors import InvalidInput
 from tests.collection.batches import analyzer_key
 from tests.collection.service import Reports, Time, codes_of, digest_of, hash_of, store_at, task_of
 from tests.collection.tasks import IDENTITY, SHUFFLER, choice
@@ -106,6 +107,22 @@ def test_a_forged_refusal_and_a_second_code_count_a_person_once(tmp_path):
     assert batch.manifest.counts == (29, 0, 0)
     assert max(Counter(rows_of(path)[0]).values()) == 1, "no row stands twice"
     assert open_batch(path.read_bytes(), analyzer_key(task)).junk[0].total == 0
+
+
+@pytest.mark.parametrize("lie", [Verdict.UNREADABLE, Verdict.UNFIT])
+def test_a_forged_refusal_leads_to_no_second_draw(tmp_path, lie):
+    """The report is held; the device hears otherwise, and a second link does not make it draw again."""
+    task = task_of(choice(5, 172), admission="codes", opens="2020-01-01T00:00:00Z")
+    store, codes = store_at(tmp_path, task, now=int(time.time())), codes_of(2)
+    store.add_codes(task.digest, [hash_of(code) for code in codes])
+    device = Device(DeviceState(tmp_path / "answers.json"))
+    with running(tmp_path / "store.db") as service, relay(service.url, [lie]) as server:
+        assert device.answer(Link(server, task.id, codes[0]), task, [3], 0, patience=5) is lie
+        with pytest.raises(InvalidInput, match="already answered"):
+            device.answer(Link(server, task.id, codes[1]), task, [3], 0, patience=5)
+    assert device.spent("The kitchen")["answers"] == 1
+    assert store.tally(task.digest) == {0: 1}
+    store.close()
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one request", "two requests"])
@@ -244,7 +261,7 @@ def test_a_report_that_was_answered_meanwhile_is_not_sealed_again(tmp_path):
     first = device.prepare(task, [3], 0, codes_of(1)[0])
     device.state.code_refused(task.id, to_base64(first))
     device._say = lambda _: device.state.answered(task.id, "held")
-    with pytest.raises(Exception, match="already answered"):
+    with pytest.raises(InvalidInput, match="already answered"):
         device.prepare(task, [3], 0, codes_of(2)[1])
 
 
