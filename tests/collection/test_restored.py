@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.collection import closing
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.closing import close_task, destroy_task, expire_task, finish_removals
 from shuffledp.collection.dummies import chance_of, seal_dummies
 from shuffledp.collection.holding import Refused, hold, open_reports
 from shuffledp.collection.keeper import Keeper
-from shuffledp.collection.marks import marks_of
+from shuffledp.collection.marks import marks_of, set_marks
 from shuffledp.collection.sealing import Opener, new_private
 from shuffledp.collection.store import Store
 from shuffledp.errors import InvalidInput
@@ -69,7 +70,7 @@ def test_a_store_put_back_after_closing_is_not_closed_again(copied, left):
     shutil.copy(copy / "store.db", folder / "store.db")
     before = files_in(folder)
     with pytest.raises(
-        InvalidInput, match=r"has ended before, says .*put back from a copy.*shuffledp task destroy"
+        InvalidInput, match=r"has ended before, say the marks .*put back from a copy.*shuffledp task destroy"
     ) as told:
         closed(folder)
     assert "\n" not in str(told.value)
@@ -141,6 +142,42 @@ def test_a_batch_that_holds_other_people_than_the_store_is_refused(copied, state
     store.close()
 
 
+def test_a_copy_of_a_half_closed_store_is_finished_and_not_after_it_was_destroyed(copied, monkeypatch):
+    """Until it is handed over, closing goes on from the copy with the same bytes; what was destroyed stays so."""
+    folder, copy = copied
+    store = Store(folder / "store.db")
+    monkeypatch.setattr(closing, "_delete", lambda *_: None)  # the process dies before the last step
+    first = close_task(store, TASK.digest, clock=Time()).read_bytes()
+    monkeypatch.undo()
+    assert store.checkpoint()
+    shutil.copy(folder / "store.db", copy / "half.db")
+    path = close_task(store, TASK.digest, clock=Time())
+    store.close()
+    path.unlink()
+    shutil.copy(copy / "half.db", folder / "store.db")
+    assert closed(folder).read_bytes() == first
+    store = Store(folder / "store.db")
+    destroy_task(store, TASK.digest, clock=Time())
+    store.close()
+    shutil.copy(copy / "half.db", folder / "store.db")
+    with pytest.raises(InvalidInput, match="has ended before"):
+        closed(folder)
+    assert not path.exists()
+
+
+def test_a_running_service_sees_the_marks_at_its_next_look(copied):
+    folder, _ = copied
+    store, keeper = Store(folder / "store.db"), Keeper(folder / "store.db", Time(), ended=lambda _: None)
+    keeper.look()
+    assert store.state(TASK.digest)[0] == "open"
+    set_marks(store.path, TASK.id, "closed", "2030-03-17")
+    keeper.look()
+    assert store.state(TASK.digest)[0] == "restored"
+    assert answers(store, 1) is Refused.CLOSED
+    store.close()
+    keeper._store.close()
+
+
 @pytest.mark.parametrize("end", [destroy_task, expire_task])
 def test_what_was_destroyed_is_not_opened_again_from_a_copy(copied, end):
     folder, copy = copied
@@ -183,7 +220,7 @@ def test_the_timers_leave_a_restored_task_alone_and_say_so_once(copied, caplog):
     store = Store(folder / "store.db")
     assert store.held(TASK.digest) == N
     store.close()
-    keeper.stop() if keeper.is_alive else keeper._store.close()
+    keeper._store.close()
 
 
 def test_marks_are_for_their_owner_alone(copied):

@@ -31,12 +31,12 @@ from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
 
+_SAYS = "the shuffler, or somebody on the way to it, says that"
 _ENDS = {
-    Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
-    Verdict.UNFIT: "the shuffler says that the report does not fit its task; it was not counted",
-    Verdict.CODE_REFUSED: "the code is unknown or was used before; or somebody between you and the shuffler says so. "
-    "If you have another link, repeat with that one: the same report is sealed again for its code, and a dishonest "
-    "shuffler could count it twice",
+    Verdict.UNREADABLE: f"{_SAYS} the report cannot be opened; then it is not counted. A second one is not drawn",
+    Verdict.UNFIT: f"{_SAYS} the report does not fit its task; then it is not counted. A second one is not drawn",
+    Verdict.CODE_REFUSED: f"{_SAYS} the code is unknown or was used before. If you have another link, repeat with that "
+    "one: the same report is sealed again for its code, and a dishonest shuffler could count it twice",
 }
 
 

@@ -285,6 +285,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
             if question["half_width"] is not None:
                 yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
+        if row.state == "restored":
+            yield "This store was put back from a copy: the task has ended before, and takes no answers."
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
     if not store.tasks():

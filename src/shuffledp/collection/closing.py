@@ -27,7 +27,7 @@ from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, write_b
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.marks import SUFFIX, set_marks, sync_folder
+from shuffledp.collection.marks import GONE, SUFFIX, set_marks, sync_folder
 from shuffledp.collection.report import split_inners
 from shuffledp.collection.store import Store, TaskRow
 from shuffledp.collection.task import PostedTask
@@ -63,19 +63,20 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
         is written or deleted then.
     """
     with _one_at_a_time(store):
+        store.set_aside()
         row = _known(store, task)
         posted = PostedTask.parse(row.posted)
         path = batch_path(store, posted)
-        if row.state in ("open", "restored"):
-            if (mark := store.found_mark(task)) is not None or row.state == "restored":
-                raise InvalidInput(_put_back(store, posted, path, mark))
+        if row.state == "restored":
+            raise InvalidInput(_put_back(store, posted, path))
+        if row.state == "open":
             _take_no_more(store, posted, clock)
         elif row.state == "released":
             return path
         elif row.state != "closing":
             raise InvalidInput(f"task {posted.id} is {row.state}; it has no batch any more")
         whole = _is_whole(store, path, posted)
-        _mark(store, posted, "closed", clock)
+        _mark(store, task, "closed", clock)
         if not whole:
             _write(store, posted, row, path, clock)
         _delete(store, task, "released", None, clock)
@@ -124,11 +125,11 @@ def finish_removals(store: Store, *, clock: Clock = system_clock) -> None:
     """
     with _one_at_a_time(store):
         for row in store.tasks():
-            if row.state in ("released", "deleted", "destroyed"):
-                posted = PostedTask.parse(row.posted)
-                _mark(store, posted, row.state, clock)
-                if row.state != "released":
-                    _remove_files(store, posted)
+            if row.state == "released":
+                _mark(store, row.digest, "closed", clock)
+            elif row.state in GONE:
+                _mark(store, row.digest, row.state, clock)
+                _remove_files(store, row.digest)
 
 
 def batch_path(store: Store, posted: PostedTask) -> Path:
@@ -210,12 +211,11 @@ def _end(
 ) -> None:
     with _one_at_a_time(store):
         row = _known(store, task)
-        posted = PostedTask.parse(row.posted)
         if row.state not in only_from:
-            raise InvalidInput(f"task {posted.id} is {row.state}; there is nothing left to delete")
+            raise InvalidInput(f"task {to_base64(task)} is {row.state}; there is nothing left to delete")
         _delete(store, task, state, reason, clock)
-        _mark(store, posted, state, clock)
-        _remove_files(store, posted)
+        _mark(store, task, state, clock)
+        _remove_files(store, task)
 
 
 def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Clock) -> None:
@@ -241,7 +241,7 @@ def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
     counts = _counts_in(path, posted)
     tally = store.tally(posted.digest)
     if counts is not None and counts != tuple(tally.get(level, 0) for level in range(len(counts))):
-        raise InvalidInput(_put_back(store, posted, path, path))
+        raise InvalidInput(_put_back(store, posted, path))
     return counts is not None
 
 
@@ -254,19 +254,19 @@ def _counts_in(path: Path, posted: PostedTask) -> tuple[int, ...] | None:
     return batch.manifest.counts if batch.task.data == posted.data else None
 
 
-def _put_back(store: Store, posted: PostedTask, path: Path, mark: Path | None) -> str:
+def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
     """Say why a task is not closed again from a store that does not know that it has ended."""
     counts = _counts_in(path, posted)
     people = f"; the batch holds {sum(counts)} people, the store {store.held(posted.digest)}" if counts else ""
     return (
-        f"task {posted.id} has ended before{f', says {mark}' if mark else ''}{people}: this store was put back from a "
+        f"task {posted.id} has ended before, say the marks beside {store.path}{people}: this store was put back from a "
         "copy. A second batch would tell people from dummies, so nothing is written and nothing deleted; keep the "
         f"first batch elsewhere, then use: shuffledp task destroy {posted.id}"
     )
 
 
-def _mark(store: Store, posted: PostedTask, how: str, clock: Clock) -> None:
-    set_marks(store.path, posted.id, f"{how} {_day(clock)}")
+def _mark(store: Store, task: bytes, state: str, clock: Clock) -> None:
+    set_marks(store.path, to_base64(task), state, _day(clock))
 
 
 def _day(clock: Clock) -> str:
@@ -281,12 +281,13 @@ def _chance(store: Store, posted: PostedTask, *use: bytes) -> Randomness:
     return chance_of(store.identity(), posted, key, *use)
 
 
-def _remove_files(store: Store, posted: PostedTask) -> None:
+def _remove_files(store: Store, task: bytes) -> None:
     """Empty the outbox of whatever bears the task's name, but for the mark of its end.
 
     A release that `shuffledp open` put beside the batch goes too.
     """
-    for file in [*store.outbox.glob(f"{posted.id}.*"), *store.outbox.glob(f".{posted.id}.*")]:
+    name = to_base64(task)
+    for file in [*store.outbox.glob(f"{name}.*"), *store.outbox.glob(f".{name}.*")]:
         if file.suffix != SUFFIX:
             file.unlink(missing_ok=True)
     sync_folder(store.outbox)

@@ -12,6 +12,8 @@ import os
 from pathlib import Path
 
 SUFFIX = ".ended"
+GONE = ("deleted", "destroyed")
+"""States in which nothing of a collection is left."""
 
 
 def marks_of(store: Path, name: str) -> tuple[Path, Path]:
@@ -27,28 +29,42 @@ def marks_of(store: Path, name: str) -> tuple[Path, Path]:
     return store.parent / "ended" / name, store.parent / "outbox" / (name + SUFFIX)
 
 
-def found_mark(store: Path, name: str) -> Path | None:
-    """Return what says that a task has ended: one of its marks, or its batch; parameters as of `marks_of`."""
-    places = (*marks_of(store, name), store.parent / "outbox" / f"{name}.batch")
-    return next((place for place in places if place.exists()), None)
-
-
-def set_marks(store: Path, name: str, words: str) -> None:
-    """Set the marks that are missing, on disk when this returns.
+def found_mark(store: Path, name: str, state: str) -> Path | None:
+    """Return the file that says that a task has ended although the store says otherwise, or None.
 
     Parameters
     ----------
     store, name
         As for `marks_of`.
-    words : str
-        What the marks say to people, such as ``"closed 2030-01-31"``.
+    state : str
+        What the store says: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
+        destroyed or deleted. Any other state contradicts no mark.
+    """
+    marks = [place for place in marks_of(store, name) if place.exists()]
+    if state == "closing":
+        return next((mark for mark in marks if mark.read_text("utf-8", "replace").startswith(GONE)), None)
+    batch = store.parent / "outbox" / f"{name}.batch"
+    return next((place for place in (*marks, batch) if place.exists()), None) if state == "open" else None
+
+
+def set_marks(store: Path, name: str, state: str, day: str) -> None:
+    """Set the marks of a task, on disk when this returns.
+
+    Parameters
+    ----------
+    store, name
+        As for `marks_of`.
+    state : str
+        How it ended: ``"closed"``, ``"deleted"`` or ``"destroyed"``.
+    day : str
+        Such as ``"2030-01-31"``.
     """
     for place in marks_of(store, name):
-        if place.exists():
+        if place.exists() and place.read_text("utf-8", "replace").startswith(state):
             continue
         place.parent.mkdir(mode=0o700, exist_ok=True)
         with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(words + "\n")
+            file.write(f"{state} {day}\n")
             file.flush()
             os.fsync(file.fileno())
         sync_folder(place.parent)

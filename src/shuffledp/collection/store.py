@@ -42,8 +42,8 @@ class TaskRow:
     posted : bytes
         The posted task.
     state : str
-        "open", "closing", "released", "deleted", "destroyed", or "restored": open by the store, which was put back from
-        a copy, and ended by a mark outside it.
+        "open", "closing", "released", "deleted", "destroyed", or "restored": open or closing by the store, which was
+        put back from a copy, and ended by a mark outside it.
     reason : str or None
         Why it was destroyed.
     tick, since : int
@@ -87,22 +87,22 @@ class Store:
         try:
             _make(self.path)
             self._db = connect(self.path)
-            self._set_aside()
+            self.set_aside()
         except OSError as error:
             raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
         except sqlite3.Error as error:
             raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
 
-    def _set_aside(self) -> None:
-        """Take no reports for a task that is open by this file and has ended by a mark outside it."""
-        for (task,) in self._db.execute("SELECT id FROM task WHERE state = 'open'").fetchall():
-            if self.found_mark(task) is not None:
-                with self.writing() as db:  # another process may be closing it: then it is not open any more
-                    db.execute("UPDATE task SET state = 'restored' WHERE id = ? AND state = 'open'", (task,))
+    def set_aside(self) -> None:
+        """Take no reports for a task, and close it no more, that has ended by a mark outside this file."""
+        for task, state in self._db.execute("SELECT id, state FROM task").fetchall():
+            if self.found_mark(task, state) is not None:
+                with self.writing() as db:  # another process may have gone on: then the state is another one
+                    db.execute("UPDATE task SET state = 'restored' WHERE id = ? AND state = ?", (task, state))
 
-    def found_mark(self, task: bytes) -> Path | None:
-        """Return the file outside the store that says that a task has ended, or None."""
-        return found_mark(self.path, to_base64(task))
+    def found_mark(self, task: bytes, state: str) -> Path | None:
+        """Return the file outside the store that says that a task in this state has ended, or None."""
+        return found_mark(self.path, to_base64(task), state)
 
     def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Open one transaction that writes: committed to disk when the block ends well, else undone.
