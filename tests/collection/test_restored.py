@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -17,6 +19,7 @@ from shuffledp.collection.keeper import Keeper
 from shuffledp.collection.marks import marks_of, set_marks
 from shuffledp.collection.sealing import Opener, new_private
 from shuffledp.collection.store import Store
+from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 from tests.collection.service import Reports, Time, store_at, task_of
 from tests.collection.tasks import ANALYZER, IDENTITY, SHUFFLER, choice, number
@@ -118,6 +121,18 @@ def test_the_dummies_need_both_keys():
     for question, column in enumerate(one):
         assert len({row[:32] for row in column}) == len(column), "an ephemeral key each"
         assert all(Opener(ANALYZER).open(row, TASK.inner_info(question)) is not None for row in column)
+
+
+def test_the_dummies_of_given_keys_are_frozen():
+    """A machine that was rolled back may close the task with a newer version: it must draw and seal the same."""
+    frozen = Path(__file__).with_name("vectors.json").read_text(encoding="utf-8")
+    task = PostedTask.parse(bytes.fromhex(json.loads(frozen)["task"]["posted"]))
+    dummies = seal_dummies(task, chance_of(IDENTITY, task, SHUFFLER, b"dummies"))
+    assert [len(column) for column in dummies] == [question.dummies.count for question in task.draft.questions]
+    data = b"".join(row for column in dummies for row in column)
+    assert hashlib.sha256(data).hexdigest() == "fc2cc252667aba1d3b65e9508eee57688d43ad164c30fb47b57df95260eefe19"
+    order = chance_of(IDENTITY, task, SHUFFLER, b"order", bytes(2), bytes(32)).permutation(8)
+    assert order.tolist() == [6, 3, 4, 2, 5, 0, 1, 7]
 
 
 @pytest.mark.parametrize("state", ["open", "closing"])

@@ -89,21 +89,22 @@ class DeviceState:
 
         self._change(change)
 
-    def code_refused(self, slot: str, sealed: str) -> None:
+    def code_refused(self, slot: str, sealed: str | None = None) -> None:
         """Keep what was drawn, but not under this code: with another one the same reports are sealed again.
 
         Parameters
         ----------
         slot : str
             Whose report it is.
-        sealed : str
-            What was refused, as it was kept. Nothing changes if another command has sealed the report anew meanwhile.
+        sealed : str, optional
+            What was refused, as it was kept: nothing changes if another command has sealed the report anew meanwhile.
+            By default it is what is kept now.
         """
 
         def change(state: dict[str, Any]) -> None:
             waiting = state["waiting"].get(slot, {})
-            if waiting.get("sealed") == sealed:
-                del waiting["sealed"]
+            if sealed is None or waiting.get("sealed") == sealed:
+                waiting.pop("sealed", None)
                 _mark(state, slot, "code refused")
 
         self._change(change)
