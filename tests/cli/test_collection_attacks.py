@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shuffledp.collection.fields import to_base64
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from shuffledp.numerics.randomness import simulation_random
@@ -147,6 +148,21 @@ def test_a_person_is_shown_what_that_person_has_sent(run, tmp_path):
         assert "one line" in run("answer", link, *words, "--person", "a\nb").error
         told = run("answer", link, "--show", "--person", "Ada", "--state", "mine.json", "--json").json
         assert told["spent"]["answers"] == 1
+
+
+def test_a_report_that_is_sealed_for_another_code_is_said_to_be(run, tmp_path):
+    """A relay can say that a code was refused: the second sealing may then be counted twice by a dishonest shuffler."""
+    task = posted(choice(5, 172), opens="2020-01-01T00:00:00Z")
+    words = ("--level", "careful", "--answer", "choice 1", "--state", "mine.json", "--json")
+    with Server(task) as server:
+        server.codes = ["01" * 16]
+        refused = run("answer", f"{server.link}#{to_base64(bytes(16))}", *words)
+        assert "or somebody on the way to it, says that the code is unknown" in refused.error
+        assert "could count it twice" in refused.error
+        done = run("answer", f"{server.link}#{to_base64(bytes([1] * 16))}", *words)
+        assert json.loads(done.out)["held"] is True
+        assert "only your epsilon0 protects you" in done.err
+        assert len(server.held) == 1
 
 
 def test_a_kill_between_store_and_letters_leaves_no_invitation_that_nobody_honours(opened, run, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import sqlite3
 import time
@@ -87,6 +88,20 @@ def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_p
     assert list(shuffler.reports(TASK.digest)) == []
     assert "name a task: 0 are open or closing" in run("task", "close").error
     assert run("task", "close", TASK.id).out == done.out, "named, it says again where the batch is"
+
+
+def test_a_store_put_back_from_a_copy_is_not_closed_again(run, shuffler, tmp_path):
+    assert shuffler.checkpoint()
+    shutil.copy(tmp_path / "shuffledp.db", tmp_path / "copy.db")
+    assert run("task", "close").status == 0
+    shuffler.close()
+    shutil.copy(tmp_path / "copy.db", tmp_path / "shuffledp.db")
+    for words in ((), (TASK.id,)):
+        done = run("task", "close", *words)
+        assert "put back from a copy" in done.error
+        assert "the batch holds 7 people, the store 7" in done.error
+    assert "Lunch [red] (restored)" in run("task", "status").out
+    assert run("task", "destroy", TASK.id).status == 0
 
 
 def test_too_few_are_not_handed_over(run, tmp_path):

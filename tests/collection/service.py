@@ -12,8 +12,8 @@ from typing import Any
 
 from shuffledp.collection.app import Service, create_app
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.report import seal_inner, seal_outer
-from shuffledp.collection.sealing import Sealer
+from shuffledp.collection.report import Outer, open_outer, seal_inner, seal_outer
+from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from tests.collection.tasks import IDENTITY, SHUFFLER, choice, posted
@@ -64,8 +64,11 @@ def hash_of(code: bytes) -> bytes:
     return hashlib.sha256(code).digest()
 
 
-def digest_of(report: bytes) -> bytes:
-    return hashlib.sha256(report).digest()[:16]
+def digest_of(task: PostedTask, report: bytes) -> bytes:
+    """The name under which the shuffler of the tests holds a sealed report."""
+    opened = open_outer(task, report, Opener(SHUFFLER))
+    assert isinstance(opened, Outer)
+    return hashlib.sha256(opened.inners).digest()[:16]
 
 
 @dataclass

@@ -131,7 +131,7 @@ def kill_under_load(folder: Path, kills: int, each: int) -> None:
             service.kill()
             acknowledged = set().union(*(client.acknowledged for client in clients))
             held = {digest for digest, _, _ in store.reports(task.digest)}
-            assert {digest_of(report) for report in acknowledged} <= held
+            assert {digest_of(task, report) for report in acknowledged} <= held
             service.start()
         for client in clients:
             client.finish.set()
@@ -139,7 +139,9 @@ def kill_under_load(folder: Path, kills: int, each: int) -> None:
             client.join(600)
             assert client.done
             assert client.wrong == []
-        assert [digest for digest, _, _ in store.reports(task.digest)] == sorted(map(digest_of, reports))
+        assert [digest for digest, _, _ in store.reports(task.digest)] == sorted(
+            digest_of(task, report) for report in reports
+        )
         assert store.held(task.digest) == len(reports)
         with store.writing() as db:
             assert db.execute("SELECT sum(spent), count(*) FROM code").fetchall() == [(len(codes), len(codes))]

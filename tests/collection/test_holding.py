@@ -52,7 +52,7 @@ def test_a_row_holds_level_and_inner_messages_and_nothing_else(tmp_path):
     assert hold(store, [offer(task, report)]) == [b"\0"]
     opened = OPENER.open(report, task.outer_info)
     assert opened is not None
-    assert list(store.reports(task.digest)) == [(digest_of(report), 2, opened[17:])]
+    assert list(store.reports(task.digest)) == [(digest_of(task, report), 2, opened[17:])]
     store.close()
 
 
@@ -60,7 +60,7 @@ def test_a_report_is_held_once_however_often_it_comes(store, task):
     one, two = Reports(task).many(2)
     assert hold(store, [offer(task, one, one), offer(task, one)]) == [b"\0\0", b"\0"]
     assert hold(store, [offer(task, one, two)]) == [b"\0\0"]
-    assert held_in(store, task) == {digest_of(one), digest_of(two)}
+    assert held_in(store, task) == {digest_of(task, one), digest_of(task, two)}
     assert store.tally(task.digest) == {0: 1, 1: 1}
 
 
@@ -76,7 +76,7 @@ def test_one_answer_byte_for_each_report(store, task):
     ]
     unfit = Sealer(task.shuffler_key).seal(b"\x03" + bytes(task.size - 49), task.outer_info)
     assert hold(store, [offer(task, *unreadable, good, unfit)]) == [b"\1" * 6 + b"\0\2"]
-    assert held_in(store, task) == {digest_of(good)}
+    assert held_in(store, task) == {digest_of(task, good)}
     assert store.tally(task.digest) == {0: 1, -1: 6, -2: 1}
 
 
@@ -96,7 +96,7 @@ def test_the_first_report_with_a_code_wins(tmp_path):
     two, unknown = reports.one(level=1, code=codes[1]), reports.one(code=codes[2])
     assert hold(store, [offer(task, one, again, one), offer(task, one, unknown)]) == [b"\0\3\0", b"\0\3"]
     assert hold(store, [offer(task, one, again, two, unknown)]) == [b"\0\3\0\3"]
-    assert held_in(store, task) == {digest_of(one), digest_of(two)}
+    assert held_in(store, task) == {digest_of(task, one), digest_of(task, two)}
     assert store.tally(task.digest) == {0: 1, 1: 1, -3: 4}
     store.close()
 
@@ -108,7 +108,7 @@ def test_nothing_comes_in_once_a_task_is_not_open(store, task, state):
     with store.writing() as db:
         db.execute("UPDATE task SET state = ?", (state,))
     assert hold(store, [offer(task, one), offer(task, two)]) == [Refused.CLOSED] * 2
-    assert held_in(store, task) == {digest_of(one)}
+    assert held_in(store, task) == {digest_of(task, one)}
 
 
 def test_a_task_of_which_the_store_knows_nothing_is_closed(store, task):
@@ -123,7 +123,7 @@ def test_stop_at_is_exact_and_what_is_held_is_still_confirmed(tmp_path):
     assert hold(store, [offer(task, *reports[:3]), offer(task, *reports[3:6])]) == [b"\0\0\0", Refused.FULL]
     assert hold(store, [offer(task, *reports[1:5])]) == [b"\0\0\0\0"], "three of the four are held already"
     assert hold(store, [offer(task, reports[5]), offer(task, reports[0])]) == [Refused.FULL, b"\0"]
-    assert held_in(store, task) == {digest_of(report) for report in reports[:5]}
+    assert held_in(store, task) == {digest_of(task, report) for report in reports[:5]}
     store.close()
 
 
@@ -141,7 +141,7 @@ def test_two_stores_on_one_file_count_together(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    offered = [[digest_of(report) for report in reports[which * 40 : which * 40 + 120]] for which in range(2)]
+    offered = [[digest_of(task, report) for report in reports[which * 40 : which * 40 + 120]] for which in range(2)]
     confirmed = {
         digest
         for which in range(2)
@@ -166,7 +166,7 @@ def test_a_full_disk_keeps_what_was_acknowledged_and_refuses_the_rest(tmp_path):
     kept = [
         report for at, answer in enumerate(answers) if answer == bytes(20) for report in reports[at * 20 : at * 20 + 20]
     ]
-    assert held_in(store, task) == {digest_of(report) for report in kept}
+    assert held_in(store, task) == {digest_of(task, report) for report in kept}
     store._db.execute("PRAGMA max_page_count=100000").fetchone()
     assert hold(store, [offer(task, *reports[-20:])]) == [bytes(20)], "with room again, the same reports are taken"
     store.close()
@@ -183,7 +183,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 for at in range(0, 300, 10):
     answer = hold(store, [offer(task, *reports[at : at + 10])])[0]
     if answer == bytes(10):
-        print(*(digest_of(report).hex() for report in reports[at : at + 10]), sep="\\n")
+        print(*(digest_of(task, report).hex() for report in reports[at : at + 10]), sep="\\n")
     else:
         print(answer.name)
 """
@@ -236,7 +236,7 @@ def test_the_thread_answers_many_requests_with_few_commits(tmp_path, monkeypatch
     assert len(commits) < 30
     assert not ingest.is_alive
     store = Store(tmp_path / "store.db")
-    assert held_in(store, task) == {digest_of(report) for report in reports}
+    assert held_in(store, task) == {digest_of(task, report) for report in reports}
     store.close()
 
 

@@ -17,7 +17,7 @@ from scipy.stats import chisquare
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics import randomness
-from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
+from shuffledp.numerics.randomness import Randomness, keyed_random, secure_random, simulation_random
 
 # Every chi-square test below is seeded; with a fresh seed each would fail by chance once in 10,000 runs.
 FALSE_ALARM = 1e-4
@@ -73,6 +73,21 @@ def test_simulation_repeats():
 def test_bad_seed(seed):
     with pytest.raises(InvalidInput, match="simulation seed must be a whole number"):
         simulation_random(seed)
+
+
+def test_keyed_words_are_the_cipher_s_and_repeat():
+    """The first block of the zero key is AES-256 of zeros, a known value."""
+    words = keyed_random(bytes(32)).words(2)
+    assert words.astype("<u8").tobytes().hex() == "dc95c078a2408989ad48a21492842087"
+    key = bytes(range(32))
+    one, two = keyed_random(key), keyed_random(key)
+    assert np.array_equal(np.concatenate([one.words(3), one.words(6)]), two.words(9))
+    assert not np.array_equal(keyed_random(key).words(9), keyed_random(bytes(32)).words(9))
+    assert keyed_random(key).permutation(50).tolist() == keyed_random(key).permutation(50).tolist()
+    with pytest.raises(InvalidInput, match="32 bytes"):
+        keyed_random(b"short")
+    with pytest.raises(InvalidInput, match="copied"):
+        pickle.dumps(keyed_random(key))
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])

@@ -31,10 +31,12 @@ from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
 
+_SAYS = "the shuffler, or somebody on the way to it, says that"
 _ENDS = {
-    Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
-    Verdict.UNFIT: "the shuffler says that the report does not fit its task; it was not counted",
-    Verdict.CODE_REFUSED: "the code is unknown or was used before; if you have another link, repeat with that one",
+    Verdict.UNREADABLE: f"{_SAYS} the report cannot be opened; then it is not counted. A second one is not drawn",
+    Verdict.UNFIT: f"{_SAYS} the report does not fit its task; then it is not counted. A second one is not drawn",
+    Verdict.CODE_REFUSED: f"{_SAYS} the code is unknown or was used before. If you have another link, repeat with that "
+    "one: the same report is sealed again for its code, and a dishonest shuffler could count it twice",
 }
 
 
@@ -79,7 +81,7 @@ def run_answer(
     codes = [answer_code(question, text) for question, text in zip(task.draft.questions, answers, strict=True)]
     with working("Certifying the promises"):
         certify_task(task)
-    device = Device(DeviceState(state or default_state_file()), person)
+    device = Device(DeviceState(state or default_state_file()), person, lambda said: print(said, file=sys.stderr))
     if not as_json:
         told = what_is_promised(task.draft, place, language)
         console().print(escape(told.sentences[0][1]), highlight=False)

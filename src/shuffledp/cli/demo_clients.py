@@ -96,9 +96,10 @@ def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -
     task : PostedTask
         The task.
     people : sequence of Person
-        They share the kinds of junk: rows that do not open, impossible reports, and copies of an honest one.
+        They share the kinds of junk: rows that do not open, impossible reports, and a copy of an honest person's first
+        message beside one that does not open. The shuffler would know a copy of the whole report, and hold it once.
     honest : Person
-        Whose report is copied, as if it had been stolen from the device.
+        Whose message is copied, as if it had been stolen from the device.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -
     kinds = (
         lambda: [os.urandom(size) for size in sizes],
         lambda: [sealer.seal(IMPOSSIBLE, task.inner_info(place)) for place in range(len(sizes))],
-        lambda: copied,
+        lambda: [copied[0], *(os.urandom(size) for size in sizes[1:])],
     )
     junk = [
         outer_of(task, kinds[place % len(kinds)](), person.level, person.code) for place, person in enumerate(people)

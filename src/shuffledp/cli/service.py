@@ -98,7 +98,7 @@ def close(task: Task = None, store: StorePath = STORE) -> None:
     from shuffledp.collection.closing import close_task
 
     with opened(store) as shuffler:
-        path = close_task(shuffler, chosen(shuffler, task, "open", "closing").digest)
+        path = close_task(shuffler, chosen(shuffler, task, "open", "closing", "restored").digest)
         print(path)
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 
@@ -285,6 +285,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
             if question["half_width"] is not None:
                 yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
+        if row.state == "restored":
+            yield "This store was put back from a copy: the task has ended before, and takes no answers."
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
     if not store.tasks():

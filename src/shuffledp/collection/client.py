@@ -6,7 +6,8 @@ stated budgets (checked when a task is read), and its floor must be at most its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -26,6 +27,11 @@ from shuffledp.numerics.randomness import Randomness, secure_random
 
 LONGEST_PERSON = 100
 SENT = "sent, no answer yet"
+RESEALED = (
+    "The report that was drawn before is sealed again for this code. An honest shuffler counts it once. A dishonest "
+    "one could hand it over twice; then the analyzer knows which report is yours, and only your epsilon0 protects you."
+)
+"""What a device says before it seals a content for another code."""
 ENDS = {Verdict.HELD: "held", Verdict.UNREADABLE: "could not be opened", Verdict.UNFIT: "did not fit the task"}
 
 
@@ -182,6 +188,9 @@ class Device:
     person : str
         Who answers, where several people share a device; each draws once. One line of at most 100 letters, which the
         state file keeps.
+    say : callable
+        Called with `RESEALED` before a report leaves that was sealed for another code before; by default it is a
+        warning.
 
     Raises
     ------
@@ -189,10 +198,10 @@ class Device:
         If the person's name is longer, or holds what a line of text does not.
     """
 
-    def __init__(self, state: DeviceState, person: str = "") -> None:
+    def __init__(self, state: DeviceState, person: str = "", say: Callable[[str], None] = warnings.warn) -> None:
         if person:
             Fields({"person": person}, "who answers").line("person", LONGEST_PERSON)
-        self.state, self.person = state, person
+        self.state, self.person, self._say = state, person, say
 
     def spent(self, organizer: str) -> dict[str, Any]:
         """Add up what this person has sent to an organizer from this device: plain sums, which are always valid."""
@@ -219,10 +228,10 @@ class Device:
             kept["sealed"] = to_base64(outer_of(task, inners, level, code))
             waiting = self.state.keep(slot, kept, self._line(task, level, slot))
         if "sealed" not in waiting:
+            self._say(RESEALED)
             inners = [_bytes(text) for text in waiting["inners"]]
             sealed = to_base64(outer_of(task, inners, waiting["level"], code))
-            self.state.reseal(slot, sealed)
-            return _bytes(sealed)
+            return _bytes(self.state.reseal(slot, sealed))
         return _bytes(waiting["sealed"])
 
     def answer(self, link: Link, task: PostedTask, answers: Sequence[int], level: int, *, patience: float) -> Verdict:
@@ -256,7 +265,7 @@ class Device:
             self.state.answered(self._slot(task), "the task closed before a clear answer")
             raise
         if verdict is Verdict.CODE_REFUSED:
-            self.state.code_refused(self._slot(task))
+            self.state.code_refused(self._slot(task), to_base64(sealed))
         else:
             self.state.answered(self._slot(task), ENDS[verdict])
         return verdict

@@ -4,7 +4,8 @@ Closing takes three steps, and the death of the process between or within them c
 
 1. One transaction: no more reports are taken, and all dummies are drawn, sealed and stored. They are never drawn a
    second time: two batches of one task with fresh dummies would expose all of them by intersection.
-2. The batch is written from the stored reports and dummies into ``outbox/``, under its name only when it is whole.
+2. Marks outside the store say that the task has ended (`marks`): a store put back from a copy is not closed again.
+   Then the batch is written from the stored reports and dummies into ``outbox/``, under its name only when it is whole.
 3. One transaction: reports, dummies, codes and the task's private key are deleted. The deletion has happened once the
    write-ahead log is empty (`Store.checkpoint`), which a reader can delay.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import platform
 import sqlite3
@@ -23,13 +25,14 @@ from pathlib import Path
 
 from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, write_batch
 from shuffledp.collection.clock import Clock, system_clock
-from shuffledp.collection.dummies import seal_dummies
+from shuffledp.collection.dummies import chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
+from shuffledp.collection.marks import GONE, SUFFIX, set_marks, sync_folder
 from shuffledp.collection.report import split_inners
-from shuffledp.collection.store import Store, TaskRow, sync_folder
+from shuffledp.collection.store import Store, TaskRow
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.randomness import secure_random
+from shuffledp.numerics.randomness import Randomness
 
 TOO_FEW = "too few people took part for a useful answer"
 BY_OPERATOR = "destroyed by the operator"
@@ -55,19 +58,26 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
     Raises
     ------
     InvalidInput
-        If the task is unknown, has ended without a batch, or holds fewer reports than `at_least`.
+        If the task is unknown, has ended without a batch, or holds fewer reports than `at_least`; if the store was put
+        back from a copy that knows nothing of the task's end, or the batch in ``outbox/`` holds other people. Nothing
+        is written or deleted then.
     """
     with _one_at_a_time(store):
+        store.set_aside()
         row = _known(store, task)
         posted = PostedTask.parse(row.posted)
         path = batch_path(store, posted)
+        if row.state == "restored":
+            raise InvalidInput(_put_back(store, posted, path))
         if row.state == "open":
             _take_no_more(store, posted, clock)
         elif row.state == "released":
             return path
         elif row.state != "closing":
             raise InvalidInput(f"task {posted.id} is {row.state}; it has no batch any more")
-        if not _is_whole(path, posted):
+        whole = _is_whole(store, path, posted)
+        _mark(store, task, "closed", clock)
+        if not whole:
             _write(store, posted, row, path, clock)
         _delete(store, task, "released", None, clock)
         return path
@@ -90,7 +100,7 @@ def destroy_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> N
     InvalidInput
         If the task is unknown, or was destroyed or deleted before.
     """
-    _end(store, task, "destroyed", BY_OPERATOR, clock, only_from=("open", "closing", "released"))
+    _end(store, task, "destroyed", BY_OPERATOR, clock, only_from=("open", "closing", "released", "restored"))
 
 
 def expire_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
@@ -103,12 +113,23 @@ def delete_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> No
     _end(store, task, "deleted", None, clock, only_from=("released",))
 
 
-def finish_removals(store: Store) -> None:
-    """Remove files of tasks that have ended, in case the process died between the transaction and the removal."""
+def finish_removals(store: Store, *, clock: Clock = system_clock) -> None:
+    """Remove files of tasks that have ended, and mark their end, in case the process died before it had.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection.
+    clock : callable
+        Returns seconds since 1970.
+    """
     with _one_at_a_time(store):
         for row in store.tasks():
-            if row.state in ("deleted", "destroyed"):
-                _remove_files(store, PostedTask.parse(row.posted))
+            if row.state == "released":
+                _mark(store, row.digest, "closed", clock)
+            elif row.state in GONE:
+                _mark(store, row.digest, row.state, clock)
+                _remove_files(store, row.digest)
 
 
 def batch_path(store: Store, posted: PostedTask) -> Path:
@@ -144,7 +165,7 @@ def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
             "UPDATE task SET state = 'closing', since = ? WHERE id = ? AND state = 'open'", (clock(), posted.digest)
         )
         if changed.rowcount == 1:
-            for question, sealed in enumerate(seal_dummies(posted, secure_random())):
+            for question, sealed in enumerate(seal_dummies(posted, _chance(store, posted, b"dummies"))):
                 db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, question, s) for s in sealed])
 
 
@@ -156,10 +177,12 @@ def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Cl
         counts[level] += 1
         for column, sealed in zip(rows, split_inners(posted, inners), strict=True):
             column.append(sealed)
-    random = secure_random()
     columns: list[bytes] = []
     for question, column in enumerate(rows):
-        columns.append(permuted_column(column + store.dummies(posted.digest, question), random))
+        column += store.dummies(posted.digest, question)
+        content = hashlib.sha256(b"".join(column)).digest()  # other rows, another order that tells nothing of this one
+        random = _chance(store, posted, b"order", question.to_bytes(2), content)
+        columns.append(permuted_column(column, random))
         column.clear()
     tally = store.tally(posted.digest)
     data = write_batch(
@@ -168,7 +191,7 @@ def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Cl
         counts,
         refusals={kind: tally.get(-byte, 0) for byte, kind in enumerate(REFUSALS, 1)},
         floor=row.floor,
-        day=datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d"),
+        day=_day(clock),
         software=_software(),
         identity=store.identity(),
     )
@@ -188,11 +211,11 @@ def _end(
 ) -> None:
     with _one_at_a_time(store):
         row = _known(store, task)
-        posted = PostedTask.parse(row.posted)
         if row.state not in only_from:
-            raise InvalidInput(f"task {posted.id} is {row.state}; there is nothing left to delete")
+            raise InvalidInput(f"task {to_base64(task)} is {row.state}; there is nothing left to delete")
         _delete(store, task, state, reason, clock)
-        _remove_files(store, posted)
+        _mark(store, task, state, clock)
+        _remove_files(store, task)
 
 
 def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Clock) -> None:
@@ -207,18 +230,66 @@ def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Cl
     store.checkpoint()
 
 
-def _is_whole(path: Path, posted: PostedTask) -> bool:
-    """Tell whether a finished batch of this task is there, signed and with the right hash."""
+def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
+    """Tell whether a finished batch of this task is there, signed and with the right hash.
+
+    Raises
+    ------
+    InvalidInput
+        If it is, and holds other numbers of people than the store: then it is not what this store is closing.
+    """
+    counts = _counts_in(path, posted)
+    tally = store.tally(posted.digest)
+    if counts is not None and counts != tuple(tally.get(level, 0) for level in range(len(counts))):
+        raise InvalidInput(_put_back(store, posted, path))
+    return counts is not None
+
+
+def _counts_in(path: Path, posted: PostedTask) -> tuple[int, ...] | None:
+    """Return the people per level of a finished batch of this task; None if there is none."""
     try:
-        return Batch.parse(path.read_bytes()).task.data == posted.data
+        batch = Batch.parse(path.read_bytes())
     except (InvalidInput, OSError):
-        return False
+        return None
+    return batch.manifest.counts if batch.task.data == posted.data else None
 
 
-def _remove_files(store: Store, posted: PostedTask) -> None:
-    """Empty the outbox of whatever bears the task's name: also a release that `shuffledp open` put beside the batch."""
-    for file in [*store.outbox.glob(f"{posted.id}.*"), *store.outbox.glob(f".{posted.id}.*")]:
-        file.unlink(missing_ok=True)
+def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
+    """Say why a task is not closed again from a store that does not know that it has ended."""
+    counts = _counts_in(path, posted)
+    people = f"; the batch holds {sum(counts)} people, the store {store.held(posted.digest)}" if counts else ""
+    return (
+        f"task {posted.id} has ended before, say the marks beside {store.path}{people}: this store was put back from a "
+        "copy. A second batch would tell people from dummies, so nothing is written and nothing deleted; keep the "
+        f"first batch elsewhere, then use: shuffledp task destroy {posted.id}"
+    )
+
+
+def _mark(store: Store, task: bytes, state: str, clock: Clock) -> None:
+    set_marks(store.path, to_base64(task), state, _day(clock))
+
+
+def _day(clock: Clock) -> str:
+    return datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
+
+
+def _chance(store: Store, posted: PostedTask, *use: bytes) -> Randomness:
+    """Return the randomness of one use; a store put back to a state before closing draws the same."""
+    key = store.key(posted.digest, "open", "closing")
+    if key is None:
+        raise InvalidInput(f"the store {store.path} has lost the key of task {posted.id}; it cannot be closed")
+    return chance_of(store.identity(), posted, key, *use)
+
+
+def _remove_files(store: Store, task: bytes) -> None:
+    """Empty the outbox of whatever bears the task's name, but for the mark of its end.
+
+    A release that `shuffledp open` put beside the batch goes too.
+    """
+    name = to_base64(task)
+    for file in [*store.outbox.glob(f"{name}.*"), *store.outbox.glob(f".{name}.*")]:
+        if file.suffix != SUFFIX:
+            file.unlink(missing_ok=True)
     sync_folder(store.outbox)
 
 

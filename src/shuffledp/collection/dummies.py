@@ -1,11 +1,13 @@
 """The shuffler's dummies: reports of nobody, drawn from the task's public law and sealed like a person's.
 
 They are drawn once, in the transaction that closes the task, and stored sealed: two batches of one task with fresh
-dummies would expose all of them by intersection.
+dummies would expose all of them by intersection. And they follow from two keys, the one of the task, which is deleted
+when it ends, and ``shuffler.key``: from a machine that was put back to a state before closing come the same bytes.
 """
 
 from __future__ import annotations
 
+import hmac
 from fractions import Fraction
 from itertools import pairwise
 
@@ -14,7 +16,7 @@ from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import PostedTask
-from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.randomness import Randomness, keyed_random
 
 
 def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
@@ -55,6 +57,27 @@ def draw_dummies(question: Question, random: Randomness) -> list[int]:
     return [1] * ones + [0] * (dummies.count - ones)
 
 
+def chance_of(identity: bytes, task: PostedTask, key: bytes, *use: bytes) -> Randomness:
+    """Return the randomness of one use in closing a task: the same for the same keys and use.
+
+    Neither key alone tells it. So a thief of ``shuffler.key`` learns nothing about the dummies of a task that has
+    ended, for the task's key is deleted then, and a copy of the store tells nothing without ``shuffler.key``.
+
+    Parameters
+    ----------
+    identity : bytes
+        The shuffler's private signing key, which lies outside the store.
+    task : PostedTask
+        The task.
+    key : bytes
+        The task's private HPKE key, which lies in the store.
+    use : bytes
+        What it is for, such as ``b"dummies"``; further ones of fixed length.
+    """
+    message = b"\0".join((b"shuffledp/1 chance", task.digest, key, *use))
+    return keyed_random(hmac.digest(identity, message, "sha256"))
+
+
 def seal_dummies(task: PostedTask, random: Randomness) -> list[list[bytes]]:
     """Draw and seal all dummies of a task: for each question its sealed reports.
 
@@ -63,9 +86,9 @@ def seal_dummies(task: PostedTask, random: Randomness) -> list[list[bytes]]:
     task : PostedTask
         The task.
     random : Randomness
-        `secure_random()`.
+        `chance_of`, which repeats itself after a restoration; the ephemeral keys are drawn from it too.
     """
-    sealer = Sealer(task.draft.analyzer_key)
+    sealer = Sealer(task.draft.analyzer_key, lambda: random.words(4).tobytes())
     return [
         [seal_inner(task, place, report, sealer) for report in draw_dummies(question, random)]
         for place, question in enumerate(task.draft.questions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import sqlite3
 from collections import Counter, defaultdict
@@ -11,13 +10,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from shuffledp.collection.codes import code_hash
-from shuffledp.collection.report import Verdict, open_outer
+from shuffledp.collection.report import Verdict, name_of, open_outer
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
-
-DIGEST = 16
-"""Bytes of a report's name in the store."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +37,8 @@ class Row(NamedTuple):
     place : int
         Its position in the request.
     values : tuple
-        The row of table `report`: the task's digest, the first 16 bytes of the SHA-256 of the sealed report, the
-        position of the level, and the messages to the analyzer, one after the other.
+        The row of table `report`: the task's digest, the report's name (`name_of`), the position of the level, and the
+        messages to the analyzer, one after the other.
     code : bytes or None
         Hash of the one-time code, where the task asks for one.
     """
@@ -99,16 +95,19 @@ def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
             offer.verdicts[place] = opened
         else:
             code = None if opened.code is None else code_hash(opened.code)
-            digest = hashlib.sha256(sealed).digest()[:DIGEST]
-            offer.rows.append(Row(place, (task.digest, digest, opened.level, opened.inners), code))
+            values = (task.digest, name_of(opened.inners), opened.level, opened.inners)
+            offer.rows.append(Row(place, values, code))
     return offer
 
 
 def hold(store: Store, offers: list[Offer]) -> list[Answer]:
     """Hold the reports of several requests in one transaction.
 
-    A report that is already held is answered like a new one and kept once. A one-time code admits the first report
-    that brings it.
+    A report that is already held is answered like a new one and kept once, whatever code it brings: its name is its
+    content. A one-time code admits the first report that brings it, and is spent also if that report is a copy of a
+    held one. So a relay that forged an answer, and whoever gave out the codes, learn nothing by trying a code
+    afterwards: it is spent exactly if its report was said to be held. Were the code of a copy left unspent, trying it
+    would tell that its owner's report is a copy.
 
     Parameters
     ----------

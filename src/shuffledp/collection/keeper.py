@@ -11,6 +11,7 @@ from shuffledp.collection.clock import DAY, Clock, due, is_trusted
 from shuffledp.collection.closing import close_task, delete_task, expire_task, finish_removals
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.logs import place_of
+from shuffledp.collection.marks import GONE
 from shuffledp.collection.store import Store, TaskRow, Tidying
 from shuffledp.collection.task import Draft, PostedTask
 
@@ -64,6 +65,7 @@ class Keeper:
     def look(self) -> None:
         """Look at the clock once and do what is due; a task that fails does not keep the others waiting."""
         now = self._clock()
+        self._store.set_aside()
         for row in self._store.tasks():
             if self._states.get(row.digest) != row.state:  # perhaps a command of another process has deleted rows
                 self._states[row.digest] = row.state
@@ -79,7 +81,7 @@ class Keeper:
 
     def _run(self) -> None:
         try:
-            finish_removals(self._store)
+            finish_removals(self._store, clock=self._clock)
         except Exception as error:
             _log.error("files of ended tasks are left: %s", place_of(error))
         while not self._stop.is_set():
@@ -90,7 +92,12 @@ class Keeper:
             self._stop.wait(self._period)
 
     def _look_at(self, row: TaskRow, now: int) -> None:
-        if row.state in ("deleted", "destroyed"):
+        if row.state in GONE:
+            return
+        if row.state == "restored":
+            if row.digest not in self._warned:
+                self._warned.add(row.digest)
+                _log.warning("the store was put back from a copy: task %s has ended before", to_base64(row.digest))
             return
         if row.state == "closing":
             close_task(self._store, row.digest, clock=self._clock)

@@ -6,12 +6,16 @@ the analyzer and holds question j's report (docs/wire.md, "A report").
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.task import CODE, PostedTask
+
+NAME = 16
+"""Bytes of a report's name in the store."""
 
 
 class Verdict(IntEnum):
@@ -102,6 +106,21 @@ def open_outer(task: PostedTask, sealed: bytes | memoryview, opener: Opener) -> 
     if len(content) != start + sum(task.inner_sizes) or content[0] >= len(task.draft.levels):
         return Verdict.UNFIT
     return Outer(content[0], content[1:start] if task.has_codes else None, content[start:])
+
+
+def name_of(inners: bytes) -> bytes:
+    """Return the name under which a shuffler holds a report: the first 16 bytes of the SHA-256 of its content.
+
+    The same content can come in other bytes: a device whose code was refused seals what it has drawn again, for
+    another code. Were the sealed bytes the name, that report would be held twice, and the analyzer would know whose
+    the repeated row is. Level and code are no part of the content, for the analyzer reads neither.
+
+    Parameters
+    ----------
+    inners : bytes
+        `Outer.inners`.
+    """
+    return hashlib.sha256(inners).digest()[:NAME]
 
 
 def split_inners(task: PostedTask, inners: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from shuffledp.collection.report import name_of
 from shuffledp.errors import InvalidInput
 
 APPLICATION = 0x53484654
@@ -25,8 +26,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE tally (task BLOB, kind INTEGER, number INTEGER NOT NULL,
            PRIMARY KEY (task, kind)) WITHOUT ROWID""",
     ),
+    (  # 0.2.0 named a report by its sealed bytes, so one content could be held under several names
+        """CREATE TABLE named (task BLOB, digest BLOB, level INTEGER NOT NULL, inners BLOB NOT NULL,
+           PRIMARY KEY (task, digest)) WITHOUT ROWID""",
+        "INSERT OR IGNORE INTO named SELECT task, name_of(inners), level, inners FROM report",
+        "DROP TABLE report",
+        "ALTER TABLE named RENAME TO report",
+        "DELETE FROM tally WHERE kind >= 0 AND task IN (SELECT id FROM task WHERE state IN ('open', 'closing'))",
+        "INSERT INTO tally SELECT task, level, count(*) FROM report GROUP BY task, level",
+    ),
 )
-"""Statements that lead from one version of the schema to the next; a released entry never changes.
+"""Statements that lead from one version of the schema to the next; a released entry never changes. They may call
+`report.name_of`.
 
 `tally` holds, beside the rows and in the same transactions, how many there are: kind >= 0 is a level and counts its
 reports, kind -a counts reports that were refused with the answer byte a. So `stop_at` is exact, also with two servers.
@@ -80,6 +91,7 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    db.create_function("name_of", 1, name_of, deterministic=True)
     with transaction(db):
         for number in range(_version(db, path), len(MIGRATIONS)):  # read again: another process may have been first
             for statement in MIGRATIONS[number]:

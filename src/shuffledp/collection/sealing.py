@@ -7,9 +7,13 @@ encapsulation and no associated data. A sealed message is the encapsulated key (
 
 from __future__ import annotations
 
+import hmac
+from collections.abc import Callable
+
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from shuffledp.errors import InvalidInput
 
@@ -23,18 +27,47 @@ KEY = 32
 OVERHEAD = 48
 """Bytes by which a sealed message is longer than the message."""
 SIGNATURE = 64
+_KEM, _HPKE = b"KEM\0\x20", b"HPKE\0\x20\0\1\0\1"  # the names of suite 1 in RFC 9180
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
 
 
 class Sealer:
-    """Seals messages to the owner of a public key; raises ValueError if the key is no key."""
+    """Seals messages to the owner of a public key; raises ValueError if the key is no key.
 
-    def __init__(self, public: bytes) -> None:
-        self._key = X25519PublicKey.from_public_bytes(public)
+    Parameters
+    ----------
+    public : bytes
+        The key.
+    ephemeral : callable, optional
+        Returns a fresh secret ephemeral key, 32 bytes: where it repeats itself, so does what is sealed. By default the
+        library draws it.
+    """
+
+    def __init__(self, public: bytes, ephemeral: Callable[[], bytes] | None = None) -> None:
+        self._key, self._ephemeral = X25519PublicKey.from_public_bytes(public), ephemeral
 
     def seal(self, message: bytes, info: bytes) -> bytes:
         """Seal a message; `info` must be the same when it is opened."""
-        return _SUITE.encrypt(message, self._key, info=info)
+        if self._ephemeral is None:
+            return _SUITE.encrypt(message, self._key, info=info)
+        private = X25519PrivateKey.from_private_bytes(self._ephemeral())  # RFC 9180, 4.1 and 5.1
+        sender = private.public_key().public_bytes_raw()
+        shared = _extract(_KEM, b"", b"eae_prk", private.exchange(self._key))
+        shared = _expand(_KEM, shared, b"shared_secret", sender + self._key.public_bytes_raw(), 32)
+        context = b"\0" + _extract(_HPKE, b"", b"psk_id_hash", b"") + _extract(_HPKE, b"", b"info_hash", info)
+        secret = _extract(_HPKE, shared, b"secret", b"")
+        key, nonce = (
+            _expand(_HPKE, secret, label, context, size) for label, size in ((b"key", 16), (b"base_nonce", 12))
+        )
+        return sender + AESGCM(key).encrypt(nonce, message, b"")
+
+
+def _extract(suite: bytes, salt: bytes, label: bytes, message: bytes) -> bytes:
+    return hmac.digest(salt, b"HPKE-v1" + suite + label + message, "sha256")
+
+
+def _expand(suite: bytes, secret: bytes, label: bytes, info: bytes, size: int) -> bytes:
+    return hmac.digest(secret, size.to_bytes(2) + b"HPKE-v1" + suite + label + info + b"\1", "sha256")[:size]
 
 
 class Opener:

@@ -20,6 +20,7 @@ from shuffledp.errors import InvalidInput
 
 T = TypeVar("T")
 LONGEST = 1 << 26
+ANSWERED = "this device has already answered this task; an answer is drawn and sent once"
 
 
 def default_state_file() -> Path:
@@ -71,7 +72,7 @@ class DeviceState:
             if slot in state["waiting"]:
                 return state["waiting"][slot]
             if slot in state["used"]:
-                raise InvalidInput("this device has already answered this task; an answer is drawn and sent once")
+                raise InvalidInput(ANSWERED)
             state["waiting"][slot] = report
             state["used"].append(slot)
             state["ledger"].append(line)
@@ -88,23 +89,52 @@ class DeviceState:
 
         self._change(change)
 
-    def code_refused(self, slot: str) -> None:
-        """Keep what was drawn, but not under this code: with another one the same reports are sealed again."""
+    def code_refused(self, slot: str, sealed: str | None = None) -> None:
+        """Keep what was drawn, but not under this code: with another one the same reports are sealed again.
+
+        Parameters
+        ----------
+        slot : str
+            Whose report it is.
+        sealed : str, optional
+            What was refused, as it was kept: nothing changes if another command has sealed the report anew meanwhile.
+            By default it is what is kept now.
+        """
 
         def change(state: dict[str, Any]) -> None:
-            state["waiting"].get(slot, {}).pop("sealed", None)
-            _mark(state, slot, "code refused")
+            waiting = state["waiting"].get(slot, {})
+            if sealed is None or waiting.get("sealed") == sealed:
+                waiting.pop("sealed", None)
+                _mark(state, slot, "code refused")
 
         self._change(change)
 
-    def reseal(self, slot: str, sealed: str) -> None:
-        """Store the same reports sealed under another code."""
+    def reseal(self, slot: str, sealed: str) -> str:
+        """Store the same reports sealed under another code; return the ones already sealed again, if any.
 
-        def change(state: dict[str, Any]) -> None:
-            state["waiting"][slot]["sealed"] = sealed
-            _mark(state, slot, "sent, no answer yet")
+        Parameters
+        ----------
+        slot : str
+            Whose report it is.
+        sealed : str
+            What is to be kept and sent.
 
-        self._change(change)
+        Raises
+        ------
+        InvalidInput
+            If the report is no longer there: another command has sent it and had a clear answer.
+        """
+
+        def change(state: dict[str, Any]) -> str:
+            if slot not in state["waiting"]:
+                raise InvalidInput(ANSWERED)
+            kept = state["waiting"][slot]
+            if "sealed" not in kept:
+                kept["sealed"] = sealed
+                _mark(state, slot, "sent, no answer yet")
+            return kept["sealed"]
+
+        return self._change(change)
 
     def _change(self, change: Callable[[dict[str, Any]], T]) -> T:
         try:

@@ -3,7 +3,7 @@
 Rows hold no time. Pages and write-ahead log still tell in which order reports came, so the writer rebuilds the file and
 empties the log when nobody writes, and after every deletion (`Tidying`). The private HPKE key of
 an open task lies in the file; the identity that signs lies beside it in ``shuffler.key``, finished batches in
-``outbox/``.
+``outbox/``, and the marks of tasks that have ended in both folders (`marks`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from shuffledp.collection import sealing
 from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.marks import found_mark, sync_folder
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
@@ -41,7 +42,8 @@ class TaskRow:
     posted : bytes
         The posted task.
     state : str
-        "open", "closing", "released", "deleted" or "destroyed".
+        "open", "closing", "released", "deleted", "destroyed", or "restored": open or closing by the store, which was
+        put back from a copy, and ended by a mark outside it.
     reason : str or None
         Why it was destroyed.
     tick, since : int
@@ -85,10 +87,22 @@ class Store:
         try:
             _make(self.path)
             self._db = connect(self.path)
+            self.set_aside()
         except OSError as error:
             raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
         except sqlite3.Error as error:
             raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
+
+    def set_aside(self) -> None:
+        """Take no reports for a task, and close it no more, that has ended by a mark outside this file."""
+        for task, state in self._db.execute("SELECT id, state FROM task").fetchall():
+            if self.found_mark(task, state) is not None:
+                with self.writing() as db:  # another process may have gone on: then the state is another one
+                    db.execute("UPDATE task SET state = 'restored' WHERE id = ? AND state = ?", (task, state))
+
+    def found_mark(self, task: bytes, state: str) -> Path | None:
+        """Return the file outside the store that says that a task in this state has ended, or None."""
+        return found_mark(self.path, to_base64(task), state)
 
     def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Open one transaction that writes: committed to disk when the block ends well, else undone.
@@ -196,10 +210,10 @@ class Store:
         """Return state and tick of a known task: what is asked for every request."""
         return self._db.execute("SELECT state, tick FROM task WHERE id = ?", (task,)).fetchall()[0]
 
-    def key(self, task: bytes) -> bytes | None:
-        """Return the private HPKE key of an open task; None for any other."""
-        rows = self._db.execute("SELECT key FROM task WHERE id = ? AND state = 'open'", (task,)).fetchall()
-        return rows[0][0] if rows else None
+    def key(self, task: bytes, *states: str) -> bytes | None:
+        """Return the private HPKE key of a task in one of these states, by default an open one; None for any other."""
+        rows = self._db.execute("SELECT key, state FROM task WHERE id = ?", (task,)).fetchall()
+        return rows[0][0] if rows and rows[0][1] in (states or ("open",)) else None
 
     def release(self, task: bytes) -> bytes | None:
         """Return the published release, or None."""
@@ -337,12 +351,3 @@ def _make(path: Path) -> None:
 
 def _row(values: Sequence[Any]) -> TaskRow:
     return TaskRow(*values[:-1], floor=tuple(json.loads(values[-1])))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

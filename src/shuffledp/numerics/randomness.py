@@ -180,11 +180,13 @@ class Randomness(ABC):
 class _Keystream:
     """AES-256 in counter mode under a key of its own, for one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: bytes | None = None) -> None:
         # A key is used for one object in one process, so a fixed first counter never repeats a keystream.
         self.process = _process()
         self.lock = threading.Lock()
-        self.cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self.cipher = Cipher(
+            algorithms.AES256(os.urandom(32) if key is None else key), modes.CTR(bytes(16))
+        ).encryptor()
 
     def fill(self, view: memoryview, size: int) -> None:
         """Write `size` bytes of the stream; the view has `_SLACK` bytes more."""
@@ -232,6 +234,25 @@ class _SecureRandom(Randomness):
         )
 
 
+class _KeyedRandom(Randomness):
+    """Keystream of AES-256 in counter mode under a given key: whoever has the key can repeat the words."""
+
+    private = True
+
+    def __init__(self, key: bytes) -> None:
+        self._keystream = _Keystream(key)
+
+    def words(self, n: int) -> Words:
+        """See `Randomness.words`."""
+        size = 8 * _count(n)
+        out = np.empty(size + _SLACK, dtype=np.uint8)
+        self._keystream.fill(memoryview(out.data), size)
+        return out[:size].view("<u8").astype(np.uint64, copy=False)
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInput("keyed randomness cannot be copied or pickled, or two owners would draw the same words")
+
+
 class _SimulationRandom(Randomness):
     """Reproducible words of a seeded PCG64; anybody who knows the seed undoes the privacy."""
 
@@ -269,6 +290,31 @@ def secure_random() -> Randomness:
     dtype('uint64')
     """
     return _SecureRandom()
+
+
+def keyed_random(key: bytes) -> Randomness:
+    """Randomness that nobody without the key can predict, and that its owner can repeat, on every machine.
+
+    The keystream of AES-256 in counter mode under the key.
+
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes, used for one purpose alone.
+
+    Returns
+    -------
+    Randomness
+        With ``private = True``, as long as the key is secret.
+
+    Examples
+    --------
+    >>> [hex(word) for word in keyed_random(bytes(32)).words(1).tolist()]
+    ['0x898940a278c095dc']
+    """
+    if len(key) != 32:
+        raise InvalidInput(f"a key of randomness has 32 bytes; got {len(key)}")
+    return _KeyedRandom(key)
 
 
 def simulation_random(seed: int) -> Randomness:

@@ -114,6 +114,9 @@ export async function closed() {
   await set({ mode: "cut" });
   await page.goto(`${BASE}#${OTHER_CODE}`);
   await page.reload();
+  await heading(page, "Have you answered before?");
+  assert.equal(await page.getByRole("button", { name: "It was me" }).count(), 0, "nothing waits for a code");
+  await page.getByRole("button", { name: "Another person on this device" }).click();
   await answer(page);
   await heading(page, "Waiting to be sent");
   await set({ mode: 410 });
@@ -155,6 +158,28 @@ export async function another() {
   assert.equal(bodies.length, 3);
   assert.deepEqual((await kept(page)).map(({ state }) => state), ["held", "held"], "one person, one line");
   assert.deepEqual((await kept(page)).map(({ inners }) => inners), [undefined, undefined]);
+  await context.close();
+}
+
+// A person whose code was refused opens the link that the organiser sends: the report drawn before, not a second draw.
+export async function newLink() {
+  const { context, page } = await open(PROFILE);
+  await set({ codes: [OTHER_HEX] });
+  await page.goto(LINK);
+  await answer(page);
+  await heading(page, "Not counted");
+  await page.getByText("could hand it over twice").waitFor();
+  const [{ inners }] = await kept(page);
+  await page.goto("about:blank");
+  await page.goto(`${BASE}#${OTHER_CODE}`);
+  await heading(page, "Have you answered before?");
+  await page.getByText("could hand it over twice").waitFor();
+  await page.getByRole("button", { name: "It was me" }).click();
+  await heading(page, "Thank you");
+  const { opened } = await seen();
+  assert.deepEqual(opened.map(({ code }) => code), [OTHER_HEX]);
+  assert.equal(inners.length, 2);
+  assert.deepEqual((await kept(page)).map(({ state }) => state), ["held"], "one person, one line");
   await context.close();
 }
 

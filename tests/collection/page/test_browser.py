@@ -17,7 +17,7 @@ from tests.collection.tasks import ANALYST, IDENTITY
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(no_browser()), reason=no_browser())]
 SCENARIOS = (
-    *("answered", "waiting", "offline", "lost", "closed", "another", "tabs", "keyboard"),
+    *("answered", "waiting", "offline", "lost", "closed", "another", "newLink", "tabs", "keyboard"),
     *("numbers", "languages", "failures", "memory", "noscript", "access"),
 )
 MARKUP = SMOKE | {"text": dict.fromkeys(("en", "de", "fr"), "<img src=x onerror=alert(1)> & <b>bold</b>")}

@@ -36,7 +36,7 @@ function overDatabase(database) {
     // Replaces the record of `slot` by change(record), in one transaction that is on disk when the promise resolves;
     // leaves it where change returns undefined. Resolves to the record as it then is.
     update: (slot, change) => changed(database, slot, change),
-    // The same, and `from` is deleted where change returns a record.
+    // The same by change(record, the record of `from`), and `from` is deleted where change returns a record.
     move: (from, slot, change) => changed(database, slot, change, from),
   };
 }
@@ -46,22 +46,25 @@ function changed(database, slot, change, from = null) {
     const transaction = database.transaction(STORE, "readwrite", { durability: "strict" });
     const store = transaction.objectStore(STORE);
     let kept;
-    store.get(slot).onsuccess = (event) => {
-      const before = event.target.result;
-      const after = change(before);
+    const write = (before, moved) => {
+      const after = change(before, moved);
       if (after) store.put({ ...after, slot });
       if (after && from !== null) store.delete(from);
       kept = after ? { ...after, slot } : before;
+    };
+    store.get(slot).onsuccess = ({ target: { result: before } }) => {
+      if (from === null) write(before);
+      else store.get(from).onsuccess = ({ target }) => write(before, target.result);
     };
     transaction.oncomplete = () => resolve(kept);
     transaction.onabort = () => reject(transaction.error);
   });
 }
 
-function overMemory() {
+export function overMemory() {
   const records = new Map();
   const update = async (slot, change, from = null) => {
-    const after = change(records.get(slot));
+    const after = change(records.get(slot), records.get(from));
     if (after) records.set(slot, { ...after, slot });
     if (after && from !== null) records.delete(from);
     return records.get(slot);

@@ -23,7 +23,7 @@ function sentWords(reader, task, record, { lasting, others, again, another, repl
   if (record.state === "held")
     return section("sent", say("heldTitle"), el("p", {}, say("held")), el("p", {}, say("resultLater", { closes: date(task.closes) })), next);
   if (record.state === "unclear") return section("sent", say("unclearTitle"), el("p", {}, say("unclear")), next);
-  const fresh = record.reason === "code" && codeField(reader, replaceCode);
+  const fresh = record.reason === "code" && [el("p", {}, say("codeAgain")), codeField(reader, replaceCode)];
   return section("sent", say("refusedTitle"), el("p", {}, say(`refused.${record.reason}`, { contact: task.contact })), fresh, next);
 }
 

@@ -46,3 +46,16 @@ function finished(record, { state, reason, unsure: isUnsure }) {
   const { sealed, inners, unsure, ...line } = record;
   return { ...line, state, ...(reason && { reason }), ...(reason === "code" && { inners }) };
 }
+
+// The report of `record`, whose code was refused, under another code: what was drawn stays, and `seal` seals it anew.
+// Of two tabs that come here with two codes the first moves the report, and the second finds it: drawn once, one row.
+export async function underAnotherCode(keep, record, slot, seal) {
+  const sealed = await seal(record.inners);
+  const first = record.first ?? record.slot;
+  const moved = await keep.move(record.slot, slot, (now, from) => {
+    if (now || from?.reason !== "code") return undefined;
+    const { reason, ...before } = from;
+    return { ...before, first, state: "waiting", sealed, unsure: false };
+  });
+  return moved ?? (await keep.all()).find((one) => (one.first ?? one.slot) === first) ?? null;
+}

@@ -49,6 +49,19 @@ export function codeStep(reader, count, onuse) {
   );
 }
 
+// This device has answered this collection under another code: the same person must not be drawn for a second time.
+export function whoStep(reader, count, refused, onsame, onother) {
+  const { say } = reader;
+  return section(
+    "who",
+    say("whoTitle"),
+    el("p", {}, say("alreadyHere", { count })),
+    el("p", {}, say("whoWhy")),
+    refused && [el("p", {}, say("codeAgain")), button(say("whoSame"), onsame)],
+    button(say("anotherPerson"), onother, "secondary"),
+  );
+}
+
 // "12" or, below one, "0.4": of 100 cases, those in which the answer decides what is sent.
 const inHundred = (reader, share) => reader.number(100 * share, { maximumSignificantDigits: share < 0.1 ? 1 : 2 });
 

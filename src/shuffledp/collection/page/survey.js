@@ -4,11 +4,11 @@ import { below } from "./draw.js";
 import { fromBase64url, readCode, readTask, toBase64url } from "./task.js";
 import { drawReport, sealReport } from "./report.js";
 import { openKeep } from "./keep.js";
-import { attempt } from "./send.js";
+import { attempt, underAnotherCode } from "./send.js";
 import { WORDS } from "./words.js";
 import { readRelease } from "./release.js";
 import { button, el, reader } from "./view.js";
-import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep } from "./steps.js";
+import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, whoStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
 import { numbersOf } from "./promise.js";
 
@@ -29,6 +29,7 @@ const state = {
   records: [], // all records of this device
   level: null, // chosen, not yet fixed
   answers: [],
+  isAnother: false, // the person says that it was somebody else who answered on this device
   phase: "loading",
   problem: null,
   found: null, // the release
@@ -120,7 +121,7 @@ async function load() {
 }
 
 // By the server's word; a task whose server gives none may be open.
-const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", destroyed: "destroyed", deleted: "deleted" };
+const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed", released: "closed", restored: "closed", destroyed: "destroyed", deleted: "deleted" };
 
 // Where a person who opens the page stands.
 async function enter() {
@@ -176,9 +177,23 @@ function sections(read) {
   }
   if (sent) return [head, sent, foot];
   if (state.slot === null) return [head, asked(read, task), codeStep(read, answeredHere(), useCode), foot];
+  if (record === null && !state.isAnother && answeredHere() > 0) return [head, whoStep(read, answeredHere(), refusedHere(), sendAgainHere, somebodyElse), foot];
   if (record === null) return [head, asked(read, task), levelStep(read, task, state.level, (i) => (state.level = i), fixLevel), foot];
   const answers = answerStep(read, task, record.level, state.answers, (j, answer) => (state.answers[j] = answer));
   return [head, answers, sendStep(read, task, linesOf(state.records), record, send), foot];
+}
+
+// What was drawn and not taken for its code alone; nobody knows whose it is where several wait for a code.
+function refusedHere() {
+  const refused = linesOf(state.records).filter((record) => record.id === state.id && record.reason === "code");
+  return refused.length === 1 ? refused[0] : null;
+}
+
+const sendAgainHere = () => sendAgain(refusedHere(), state.code);
+
+function somebodyElse() {
+  state.isAnother = true;
+  show("level");
 }
 
 const answeredHere = () => linesOf(state.records).filter((record) => record.id === state.id).length;
@@ -226,6 +241,7 @@ async function useCode(text) {
 
 async function another() {
   rememberCode(null);
+  state.isAnother = true;
   await usePerson(null);
   show("code-step");
 }
@@ -250,19 +266,22 @@ function announce(text) {
   spoken.textContent = text;
 }
 
-// The same person with another code, because theirs was refused: what was drawn stays, and is sealed anew.
+// The same person with another code, because theirs was refused.
 async function replaceCode(text) {
   const code = readCode(text);
   if (!code) return false;
-  const { slot, record, task } = state;
-  const sealed = await sealReport(task, record.level, code, record.inners);
-  const { reason, ...before } = record;
-  await state.keep.move(slot, await slotOf(state.id, code), (now) => (now ? undefined : { ...before, state: "waiting", sealed, unsure: false }));
+  await sendAgain(state.record, code);
+  return true;
+}
+
+async function sendAgain(record, code) {
+  const { id, keep, task } = state;
+  const found = await underAnotherCode(keep, record, await slotOf(id, code), (inners) => sealReport(task, record.level, code, inners));
   rememberCode(code);
   await usePerson(code);
+  if (found) [state.slot, state.record] = [found.slot, found];
   await pump();
   show("sent");
-  return true;
 }
 
 // Draws, seals, keeps; only what is kept on this device is ever sent, also when two tabs come here at the same time.
@@ -315,6 +334,7 @@ addEventListener("online", () => state.task && pump());
 addEventListener("hashchange", async () => {
   if (!state.task || state.task.codeBytes === 0) return;
   takeCode();
+  state.isAnother = false;
   await usePerson(state.code);
   show();
 });
