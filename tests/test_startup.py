@@ -1,0 +1,68 @@
+"""What a command loads before it answers: a library that one option needs is imported where that option is served."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BASE = {"_cffi_backend", "cryptography", "numpy", "rich", "scipy", "shellingham", "shuffledp", "typer"}
+"""Libraries of every command that computes; typer and NumPy bring pydantic, cython and the like along."""
+NEVER = {"scipy.stats", "scipy.integrate", "scipy.interpolate", "dp_accounting", "matplotlib", "uvicorn", "segno"}
+"""Slow to import, and not needed to amplify, to ask a table or to answer."""
+OWN = ("amplify", "mean", "answer")
+MAY = {"amplify": BASE, "mean": BASE | {"polars", "jinja2", "markupsafe"}, "answer": BASE | {"jinja2", "markupsafe"}}
+WATCHED = set().union(*MAY.values()) | {
+    "attr",
+    "dp_accounting",
+    "flwr",
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "torch",
+}
+
+ASKED = {
+    "amplify": ["amplify", "--epsilon0", "1", "--n", "1000", "--delta", "1e-6"],
+    "mean": ["mean", "TABLE", "--value", "v", "--low", "0", "--high", "1", "--epsilon0", "1", "--delta", "1e-6"],
+    "answer": ["answer", "https://127.0.0.1:9/t/x"],
+    "--help": ["--help"],
+}
+SCRIPT = """
+import json, sys
+from shuffledp.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def loaded(command: str, table: Path) -> set[str]:
+    arguments = [str(table) if word == "TABLE" else word for word in ASKED[command]]
+    done = subprocess.run([sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_a_command_loads_the_libraries_it_needs(command: str, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("v\n" + "0\n1\n" * 500)
+    found = loaded(command, table)
+    assert not found & NEVER
+    assert {name.split(".")[0] for name in found} & WATCHED <= MAY[command]
+
+
+def test_help_computes_nothing(tmp_path: Path) -> None:
+    found = loaded("--help", tmp_path)
+    assert not found & {"numpy", "scipy", "polars", "cryptography", "jinja2", "shuffledp.accounting"}
+
+
+def test_the_list_sees_what_it_forbids() -> None:
+    script = f"import sys, scipy.stats\nassert {NEVER!r} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
