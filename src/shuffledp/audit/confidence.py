@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv
 
 from shuffledp.numerics.floats import roundoff
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import betainccinv, betaincinv
 
 _MARGIN = 1e-9  # far above the relative error of the inverse incomplete beta integral (below 1e-12)
 _MOST_CUTS = 160

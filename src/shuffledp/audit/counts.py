@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 from scipy.stats import binom, norm
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtr
 from shuffledp.randomizers.base import AnyLaw, LocalRandomizer, NoiseLaw
 
 _CHUNK = 1 << 18

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -13,23 +13,20 @@ from rich.table import Table
 from shuffledp.cli.entered import Entered
 from shuffledp.cli.files import read_bytes, write_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
-from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promised import LANGUAGES, in_language, what_is_promised
-from shuffledp.collection.release import write_release
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState, default_state_file
 from shuffledp.collection.task import PostedTask
-from shuffledp.collection.verify import verify
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.report.collection import release_document
-from shuffledp.report.collection_page import release_page
-from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
+
+if TYPE_CHECKING:
+    from shuffledp.collection.analyzer import Opened
 
 _ENDS = {
     Verdict.UNREADABLE: "the shuffler could not open the report; it was not counted, and a second one is not drawn",
@@ -98,6 +95,11 @@ def run_answer(
 
 def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
+    from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
+    from shuffledp.collection.release import write_release
+    from shuffledp.report.collection import release_document
+    from shuffledp.report.collection_page import release_page
+
     target = batch.parent / f"{batch.stem}.release" if out is None else out
     if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
@@ -126,6 +128,8 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
     """Check a release and say what was found and what cannot be checked."""
+    from shuffledp.collection.verify import verify
+
     task = PostedTask.parse(read_bytes(posted, "the task"))
     with working("Certifying the promises"):
         found = verify(
@@ -200,6 +204,8 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 
 def _print_opened(opened: Opened) -> None:
+    from shuffledp.report.rows import CONFIDENCE, frequency_rows
+
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
     for question, release, junk in zip(draft.questions, opened.releases, opened.junk, strict=True):
         title = escape(next(iter(question.text.values())))

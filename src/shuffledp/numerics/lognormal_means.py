@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
 
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtr
 
 _CELLS_PER_UNIT = 16
 _LOWEST = -10.0

@@ -75,12 +75,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import gammaln
 
 from shuffledp.numerics.gaussian_tail import mills_ratio, mills_slope
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.positive_part import BERRY_ESSEEN, remainders
 from shuffledp.numerics.ratio_moments import RatioMoments
+from shuffledp.numerics.special import gammaln
 
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from typing import NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
@@ -181,6 +180,8 @@ class _Keystream:
     """AES-256 in counter mode under a key of its own, for one process."""
 
     def __init__(self) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # who only asks draws nothing
+
         # A key is used for one object in one process, so a fixed first counter never repeats a keystream.
         self.process = _process()
         self.lock = threading.Lock()

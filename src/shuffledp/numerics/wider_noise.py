@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtr
 
 _MARGIN = 1e-12
 """Relative doubt of tails and exponentials: closed forms in double precision, far above their rounding."""

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import lambertw, ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import lambertw, ndtri
 
 
 @dataclass(frozen=True, eq=False)

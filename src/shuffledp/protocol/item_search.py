@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv, ndtri
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
+from shuffledp.numerics.special import betainccinv, betaincinv, ndtri
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.randomizers.item_domain import END, ItemDomain, ListedItems, WordItems
 

@@ -27,11 +27,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import isotonic_regression
-from scipy.special import ndtri
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtri
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import around, chance_of_a_miss
 from shuffledp.protocol.sums import LevelSums, Whole
@@ -80,6 +79,8 @@ class RangeEstimate:
     @property
     def rising(self) -> FloatArray:
         """The rising function closest to `below` (isotonic regression), shape (bins + 1,), from 0 to 1."""
+        from scipy.optimize import isotonic_regression  # a tenth of a second, which only quantiles pay
+
         found = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
         found[0], found[-1] = 0.0, 1.0
         return found

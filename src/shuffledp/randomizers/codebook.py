@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, betainc, betainccinv, betaincinv, betaln, roots_legendre
 
 from shuffledp.numerics.floats import largest_below_one
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import bdtr, bdtrc, betainc, betainccinv, betaincinv, betaln, roots_legendre
 from shuffledp.randomizers.mixing import keep_masses
 
 Words = NDArray[np.uint64]

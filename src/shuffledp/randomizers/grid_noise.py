@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.discrete_noise import LARGEST_SCALE, Integers
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.special import ndtr
 from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, local_deltas, matching, real_range, whole_number

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from typing import TYPE_CHECKING
 
 from shuffledp.report import wording
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 
 def page_template(name: str) -> Template:
@@ -16,6 +18,8 @@ def page_template(name: str) -> Template:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # only who writes a page pays for it
+
     environment = Environment(
         loader=PackageLoader("shuffledp.report"),
         autoescape=True,

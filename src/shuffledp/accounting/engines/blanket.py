@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
 
 from shuffledp.accounting.engines.loss_law import LossLaw, loss_law, stacked
 from shuffledp.accounting.engines.quick import chernoff_values, fewest_blankets
@@ -27,6 +26,7 @@ from shuffledp.numerics.blocks import BlockedCount
 from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import SuccessRange
+from shuffledp.numerics.special import gammaln
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
 from shuffledp.randomizers.base import PairBlanket
 

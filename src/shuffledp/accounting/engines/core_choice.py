@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri_exp
 
 from shuffledp.accounting.engines.loss_law import loss_law
 from shuffledp.accounting.engines.noise_core import Core, Noise, RecordPair
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtri_exp
 
 _WIDER = np.array([1.0, 1.15, 1.3, 1.45, 1.65, 1.9, 2.3])
 """Core scales in units of the victim's."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from shuffledp.accounting.engines.loss_law import loss_law, stacked
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.floats import Upper, round_down, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.special import ndtr
 from shuffledp.numerics.sums import positive_part
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 

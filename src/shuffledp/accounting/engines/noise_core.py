@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from shuffledp.numerics.floats import LEAST_MASS, deflated, inflated, roundoff
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import log_ndtr, ndtr
 from shuffledp.numerics.wider_noise import log_density
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 

@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
 from shuffledp.numerics.floats import LEAST_MASS, Upper, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence, normal_tail_mass
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtri
 
 _FIRST = 8
 """Gaps between the first knots."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import log_ndtr
-
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.numerics.floats import UNBOUNDED, Upper
 from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.special import log_ndtr
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from shuffledp.accounting.engines.clone_pair import noiseless_divergence, victim_line
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
@@ -24,6 +23,7 @@ from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, Upper
 from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.special import ndtr
 from shuffledp.setting import Setting
 
 STEP = 100

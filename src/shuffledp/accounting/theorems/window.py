@@ -20,7 +20,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from shuffledp.accounting.bound import (
     AmplificationBound,
@@ -185,6 +184,8 @@ class WindowProfile(PrivacyProfile):
             return 0.0
         if excess(high) >= 0.0:
             return high
+        from scipy import optimize  # a tenth of a second, which only this attack pays
+
         return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))  # pyright: ignore[reportArgumentType]
 
 
