@@ -65,6 +65,7 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
     InvalidInput
         If anything is not as it must be; the message says what.
     """
+    task.check_keys()
     signed = SignedRelease.parse(release, task)
     draft, manifest, told = task.draft, signed.manifest, signed.collection
     names = [next(iter(level.name.values())) for level in draft.levels]
