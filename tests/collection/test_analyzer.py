@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK
 from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.draw import WHOLE
@@ -296,6 +297,35 @@ def test_a_release_is_verified_without_a_key(opened):
 def test_a_lying_analyzer_is_found_out(opened, lie):
     with pytest.raises(InvalidInput, match="release"):
         verify(opened.batch.task, lied(opened, LIES[lie]))
+
+
+NUMBERS = {
+    "floor": (("collection", "floor", "careful"), FLOOR_SLACK),
+    "crowd": (("collection", "crowd", "middle"), CROWD_SLACK),
+    "guarantee": (("releases", 0, "guarantee", "levels", 0, "epsilon", "upper"), FLOOR_SLACK),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_of_another_machine_is_taken_up_to_the_slack_and_no_further(opened, number):
+    path, slack = NUMBERS[number]
+    true = json.loads(release_document(opened))
+    for step in path:
+        true = true[step]
+    verify(opened.batch.task, lied(opened, set_(*path, true * (1.0 - 0.5 * slack))))
+    with pytest.raises(InvalidInput, match="can be certified"):
+        verify(opened.batch.task, lied(opened, set_(*path, true * (1.0 - 2.0 * slack))))
+
+
+def test_a_shuffler_whose_last_digits_are_larger_breaks_no_promise(collected, opened):
+    """Its certificate of a promise that is kept to the last digit is a little above the promise."""
+    task, columns, counts = collected
+    promises = [level.promise for level in task.draft.levels]
+    for share, kept in ((0.5, True), (2.0, False)):
+        floor = [promise * (1.0 + share * FLOOR_SLACK) for promise in promises]
+        found = open_batch(batch_of(task, columns, counts, floor=floor), analyzer_key(task))
+        assert found.promise_kept is kept
+        assert verify(task, write_release(release_document(found), task, ANALYST)).promise_kept is kept
 
 
 def test_a_release_is_bound_to_task_batch_and_analyzer(collected, opened):

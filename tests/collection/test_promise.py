@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from shuffledp.collection.promise import check_crowd, check_floor, crowd_of, floor_of, needed_dummies
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, outward, stated_crowd
+from shuffledp.collection.promise import check_crowd, check_floor, crowd_of, floor, floor_of, needed_dummies
 from shuffledp.collection.promised import LANGUAGES, promises_data, shown, what_is_promised
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
@@ -79,6 +80,71 @@ def test_a_told_crowd_that_is_too_small_is_refused():
     whole["levels"][1]["crowd"] *= 0.99
     with pytest.raises(InvalidInput, match="honest crowd"):
         check_crowd(parse(whole))
+
+
+def told_elsewhere(share: float) -> Draft:
+    """A draft whose crowds were certified on a machine that found them so much smaller."""
+    whole = document()
+    for level, crowd in zip(whole["levels"], crowd_of(parse(whole), [540, 370, 90]), strict=True):
+        level["crowd"] = crowd * (1.0 - share)
+    return parse(whole)
+
+
+def test_a_crowd_of_another_machine_is_taken_up_to_the_slack_and_no_further():
+    """0.2.0 refused the last digit: a draft of one machine could not be posted on another."""
+    check_crowd(told_elsewhere(2.0**-52))
+    check_crowd(told_elsewhere(0.9 * CROWD_SLACK))
+    with pytest.raises(InvalidInput, match="honest crowd"):
+        check_crowd(told_elsewhere(1.1 * CROWD_SLACK))
+
+
+def promised_as_certified(share: float) -> Draft:
+    """A draft that promises the floor as another machine has certified it, so much smaller."""
+    whole = document()
+    for level, certified in zip(whole["levels"], raw_floor(parse(whole)), strict=True):
+        level["promise"], level["crowd"] = certified * (1.0 - share), 0.01
+    return parse(whole)
+
+
+def raw_floor(asked: Draft) -> tuple[float, ...]:
+    parts = ([each.family for each in asked.questions], [each.dummies for each in asked.questions])
+    return floor([level.draw for level in asked.levels], *parts, asked.delta)
+
+
+def test_a_promise_of_another_machine_is_kept_up_to_the_slack_and_no_further():
+    assert check_floor(promised_as_certified(0.0)) == raw_floor(draft())  # not rounded beyond what is promised
+    check_floor(promised_as_certified(0.9 * FLOOR_SLACK))
+    with pytest.raises(InvalidInput, match="promises"):
+        check_floor(promised_as_certified(1.1 * FLOOR_SLACK))
+
+
+def test_a_draft_leaves_room_for_machines_that_certify_a_little_more():
+    """The promise is the floor of 172 dummies, to the last digit: so many would do on this machine alone."""
+    whole = document()
+    for level, certified in zip(whole["levels"], raw_floor(parse(whole)), strict=True):
+        level["promise"], level["crowd"] = certified, 0.01
+    (needed,) = needed_dummies(parse(whole))
+    assert needed.count == 173
+    assert needed_dummies(draft(operated_by=OTHER, levels=((0.5, 5, 0.5), (4.0, 5, 4.0))))[0].count == 0
+
+
+def test_published_ends_are_rounded_outward_to_ten_digits():
+    asked = draft()
+    for told, certified in zip(floor_of(asked), raw_floor(asked), strict=True):
+        assert certified < told < certified * (1.0 + 1e-9)
+        assert told == float(f"{told:.10g}")
+    for crowd in crowd_of(asked, [5400, 3700, 900]):
+        assert crowd == float(f"{crowd:.10g}")
+
+
+def test_a_number_is_never_rounded_inward():
+    values = [math.nextafter(0.1, 1.0), 0.1, 1e-9, 2.0**-1074, 123456789.01234, math.pi, 0.0, math.inf]
+    for value in values:
+        assert value <= outward(value)
+        assert value <= outward(value, 3)
+    assert outward(math.nextafter(0.1, 1.0)) == 0.1000000001
+    assert outward(0.1) == 0.1
+    assert stated_crowd(0.25) > 0.25 * (1.0 + CROWD_SLACK)
 
 
 ONE, OTHER = {"analyzer": "A", "shuffler": "B", "page": "C"}, {"analyzer": "A", "shuffler": " a ", "page": "C"}

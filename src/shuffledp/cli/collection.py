@@ -91,6 +91,7 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
         raise InvalidInput(
             f"{posted} does not hold the draft {draft_file}: the shuffler posted something else; do not invite people"
         )
+    task.check_keys()
     link = link_of(task, server, page=page)
     shown = console()
     shown.print(link, highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
+from shuffledp.collection.agreement import covers, published
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import (
     JUNK,
@@ -86,9 +87,9 @@ class Opened:
 
     @property
     def promise_kept(self) -> bool:
-        """Whether no level's floor is above its promise."""
+        """Whether no level's floor is above its promise, by more than two machines may differ."""
         levels = self.batch.task.draft.levels
-        return all(certified <= level.promise for certified, level in zip(self.floor, levels, strict=True))
+        return all(covers(level.promise, certified) for certified, level in zip(self.floor, levels, strict=True))
 
     @property
     def junk_seen(self) -> int:
@@ -139,7 +140,10 @@ def open_batch(
     if manifest.n == 0:
         raise InvalidInput("nobody answered: the batch holds dummies alone")
     entered = enter_batch(opened, ledger, population, fixed_in_advance, title)
-    floors = tuple(max(pair) for pair in zip(floor_of(draft), manifest.floor, strict=True))
+    floors = tuple(
+        max(certified, published(told, level.promise))
+        for certified, told, level in zip(floor_of(draft), manifest.floor, draft.levels, strict=True)
+    )
     crowd = crowd_of(draft, manifest.counts)
     found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
     return Opened(

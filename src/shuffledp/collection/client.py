@@ -294,7 +294,9 @@ def certify_task(task: PostedTask) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def _certified(data: bytes) -> tuple[float, ...]:
-    return check_floor(PostedTask.parse(data).draft)
+    task = PostedTask.parse(data)
+    task.check_keys()
+    return check_floor(task.draft)
 
 
 def _asked(question: Question) -> str:

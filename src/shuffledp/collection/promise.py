@@ -22,6 +22,7 @@ from shuffledp.accounting import (
     remembered_by_thread,
 )
 from shuffledp.budgets import Budgets
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, outward, published
 from shuffledp.collection.asked import Dummies, Level
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
@@ -73,15 +74,16 @@ def floor(
 
 
 def floor_of(draft: Draft) -> tuple[float, ...]:
-    """Certify the floor of each level of a draft; see `floor`."""
+    """Certify the floor of each level of a draft, rounded outward as it is published; see `floor`."""
     questions = draft.questions
-    return floor(
+    certified = floor(
         [level.draw for level in draft.levels],
         [question.family for question in questions],
         [question.dummies for question in questions],
         draft.delta,
         reports_of(draft),
     )
+    return tuple(published(value, level.promise) for value, level in zip(certified, draft.levels, strict=True))
 
 
 def check_floor(draft: Draft) -> tuple[float, ...]:
@@ -90,11 +92,11 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
     Raises
     ------
     InvalidInput
-        If a floor is above its level's promise.
+        If a floor is above its level's promise, by more than two machines may differ.
     """
     floors = floor_of(draft)
     for level, certified in zip(draft.levels, floors, strict=True):
-        if not certified <= level.promise:
+        if not covers(level.promise, certified):
             name = next(iter(level.name.values()))
             raise InvalidInput(
                 f"level {shown(name)} promises epsilon {level.promise:g}, but the dummies of this task only make "
@@ -106,7 +108,8 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
 def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     """Find the fewest dummies that keep every level's promise, whatever dummies the draft has.
 
-    Questions of one bit take the discrete Laplace law, which needs the fewest.
+    Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
+    with so much room that another machine, whose last digits are others, finds it kept as well.
 
     Parameters
     ----------
@@ -119,8 +122,9 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
         If no number of dummies up to 100,000 a question keeps the promises.
     """
     families = [question.family for question in draft.questions]
+    reports = len(families) * reports_of(draft)
     found = calibrate_dummies(
-        [(level.epsilon0, level.promise) for level in draft.levels],
+        [(level.epsilon0, _with_room(level, reports)) for level in draft.levels],
         [family.library() for family in families],
         draft.delta,
         law="laplace" if any(family.reports == 2 for family in families) else "uniform",
@@ -134,10 +138,16 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     )
 
 
+def _with_room(level: Level, reports: int) -> float:
+    """What the dummies must make true of a level's promise; none are needed for the local budget of its reports."""
+    return level.promise if level.promise >= level.epsilon0 * reports else level.promise * (1.0 - FLOOR_SLACK)
+
+
 def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     """Certify the central epsilon of each level if at most 5 % of the participants are fake.
 
-    Which ones is not known; the accountant takes away those that hide most. The result is never above the floor.
+    Which ones is not known; the accountant takes away those that hide most. The result is rounded outward as it is
+    published, and never above the floor.
 
     Parameters
     ----------
@@ -158,17 +168,20 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     parts = tuple((question.family, question.dummies) for question in draft.questions)
     reports = reports_of(draft)
     return tuple(
-        min(certified, _crowd(parts, people, budget, draft.delta, reports)) if n else None
+        min(certified, outward(_crowd(parts, people, budget, draft.delta, reports))) if n else None
         for certified, budget, n in zip(floors, budgets, counts, strict=True)
     )
 
 
 def check_crowd(draft: Draft) -> None:
-    """Raise InvalidInput if a draft tells a smaller number for an honest crowd than can be certified."""
+    """Raise InvalidInput if a draft tells a smaller number for an honest crowd than can be certified.
+
+    By `CROWD_SLACK` it may be smaller: the draft was made on another machine.
+    """
     planned = [level.planned for level in draft.levels]
     for level, certified in zip(draft.levels, crowd_of(draft, planned), strict=True):
         least = level.promise if certified is None else min(certified, level.promise)
-        if not level.crowd >= least:
+        if not covers(level.crowd, least, CROWD_SLACK):
             name = next(iter(level.name.values()))
             raise InvalidInput(
                 f"level {shown(name)} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what "
@@ -189,7 +202,8 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
 def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     """Return what the answers to one question alone cost at each level, certified, whoever the others are.
 
-    That is the question's floor. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
+    Rounded outward, as it is published. That is the question's floor. Where one hand runs shuffler and analyzer, it is
+    the local budgets of its reports.
 
     Parameters
     ----------
@@ -201,10 +215,11 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     reports = reports_of(draft)
     if draft.operated_by.one_hand:
         profiles = [compose([(_local(level), reports)]) for level in draft.levels]
-        return tuple(float(profile.epsilon(draft.delta).upper) for profile in profiles)
+        return tuple(outward(profile.epsilon(draft.delta).upper) for profile in profiles)
     question = draft.questions[place]
     draws = [[level.draw[place]] for level in draft.levels]
-    return floor(draws, [question.family], [question.dummies], draft.delta, reports)
+    certified = floor(draws, [question.family], [question.dummies], draft.delta, reports)
+    return tuple(outward(value) for value in certified)
 
 
 def _local(level: Level) -> LocalProfile:

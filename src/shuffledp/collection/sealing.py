@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from shuffledp.collection.small_order import signs_for_anybody
 from shuffledp.errors import InvalidInput
 
 try:
@@ -106,7 +107,9 @@ def sign(private: bytes, message: bytes) -> bytes:
 
 
 def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether the owner of `public` signed this message."""
+    """Tell whether the owner of `public` signed this message; False for a key under which anybody signs."""
+    if signs_for_anybody(public):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):

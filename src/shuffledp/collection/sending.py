@@ -89,7 +89,7 @@ def fetch_task(link: Link) -> PostedTask:
     Raises
     ------
     InvalidInput
-        If the server cannot be reached, knows no such task, or serves another one.
+        If the server cannot be reached, knows no such task, or serves another one, or its keys protect nothing.
     """
     status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}", b"")
     if 300 <= status < 400:
@@ -100,7 +100,9 @@ def fetch_task(link: Link) -> PostedTask:
         raise InvalidInput(_ENDED.get(status, f"the server answers {status} instead of the task; try again later"))
     if hashlib.sha256(body).digest() != task_digest(link.name):
         raise InvalidInput("the server serves another task than the link names; do not answer it")
-    return PostedTask.parse(body)
+    task = PostedTask.parse(body)
+    task.check_keys()
+    return task
 
 
 def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Verdict:

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from shuffledp.accounting import StoredProfile
+from shuffledp.collection.agreement import published
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import promised_profiles
 from shuffledp.errors import InvalidInput
@@ -33,7 +34,10 @@ def batch_draft(batch: Batch) -> Draft:
         LevelSpending(level.epsilon0, 0.0, StoredProfile.of(profile))
         for level, profile in zip(asked.levels, profiles, strict=True)
     )
-    epsilon = max(float(profile.epsilon(asked.delta).upper) for profile in profiles)
+    epsilon = max(
+        published(profile.epsilon(asked.delta).upper, level.promise)
+        for profile, level in zip(profiles, asked.levels, strict=True)
+    )
     worst = StoredProfile.largest([level.profile for level in levels])
     spent = Spending(epsilon, asked.delta, manifest.n, len(levels), worst, levels)
     held = "local, one hand" if asked.operated_by.one_hand else "floor"

@@ -7,6 +7,7 @@ import tomllib
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from shuffledp.collection.agreement import stated_crowd
 from shuffledp.collection.asked import MOST_PEOPLE, Dummies
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import Fields, to_base64
@@ -72,7 +73,7 @@ def _with_dummies(document: dict[str, Any]) -> Draft:
     draft = Draft.parse(_bytes(document))
     planned = [level.planned for level in draft.levels]
     for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):
-        level["crowd"] = level["promise"] if crowd is None else min(crowd, level["promise"])
+        level["crowd"] = level["promise"] if crowd is None else min(stated_crowd(crowd), level["promise"])
     return Draft.parse(_bytes(document))
 
 

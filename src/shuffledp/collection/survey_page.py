@@ -19,6 +19,7 @@ from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, shown
 
 SCRIPTS = (
+    "keys",
     "hpke",
     "draw",
     "task",
@@ -85,8 +86,9 @@ def page_for(task: PostedTask, server: str) -> bytes:
     Raises
     ------
     InvalidInput
-        If `server` is no origin.
+        If `server` is no origin, or a key of the task protects nothing.
     """
+    task.check_keys()
     if not _ADDRESS.fullmatch(server):
         raise InvalidInput(f"the server must be an origin such as https://collect.example.org; got {shown(server)}")
     held = json.dumps({"server": server, "id": task.id, "posted": to_base64(task.data)})

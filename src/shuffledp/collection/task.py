@@ -17,6 +17,7 @@ from typing import Literal
 from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_PEOPLE, Level, OperatedBy, Question, read_level, read_question
 from shuffledp.collection.fields import Text, from_base64, read_json, to_base64, visible
+from shuffledp.collection.small_order import opens_to_anybody, signs_for_anybody
 from shuffledp.errors import InvalidInput, shown
 
 MAGIC, VERSION = b"SHFT", 1
@@ -98,6 +99,19 @@ class Draft:
         InvalidInput
             If a key is unknown, missing or out of its range, or a rule is broken.
         """
+        draft = cls.held(data)
+        draft.check_keys()
+        return draft
+
+    @classmethod
+    def held(cls, data: bytes) -> Draft:
+        """Read a draft whatever keys it names: a task that 0.2.0 has posted must stay readable, to be ended.
+
+        Parameters
+        ----------
+        data : bytes
+            As for `parse`, which everybody else asks.
+        """
         fields = read_json(bytes(data), "the draft", LONGEST_DRAFT)
         for key in ("version", "suite"):
             fields.whole(key, 1, 1)
@@ -131,6 +145,11 @@ class Draft:
         fields.done()
         draft._check()
         return draft
+
+    def check_keys(self) -> None:
+        """Raise InvalidInput if anybody could open what is sealed to the analyzer, or sign in its name."""
+        _check_key("analyzer_key", self.analyzer_key, opens_to_anybody(self.analyzer_key))
+        _check_key("analyzer_identity", self.analyzer_identity, signs_for_anybody(self.analyzer_identity))
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -181,7 +200,7 @@ class PostedTask:
 
     @classmethod
     def parse(cls, data: bytes) -> PostedTask:
-        """Read a posted task and check its signature and every rule of its draft.
+        """Read a posted task and check its signature and every rule of its draft but `check_keys`.
 
         Parameters
         ----------
@@ -205,11 +224,11 @@ class PostedTask:
         key, identity, signature = data[end : end + 32], data[end + 32 : end + 64], data[end + 64 :]
         if not sealing.signed_by(identity, _SIGNED + data[:-64], signature):
             raise InvalidInput("the signature of the posted task is wrong: the bytes were changed; fetch them again")
-        return cls(data, Draft.parse(data[_HEAD.size : end]), key, identity)
+        return cls(data, Draft.held(data[_HEAD.size : end]), key, identity)
 
     @classmethod
     def post(cls, draft: Draft, shuffler_key: bytes, identity: bytes) -> PostedTask:
-        """Sign a draft; whether its promises hold is `collection.promise`'s question, asked before.
+        """Sign a draft, its keys checked; whether its promises hold is `collection.promise`'s question, asked before.
 
         Parameters
         ----------
@@ -222,7 +241,14 @@ class PostedTask:
         """
         public = sealing.identity_of(identity)
         body = _HEAD.pack(MAGIC, VERSION, len(draft.data)) + draft.data + shuffler_key + public
-        return cls.parse(body + sealing.sign(identity, _SIGNED + body))
+        task = cls.parse(body + sealing.sign(identity, _SIGNED + body))
+        task.check_keys()
+        return task
+
+    def check_keys(self) -> None:
+        """Raise InvalidInput if a key of the task protects nothing: asked by whoever is about to rely on it."""
+        self.draft.check_keys()
+        _check_key("the shuffler's key", self.shuffler_key, opens_to_anybody(self.shuffler_key))
 
     @cached_property
     def digest(self) -> bytes:
@@ -257,6 +283,14 @@ class PostedTask:
     def size(self) -> int:
         """W: bytes of a sealed report, the same for everybody."""
         return sealing.OVERHEAD + 1 + (CODE if self.has_codes else 0) + sum(self.inner_sizes)
+
+
+def _check_key(name: str, key: bytes, protects_nothing: bool) -> None:
+    if protects_nothing:
+        raise InvalidInput(
+            f"{name} {to_base64(key)} is a point of small order, which protects nothing; it must be the public half of "
+            "a private key, such as task draft makes: do not post this task, nor answer it"
+        )
 
 
 def task_digest(name: str) -> bytes:

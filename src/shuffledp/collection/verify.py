@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-ROUNDING = 1e-6
-"""Relative: by so much the same certificate may differ between machines."""
 CANNOT = (
     "that the shuffler drew the dummies from the law, once, and forgot them",
     "that it permuted the rows and kept no record of who sent what",
@@ -33,9 +32,9 @@ class Verified:
     cannot : tuple of str
         What nobody can check from these files.
     floor : dict
-        Certified central epsilon by level.
+        Certified central epsilon by level, rounded outward.
     promise_kept : bool
-        Whether every floor is at most its promise.
+        Whether every floor is at most its promise, up to `FLOOR_SLACK`.
     """
 
     checks: tuple[str, ...]
@@ -66,6 +65,7 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
     InvalidInput
         If anything is not as it must be; the message says what.
     """
+    task.check_keys()
     signed = SignedRelease.parse(release, task)
     draft, manifest, told = task.draft, signed.manifest, signed.collection
     names = [next(iter(level.name.values())) for level in draft.levels]
@@ -73,9 +73,9 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
     _same("counts", told.take("counts"), dict(zip(names, manifest.counts, strict=True)))
     _same("dummies", told.take("dummies"), [question.dummies.count for question in draft.questions])
     floors = floor_of(draft)
-    published = _at_least("floor", told.take("floor"), names, floors)
-    _at_least("crowd", told.take("crowd"), names, crowd_of(draft, manifest.counts))
-    kept = all(value <= level.promise for value, level in zip(published, draft.levels, strict=True))
+    published = _at_least("floor", told.take("floor"), names, floors, FLOOR_SLACK)
+    _at_least("crowd", told.take("crowd"), names, crowd_of(draft, manifest.counts), CROWD_SLACK)
+    kept = all(covers(level.promise, value) for value, level in zip(published, draft.levels, strict=True))
     _same("promise_kept", told.take("promise_kept"), kept)
     for place, answer in enumerate(signed.releases):
         _check_answer(signed, place, answer)
@@ -84,7 +84,8 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
         "the release is signed by the task's analyzer",
         "the manifest is signed by the task's shuffler and carries this task",
         f"{manifest.n} people and {sum(manifest.dummies)} dummies make {sum(manifest.rows)} rows",
-        "floor, crowd and the guarantee of every question, certified anew, are not above the published ones",
+        "floor, crowd and the guarantee of every question, certified anew, are not above the published ones, but for "
+        f"what two machines differ by (at most {FLOOR_SLACK:g} of a floor and {CROWD_SLACK:g} of a crowd)",
     ]
     if batch is not None:
         if Batch.parse(batch).manifest.data != manifest.data:
@@ -115,7 +116,7 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
         _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
         epsilon = known.get("epsilon")
         ends = epsilon if isinstance(epsilon, dict) else {}
-        _number(f"{what}, guarantee", ends.get("upper"), certified)
+        _number(f"{what}, guarantee", ends.get("upper"), certified, FLOOR_SLACK)
         _same(f"{what}, lower end of the guarantee", ends.get("lower"), 0.0)  # no attack is claimed for a floor
 
 
@@ -124,16 +125,18 @@ def _same(what: str, told: object, true: object) -> None:
         raise InvalidInput(f"the release: {what} is told as {str(told)[:80]}, but must be {str(true)[:80]}")
 
 
-def _at_least(what: str, told: object, names: Sequence[str], true: Sequence[float | None]) -> list[float]:
-    """Return the published numbers if none is below the certified one."""
+def _at_least(what: str, told: object, names: Sequence[str], true: Sequence[float | None], slack: float) -> list[float]:
+    """Return the published numbers if none is below the certified one, by more than two machines may differ."""
     if not isinstance(told, dict) or list(told) != list(names):
         raise InvalidInput(f"the release: {what} must have one number a level: {', '.join(names)}")
-    return [_number(f"{what} of level {name!r}", told[name], value) for name, value in zip(names, true, strict=True)]
+    return [
+        _number(f"{what} of level {name!r}", told[name], value, slack) for name, value in zip(names, true, strict=True)
+    ]
 
 
-def _number(what: str, told: object, true: float | None) -> float:
+def _number(what: str, told: object, true: float | None, slack: float) -> float:
     if true is None and told is None:
         return 0.0
-    if true is None or isinstance(told, bool) or not isinstance(told, int | float) or not told >= true * (1 - ROUNDING):
+    if true is None or isinstance(told, bool) or not isinstance(told, int | float) or not covers(told, true, slack):
         raise InvalidInput(f"the release: {what} is told as {str(told)[:40]}, but {true} is what can be certified")
     return float(told)

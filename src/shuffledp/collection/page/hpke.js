@@ -1,5 +1,6 @@
 // HPKE base mode of RFC 9180: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, one message a context.
 // With `signedBy` and `sha256` below, the only cryptography of the page; all of it is WebCrypto's.
+import { signsForAnybody } from "./keys.js";
 
 const subtle = globalThis.crypto?.subtle; // undefined where the page was not loaded over https
 const text = new TextEncoder();
@@ -75,7 +76,7 @@ export async function open(keys, info, sealed, aad = none) {
 
 export const sha256 = async (bytes) => new Uint8Array(await subtle.digest("SHA-256", bytes));
 
-// True or false; null where this browser knows no Ed25519.
+// True or false; null where this browser knows no Ed25519. False for a key under which anybody signs.
 export async function signedBy(identity, signature, message) {
   let key;
   try {
@@ -84,7 +85,7 @@ export async function signedBy(identity, signature, message) {
     if (error.name === "NotSupportedError") return null;
     return false;
   }
-  return subtle.verify({ name: "Ed25519" }, key, signature, message);
+  return !signsForAnybody(identity) && subtle.verify({ name: "Ed25519" }, key, signature, message);
 }
 
 // Whether this browser can seal: WebCrypto with X25519.

@@ -1,4 +1,5 @@
 // A posted task: its bytes checked, its draft read. The hash of the bytes is the task's name.
+import { opensToAnybody, signsForAnybody } from "./keys.js";
 import { SEALED_OVERHEAD, join, sha256, signedBy } from "./hpke.js";
 import { checkLaw, readFamily, reportBytes } from "./draw.js";
 
@@ -38,7 +39,7 @@ function onlyKeys(object, kind) {
   for (const key of Object.keys(object)) need(known.includes(key), `unknown key ${key}`);
 }
 
-const isDecimal = (keep) => typeof keep === "string" && /^[0-9]{1,20}$/.test(keep);
+const isDecimal = (keep) => typeof keep === "string" && /^(0|[1-9][0-9]{0,19})$/.test(keep);
 const isCount = (value, most) => Number.isSafeInteger(value) && value >= 1 && value <= most;
 
 function readQuestion(question) {
@@ -56,7 +57,8 @@ function readLevels(levels, questions) {
   let before = 0;
   return levels.map((level) => {
     onlyKeys(level, "level");
-    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0 && level.crowd >= 0, "levels");
+    need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0, "levels");
+    need(level.crowd >= 0 && level.crowd <= level.promise, "crowd");
     need(level.draw.length === questions.length && level.draw.every(isDecimal), "draw");
     before = level.epsilon0;
     const draw = level.draw.map((keep) => BigInt(keep)); // decimal text: a double would round it
@@ -75,7 +77,9 @@ function readDraft(bytes) {
   need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
   const questions = draft.questions.map(readQuestion);
   const analyzerKey = fromBase64url(draft.analyzer_key);
-  need(analyzerKey.length === 32, "analyzer_key");
+  need(analyzerKey.length === 32 && !opensToAnybody(analyzerKey), "analyzer_key");
+  const identity = fromBase64url(draft.analyzer_identity);
+  need(identity.length === 32 && !signsForAnybody(identity), "analyzer_identity");
   return { ...draft, questions, levels: readLevels(draft.levels, questions), analyzerKey };
 }
 
@@ -95,7 +99,9 @@ export async function readTask(bytes, id) {
     const codeBytes = draft.admission === "codes" ? CODE : 0;
     const inners = draft.questions.reduce((sum, question) => sum + question.report_bytes + SEALED_OVERHEAD, 0);
     const size = SEALED_OVERHEAD + 1 + codeBytes + inners; // W: the same for everybody in the task
-    return { ...draft, id, digest, shufflerKey: bytes.slice(end, end + 32), signed, codeBytes, size };
+    const shufflerKey = bytes.slice(end, end + 32);
+    need(!opensToAnybody(shufflerKey), "the shuffler's key");
+    return { ...draft, id, digest, shufflerKey, signed, codeBytes, size };
   } catch (error) {
     throw new Error("format", { cause: error });
   }
