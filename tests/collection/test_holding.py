@@ -134,12 +134,12 @@ def test_a_report_whose_code_is_refused_takes_no_room_and_changes_no_answer(tmp_
     store.add_codes(task.digest, [hash_of(code) for code in codes])
     sent = [reports.one(code=code) for code in codes]
     for held in range(6):
-        for number in (1, 5 - held, 6 - held, 7, 100):  # also just what fits and just what does not
-            probes = [reports.one(code=code) for code in codes_of(number, "nobody's")]
-            assert hold(store, [offer(task, *probes)]) == [b"\3" * number], (held, number)
+        for size in (1, 5 - held, 6 - held, 7, 100):  # also just what fits and just what does not
+            probes = [reports.one(code=code) for code in codes_of(size, "nobody's")]
+            assert hold(store, [offer(task, *probes)]) == [b"\3" * size], (held, size)
             others = [reports.one(code=code) for code in codes[:held]]
-            assert hold(store, [offer(task, *probes, *others, bytes(task.size))]) == [b"\3" * (number + held) + b"\1"]
-            assert hold(store, [offer(task, *probes), offer(task, *probes)]) == [b"\3" * number] * 2
+            assert hold(store, [offer(task, *probes, *others, bytes(task.size))]) == [b"\3" * (size + held) + b"\1"]
+            assert hold(store, [offer(task, *probes), offer(task, *probes)]) == [b"\3" * size] * 2
         if held < 5:
             assert hold(store, [offer(task, *probes, sent[held])]) == [b"\3" * 100 + b"\0"], "the last one fits"
     assert hold(store, [offer(task, sent[5], *probes), offer(task, sent[4])]) == [Refused.FULL, b"\0"]

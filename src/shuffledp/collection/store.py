@@ -225,9 +225,21 @@ class Store:
             after = rows[-1][0]
 
     def dummies(self, task: bytes, question: int) -> list[bytes]:
-        """Return the sealed dummies of a question; there are some only while the task is closing."""
+        """Return the sealed dummies of a question; all are there while the task is closing, and perhaps some before."""
         rows = self._db.execute("SELECT sealed FROM dummy WHERE task = ? AND question = ?", (task, question)).fetchall()
         return [sealed for (sealed,) in rows]
+
+    def drop_dummies(self, task: bytes, most: int) -> int:
+        """Delete up to `most` dummies of a task that is still open; return how many there were.
+
+        Dummies of a task that is closing stay: they may stand in a batch that somebody has read.
+        """
+        sql = (
+            "DELETE FROM dummy WHERE rowid IN (SELECT dummy.rowid FROM dummy JOIN task ON task.id = dummy.task "
+            "WHERE task.id = ? AND task.state = 'open' LIMIT ?)"
+        )
+        with self.writing() as db:
+            return db.execute(sql, (task, most)).rowcount
 
     def publish(self, task: bytes, release: bytes) -> None:
         """Serve a release from now on; the caller has checked its signature.
