@@ -13,7 +13,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.cli.files import read_bytes, write_bytes, written
+from shuffledp.cli.files import write_bytes, written
 from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
@@ -24,11 +24,12 @@ from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.promised import what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
-from shuffledp.collection.survey import draft_of_survey
-from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
+from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, up
+from shuffledp.whole_files import read_bytes
 
 MANY_DUMMIES = 100_000
 """Dummies, over all questions, above which posting asks first."""
@@ -44,7 +45,9 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
             raise InvalidInput(f"{path} exists and would be lost; choose another --out or move it away")
     private, identity = new_private(), new_identity()
     with working("Computing the dummies"):
-        draft = draft_of_survey(read_bytes(survey, "the survey"), AnalyzerKey(private, identity, bytes(32)))
+        draft = draft_of_survey(
+            read_bytes(survey, "the survey", LONGEST_SURVEY), AnalyzerKey(private, identity, bytes(32))
+        )
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
@@ -66,7 +69,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     """Certify and sign a draft, and put it into the store; of many dummies only with consent."""
     from shuffledp.cli.service import opened
 
-    draft = Draft.parse(read_bytes(draft_file, "the draft"))
+    draft = Draft.parse(read_bytes(draft_file, "the draft", LONGEST_DRAFT))
     if draft.closes <= time.time():
         raise InvalidInput(f"this draft closes {write_time(draft.closes)}, which has passed; draft it with later times")
     if not accept_shift:
@@ -93,8 +96,8 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
 
 def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
     """Print the link to a task whose draft is the organizer's, byte for byte."""
-    task = PostedTask.parse(read_bytes(posted, "the task"))
-    if task.draft.data != read_bytes(draft_file, "the draft"):
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
+    if task.draft.data != read_bytes(draft_file, "the draft", LONGEST_DRAFT):
         raise InvalidInput(
             f"{posted} does not hold the draft {draft_file}: the shuffler posted something else; do not invite people"
         )
@@ -122,7 +125,7 @@ def run_codes(
     """Draw codes, write links and letters, and give the hashes to the store."""
     from shuffledp.cli.service import opened
 
-    task = PostedTask.parse(read_bytes(posted, "the task"))
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     if not task.has_codes:
         raise InvalidInput("this task is open to everybody and takes no codes; invite people with task link")
     if links is None and letters is None:

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, write_batch
+from shuffledp.collection.batch import REFUSALS, permuted_column, read_batch, write_batch
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, seal_dummies
 from shuffledp.collection.fields import to_base64
@@ -228,8 +228,8 @@ def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Cl
 def _is_whole(path: Path, posted: PostedTask) -> bool:
     """Tell whether a finished batch of this task is there, signed and with the right hash."""
     try:
-        return Batch.parse(path.read_bytes()).task.data == posted.data
-    except (InvalidInput, OSError):
+        return read_batch(path).task.data == posted.data
+    except InvalidInput:
         return False
 
 

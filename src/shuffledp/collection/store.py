@@ -23,6 +23,7 @@ from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.whole_files import read_bytes
 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
@@ -129,7 +130,7 @@ class Store:
                 os.link(file.name, path)
             os.unlink(file.name)
             sync_folder(path.parent)
-        key = from_base64(path.read_text(encoding="ascii", errors="replace").strip())
+        key = from_base64(read_bytes(path, "the shuffler's key", 100).decode("ascii", "replace").strip())
         if key is None or len(key) != sealing.KEY:
             raise InvalidInput(f"{path} holds no key; put the file back that was made with this store")
         return key
