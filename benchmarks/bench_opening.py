@@ -67,7 +67,7 @@ def main() -> None:
         both, _ = timed(lambda: opened(2))
         print(f"open and tally, one process: ratio {bare / cpu:.2f}; two processes: {alone / both:.2f} times as fast")
         dummies = question.dummies.count
-        wall, cpu = timed(lambda: seal_dummies(task, secure_random()))
+        wall, cpu = timed(lambda: list(seal_dummies(task, secure_random())))
         print(f"{dummies} dummies, drawn and sealed: {1e3 * wall:.0f} ms, ratio {sealing / n * dummies / cpu:.2f}")
 
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written beside their place, then renamed."""
+"""Files as a whole: read up to a stated size, and written so that they are there whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,63 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, path_shown
+
+
+def read_bytes(path: Path, what: str, most: int) -> bytes:
+    """Read a file, and never more of it than it may hold.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or a device or pipe, which need not have an end.
+    what : str
+        What it must be, for the message, such as ``"the draft"``.
+    most : int
+        Largest size in bytes.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be read, or is larger.
+
+    Examples
+    --------
+    >>> read_bytes(Path("/dev/zero"), "the key", 4096)
+    Traceback (most recent call last):
+    ...
+    shuffledp.errors.InvalidInput: the key /dev/zero has more than 4,096 bytes, and is something else; name another
+    """
+    try:
+        return _read(path, what, most)
+    except OSError as error:
+        raise InvalidInput(
+            f"{what} {path_shown(path)} cannot be read ({error.strerror}); name an existing file"
+        ) from None
+
+
+def read_lines(path: Path, what: str, most: int) -> list[str]:
+    """Read the lines of a text in UTF-8, with or without a mark at its beginning.
+
+    Parameters are as of `read_bytes`. That the file cannot be read (OSError), or holds no such text
+    (UnicodeDecodeError), is told by the caller, who knows what else the name could have meant.
+
+    Raises
+    ------
+    InvalidInput
+        If it is larger.
+    """
+    return _read(path, what, most).decode("utf-8-sig").splitlines()
+
+
+def _read(path: Path, what: str, most: int) -> bytes:
+    with open(path, "rb") as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise InvalidInput(
+            f"{what} {path_shown(path)} has more than {most:,} bytes, and is something else; name another"
+        )
+    return data
 
 
 @contextlib.contextmanager

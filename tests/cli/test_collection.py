@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -189,6 +190,33 @@ def test_an_open_task_that_junk_could_shift_far_needs_consent(survey, run, tmp_p
     assert "--accept-shift" in refused(run, "task", "post", "lunch.draft")
     ok(run, "task", "post", "lunch.draft", "--accept-shift")
     assert "takes no codes" in refused(run, "task", "codes", "lunch.task", "5", "--links", "c.csv")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_posting_tells_what_the_dummies_cost_and_asks_where_they_are_many(survey, run, tmp_path, monkeypatch):
+    """400,000 were posted without a word, and closing took 39 s."""
+    told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
+    dummies = told["questions"][0]["dummies"]
+    cost = (
+        rf"Closing will add {dummies} dummies: (about \d+ seconds?|less than a second) on this machine, and [\d.]+ MB"
+    )
+    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", 10)
+    assert re.match(f"nothing was posted. {cost}.*say --yes", refused(run, "task", "post", "lunch.draft"))
+    for reply in ("n\n", "\n", "", "no"):
+        monkeypatch.setattr("sys.stdin", Terminal(reply))
+        assert "nothing was posted" in run("task", "post", "lunch.draft").err
+    assert not (tmp_path / "lunch.task").exists()
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    asked = run("task", "post", "lunch.draft")
+    assert (asked.status, asked.err.endswith("Post it? [y/N] ")) == (0, True)
+    assert re.search(cost, " ".join(asked.out.split()))
+    ok(run, "task", "post", "lunch.draft", "--out", "second.task", "--yes")
+    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", dummies)
+    ok(run, "task", "post", "lunch.draft", "--out", "third.task")
 
 
 def test_mistakes_of_participants(survey, run):

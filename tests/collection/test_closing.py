@@ -103,8 +103,7 @@ def test_columns_are_permuted_uniformly_and_each_by_itself(tmp_path, monkeypatch
     store, _ = filled(tmp_path, task, 3)
     with store.writing() as db:  # step 1 once; step 2 is what is repeated here
         db.execute("UPDATE task SET state = 'closing'")
-        for question in range(2):
-            sealed = closing.seal_dummies(task, secure_random())[question]
+        for question, sealed in closing.seal_dummies(task, secure_random()):
             db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(task.digest, question, s) for s in sealed])
     row = store.task(task.digest)
     assert row is not None
@@ -177,9 +176,9 @@ def test_a_full_disk_makes_closing_wait(tmp_path):
         close_task(store, TASK.digest, clock=Time())
     row = store.task(TASK.digest)
     assert row is not None
-    assert (row.state, counts_in(store)) == ("open", (N, 0, N))
+    assert (row.state, counts_in(store)[0], counts_in(store)[2]) == ("open", N, N)
     store._db.execute("PRAGMA max_page_count=100000").fetchone()
-    close_task(store, TASK.digest, clock=Time())
+    assert [len(column) for column in rows_of(close_task(store, TASK.digest, clock=Time()))] == [N + 20, N + 11]
     store.close()
 
 
@@ -251,13 +250,15 @@ def run_deaths(folder, lines: list[int]) -> int:
         deaths += 1
         before = dummies_seen(place, people)
         store = Store(place / "store.db")
-        stored = [set(store.dummies(TASK.digest, question)) for question in range(2)]
+        row = store.task(TASK.digest)
+        assert row is not None
+        stored = [set(store.dummies(TASK.digest, question)) for question in range(2)] if row.state != "open" else []
         path = close_task(store, TASK.digest, clock=Time())
         after = dummies_seen(place, people)
         assert after is not None
         assert [len(found) for found in after] == [20, 11], "one set of dummies"
         assert before in (None, after), "the same set in every batch that could be read"
-        assert all(not kept or kept == found for kept, found in zip(stored, after, strict=True))
+        assert all(not kept or kept == found for kept, found in zip(stored, after, strict=False))
         for column, of_people in zip(rows_of(path), people, strict=True):
             assert of_people < set(column), "nothing acknowledged is lost"
             assert len(column) == len(set(column)), "nothing is counted twice"

@@ -127,6 +127,39 @@ def test_stop_at_is_exact_and_what_is_held_is_still_confirmed(tmp_path):
     store.close()
 
 
+def test_a_report_whose_code_is_refused_takes_no_room_and_changes_no_answer(tmp_path):
+    """Room was counted first: near `stop_at`, 503 told each arrival to whoever sent reports without a code."""
+    task = task_of(stop_at=5, admission="codes")
+    store, codes, reports = store_at(tmp_path, task), codes_of(6), Reports(task)
+    store.add_codes(task.digest, [hash_of(code) for code in codes])
+    sent = [reports.one(code=code) for code in codes]
+    for held in range(6):
+        for size in (1, 5 - held, 6 - held, 7, 100):  # also just what fits and just what does not
+            probes = [reports.one(code=code) for code in codes_of(size, "nobody's")]
+            assert hold(store, [offer(task, *probes)]) == [b"\3" * size], (held, size)
+            others = [reports.one(code=code) for code in codes[:held]]
+            assert hold(store, [offer(task, *probes, *others, bytes(task.size))]) == [b"\3" * (size + held) + b"\1"]
+            assert hold(store, [offer(task, *probes), offer(task, *probes)]) == [b"\3" * size] * 2
+        if held < 5:
+            assert hold(store, [offer(task, *probes, sent[held])]) == [b"\3" * 100 + b"\0"], "the last one fits"
+    assert hold(store, [offer(task, sent[5], *probes), offer(task, sent[4])]) == [Refused.FULL, b"\0"]
+    assert held_in(store, task) == {digest_of(report) for report in sent[:5]}
+    store.close()
+
+
+def test_a_code_is_not_spent_where_nothing_was_kept(tmp_path):
+    task = task_of(stop_at=2, admission="codes")
+    store, codes, reports = store_at(tmp_path, task), codes_of(3), Reports(task)
+    store.add_codes(task.digest, [hash_of(code) for code in codes])
+    one, two, three = (reports.one(code=code) for code in codes)
+    again = reports.one(code=codes[0])
+    assert hold(store, [offer(task, one, two, three)]) == [Refused.FULL]
+    assert hold(store, [offer(task, one, two, three), offer(task, again, one)]) == [Refused.FULL, b"\0\3"]
+    assert hold(store, [offer(task, two)]) == [b"\0"]
+    assert held_in(store, task) == {digest_of(again), digest_of(two)}
+    store.close()
+
+
 def test_two_stores_on_one_file_count_together(tmp_path):
     task = task_of(stop_at=100)
     stores = [store_at(tmp_path, task), Store(tmp_path / "store.db")]

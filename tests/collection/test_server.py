@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import resource
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +18,9 @@ import uvicorn
 from shuffledp.collection import server
 from shuffledp.collection.app import create_app
 from shuffledp.collection.logs import Discreet, place_of
-from shuffledp.collection.server import config_of, listen
+from shuffledp.collection.server import HEAD_BYTES, MOST_CONNECTIONS, config_of, listen
 from tests.collection.service import Reports, Time, store_at, task_of
+from tests.collection.tasks import choice
 
 TASK = task_of()
 SILENCE = 120.0
@@ -24,10 +28,10 @@ SILENCE = 120.0
 
 
 @contextmanager
-def served(folder, app=None):
+def served(folder, app=None, task=TASK, most_connections=MOST_CONNECTIONS):
     """The service on loopback in a thread; yields its port."""
-    store, listening = store_at(folder, TASK), listen("127.0.0.1", 0)
-    config = config_of(app or create_app(store, clock=Time()))
+    store, listening = store_at(folder, task), listen("127.0.0.1", 0)
+    config = config_of(app or create_app(store, clock=Time()), most_connections)
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -62,8 +66,8 @@ def port(tmp_path):
         yield number
 
 
-def head(length: int, *more: str) -> bytes:
-    lines = [f"POST /v1/{TASK.id}/reports HTTP/1.1", "host: x", f"content-length: {length}", *more]
+def head(length: int, *more: str, task=TASK) -> bytes:
+    lines = [f"POST /v1/{task.id}/reports HTTP/1.1", "host: x", f"content-length: {length}", *more]
     return "\r\n".join((*lines, "", "")).encode()
 
 
@@ -130,6 +134,65 @@ def test_a_head_without_end_is_cut(port):
     assert talk(port, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("extra", [HEAD_BYTES, 2 * HEAD_BYTES, 5 * HEAD_BYTES])
+def test_a_head_that_is_too_large_is_refused_also_in_one_packet(port, extra):
+    """A head above 32 KiB was taken where it came whole: it was complete before it was measured."""
+    for filled in (f"x: {'y' * extra}", "\r\n".join(f"x{place}: {'y' * 1000}" for place in range(extra // 1000 + 1))):
+        assert b"HTTP/1.1 200" not in talk(port, f"GET /healthz HTTP/1.1\r\n{filled}\r\n\r\n".encode())
+    assert b"HTTP/1.1 2" not in talk(port, f"GET /{'y' * extra} HTTP/1.1\r\n\r\n".encode())
+    two = b"GET /healthz HTTP/1.1\r\n\r\n" + b"GET /healthz HTTP/1.1\r\nx: " + b"y" * extra + b"\r\n\r\n"
+    assert talk(port, two).count(b"HTTP/1.1 200") < 2, "the second of two in one packet"
+    almost = b"GET /healthz HTTP/1.1\r\nconnection: close\r\nx: " + b"y" * (HEAD_BYTES - 100) + b"\r\n\r\n"
+    assert talk(port, almost).startswith(b"HTTP/1.1 200")
+
+
+@contextmanager
+def announced(port: int, number: int, task) -> Iterator[None]:
+    """Open connections that announce a hundred reports and send none; the service has read each announcement."""
+    with contextlib.ExitStack() as opened:
+        for _ in range(number):
+            connection = opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            connection.sendall(head(100 * task.size, "expect: 100-continue", task=task))
+            assert connection.recv(100).startswith(b"HTTP/1.1 100"), "it waits for the body"
+        yield
+
+
+def test_connections_that_announce_bodies_and_send_nothing_keep_nobody_out(tmp_path):
+    """417 of them announced 64 MiB, which were booked: 128 of 132 honest reports got 503."""
+    task = task_of(*[choice(5, 20)] * 32)
+    assert 417 * 100 * task.size > 64 << 20
+    with served(tmp_path, task=task) as port, announced(port, 417, task):
+        for report in Reports(task).many(132):
+            assert talk(port, head(task.size, "connection: close", task=task), report).endswith(b"\r\n\r\n\0")
+
+
+def test_of_too_many_connections_the_one_longest_waited_for_makes_way(tmp_path):
+    """A connection that sends nothing, half a head or half a body, or that does not read what it asked for."""
+    starts = (b"", b"GET /heal", head(TASK.size) + bytes(50), f"GET /t/{TASK.id} HTTP/1.1\r\n\r\n".encode() * 50)
+    with served(tmp_path, most_connections=8) as port, contextlib.ExitStack() as opened:
+        for place in range(40):
+            connection = opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            connection.sendall(starts[place % 4])
+        for report in Reports(TASK).many(20):
+            assert talk(port, head(TASK.size, "connection: close"), report).endswith(b"\r\n\r\n\0")
+
+
+def test_connections_are_no_more_than_the_system_allows(monkeypatch):
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+    none = resource.RLIM_INFINITY
+    for now, most, allowed in (
+        (1024, 4096, 4032),
+        (1024, 9999, 4096),
+        (1024, none, 4096),
+        (50, 50, 1),
+        (none, none, 4096),
+    ):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limits=(now, most): limits)
+        assert server.allowed_connections() == allowed
+    assert asked == [(4096, 4096), (4160, 9999), (4160, none), (50, 50)]
+
+
 def test_a_large_body_is_no_large_head(port):
     reports = Reports(TASK).many(3) * 33
     said = talk(port, head(99 * TASK.size, "connection: close"), *reports)
@@ -168,6 +231,16 @@ def test_the_files_for_operators_are_short_and_log_nothing():
     texts = [path.read_text() for path in sorted(folder.iterdir())]
     assert len(texts) == 3
     assert sum(text.count("\n") for text in texts) <= 60
-    for word in ("DynamicUser=yes", "StateDirectory=", "NoNewPrivileges=yes", "reverse_proxy", "ENTRYPOINT"):
+    for word in (
+        "DynamicUser=yes",
+        "StateDirectory=",
+        "NoNewPrivileges=yes",
+        "reverse_proxy",
+        "ENTRYPOINT",
+        "request_buffers",
+        "max_conns_per_host",
+        "LimitNOFILE=",
+        "time-sync.target",
+    ):
         assert any(word in text for text in texts)
     assert not any("\nlog" in text or "\tlog" in text for text in texts)

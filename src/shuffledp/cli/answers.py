@@ -11,19 +11,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp.cli.entered import Entered
-from shuffledp.cli.files import read_bytes, write_bytes
+from shuffledp.cli.files import write_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promised import LANGUAGES, in_language, what_is_promised
+from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState, default_state_file
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.task import LONGEST_POSTED, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
+from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
     from shuffledp.collection.analyzer import Opened
@@ -105,11 +108,11 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
     target = batch.parent / f"{batch.stem}.release" if out is None else out
     if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
-    secret = AnalyzerKey.parse(read_bytes(key, "the key"))
+    secret = AnalyzerKey.parse(read_bytes(key, "the key", LONGEST_KEY))
     with reserved(report, "--report") as page:
         with working("Opening the batch"):
             opened = open_batch(
-                read_bytes(batch, "the batch"),
+                read_batch(batch, check=secret.check_task),
                 secret,
                 **entered.arguments,
             )
@@ -132,12 +135,12 @@ def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool
     """Check a release and say what was found and what cannot be checked."""
     from shuffledp.collection.verify import verify
 
-    task = PostedTask.parse(read_bytes(posted, "the task"))
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     with working("Certifying the promises"):
         found = verify(
             task,
-            read_bytes(release, "the release"),
-            None if batch is None else read_bytes(batch, "the batch"),
+            read_bytes(release, "the release", LONGEST_SIGNED),
+            None if batch is None else read_batch(batch),
         )
     if as_json:
         told = {"verified": True, "checks": found.checks, "cannot": found.cannot, "floor": found.floor}

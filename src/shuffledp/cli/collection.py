@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -12,22 +13,26 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.cli.files import read_bytes, write_bytes, written
+from shuffledp.cli.files import write_bytes, written
 from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
+from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import JUNK, shift_of_junk, slopes_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.promised import what_is_promised
-from shuffledp.collection.sealing import Opener, new_identity, new_private
-from shuffledp.collection.survey import draft_of_survey
-from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
+from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, near, probability, up
+from shuffledp.report.wording import count, counted, near, probability, up
+from shuffledp.whole_files import read_bytes
 
+MANY_DUMMIES = 100_000
+"""Dummies, over all questions, above which posting asks first."""
 MOST_SHIFT = 0.1
 """Shift of a result by 5 % of junk, as a share of its range, from which on an open task is refused."""
 
@@ -40,7 +45,9 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
             raise InvalidInput(f"{path} exists and would be lost; choose another --out or move it away")
     private, identity = new_private(), new_identity()
     with working("Computing the dummies"):
-        draft = draft_of_survey(read_bytes(survey, "the survey"), AnalyzerKey(private, identity, bytes(32)))
+        draft = draft_of_survey(
+            read_bytes(survey, "the survey", LONGEST_SURVEY), AnalyzerKey(private, identity, bytes(32))
+        )
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
@@ -58,15 +65,18 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
     )
 
 
-def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool) -> None:
-    """Certify and sign a draft, and put it into the store."""
+def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool, yes: bool) -> None:
+    """Certify and sign a draft, and put it into the store; of many dummies only with consent."""
     from shuffledp.cli.service import opened
 
-    draft = Draft.parse(read_bytes(draft_file, "the draft"))
+    draft = Draft.parse(read_bytes(draft_file, "the draft", LONGEST_DRAFT))
     if draft.closes <= time.time():
         raise InvalidInput(f"this draft closes {write_time(draft.closes)}, which has passed; draft it with later times")
     if not accept_shift:
         _check_shift(draft)
+    cost = _cost_of_closing(draft)
+    if number_of_dummies(draft) > MANY_DUMMIES and not yes:
+        _ask_consent(cost)
     with working("Certifying the promises"):
         floors = check_floor(draft)
         check_crowd(draft)
@@ -79,15 +89,15 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     console().print(
         f"Posted: {escape(str(target))}, in the store {escape(str(store_file))}. Give the file to the organizer, who "
         "checks it with task link. It opens "
-        f"{write_time(draft.opens)} and closes {write_time(draft.closes)}.",
+        f"{write_time(draft.opens)} and closes {write_time(draft.closes)}. {cost}.",
         highlight=False,
     )
 
 
 def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
     """Print the link to a task whose draft is the organizer's, byte for byte."""
-    task = PostedTask.parse(read_bytes(posted, "the task"))
-    if task.draft.data != read_bytes(draft_file, "the draft"):
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
+    if task.draft.data != read_bytes(draft_file, "the draft", LONGEST_DRAFT):
         raise InvalidInput(
             f"{posted} does not hold the draft {draft_file}: the shuffler posted something else; do not invite people"
         )
@@ -116,7 +126,7 @@ def run_codes(
     """Draw codes, write links and letters, and give the hashes to the store."""
     from shuffledp.cli.service import opened
 
-    task = PostedTask.parse(read_bytes(posted, "the task"))
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     if not task.has_codes:
         raise InvalidInput("this task is open to everybody and takes no codes; invite people with task link")
     if links is None and letters is None:
@@ -146,6 +156,29 @@ def _all_or_none(*files: Path) -> Generator[None]:
             if path not in there:
                 path.unlink(missing_ok=True)
         raise
+
+
+def _cost_of_closing(draft: Draft) -> str:
+    """Say what the dummies will cost when the task closes: rows, time on this machine, and bytes of the batch."""
+    sizes = [question.dummies.count * (question.report_bytes + OVERHEAD) for question in draft.questions]
+    seconds = round(seconds_to_seal(draft))
+    time_taken = f"about {counted(seconds, 'second')}" if seconds else "less than a second"
+    return (
+        f"Closing will add {counted(number_of_dummies(draft), 'dummy', 'dummies')}: {time_taken} on this machine, and "
+        f"{near(sum(sizes) / 1e6, 2)} MB of the batch"
+    )
+
+
+def _ask_consent(cost: str) -> None:
+    """Ask at a terminal whether so many dummies are meant; elsewhere refuse."""
+    if sys.stdin.isatty():
+        print(f"{cost}. Post it? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise InvalidInput(
+        f"nothing was posted. {cost}; say --yes to post it all the same, or draft it with larger promises, which need "
+        "fewer"
+    )
 
 
 def _check_shift(draft: Draft) -> None:

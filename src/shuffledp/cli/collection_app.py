@@ -58,6 +58,7 @@ def post(
     accept_shift: Annotated[
         bool, typer.Option("--accept-shift", help="Post an open task though junk could shift a result far.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Post a task with very many dummies without being asked.")] = False,
 ) -> None:
     """Certify a draft's promises, sign it, and take answers to it: on the shuffler's machine.
 
@@ -67,7 +68,7 @@ def post(
     """
     from shuffledp.cli.collection import run_post
 
-    run_post(draft, store, out, accept_shift=accept_shift)
+    run_post(draft, store, out, accept_shift=accept_shift, yes=yes)
 
 
 @task.command()

@@ -32,6 +32,10 @@ from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.tables import TableOptions
+from shuffledp.whole_files import read_lines
+
+LONGEST_LIST = 1 << 26
+"""Bytes of a file of categories or groups."""
 
 Typed = Mapping[str, Any]
 """The options as typed, by their names in Python."""
@@ -228,7 +232,7 @@ def parse_categories(text: str | None, option: str = "categories") -> list[str]:
             raise InvalidInput(f"--{option} {shown(text)} holds an empty name; take out the comma that is too many")
         return names
     try:
-        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+        lines = read_lines(Path(text), f"--{option}", LONGEST_LIST)
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(
             f"--{option} {shown(text)} is neither a list of two or more (A,B,C) nor a file with one per line"
@@ -250,7 +254,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
         )
     if Path(text).is_file():
         try:
-            lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+            lines = read_lines(Path(text), "--groups", LONGEST_LIST)
         except (OSError, UnicodeDecodeError):
             raise InvalidInput(f"--groups {shown(text)} cannot be read as a text file in UTF-8") from None
         names = tuple(line.strip() for line in lines if line.strip())

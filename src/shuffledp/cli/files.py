@@ -1,4 +1,4 @@
-"""Files of bytes: read with one clear error, written whole or not at all."""
+"""Files of bytes that a command writes, whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,27 +10,6 @@ from typing import IO
 from shuffledp.cli.output import WRITTEN
 from shuffledp.errors import InvalidInput
 from shuffledp.whole_files import replaced
-
-
-def read_bytes(path: Path, what: str) -> bytes:
-    """Read a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    what : str
-        What it must be, for the message, such as ``"the draft"``.
-
-    Raises
-    ------
-    InvalidInput
-        If it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{what} {path} cannot be read ({error.strerror}); name an existing file") from None
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool = False) -> None:

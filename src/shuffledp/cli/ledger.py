@@ -12,7 +12,6 @@ from rich.table import Table
 
 from shuffledp.accounting import certify, check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.cli.files import read_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
@@ -23,7 +22,10 @@ from shuffledp.report.remarks import taken_as_people
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.setting import Setting
+from shuffledp.whole_files import read_bytes
 
+LONGEST_RESULT = 1 << 28
+"""Bytes of what a command printed with --json."""
 AGREES = 1e-3
 """Relative distance within which a guarantee that is computed again is the one that a file states."""
 
@@ -144,7 +146,7 @@ def read_guarantees(path: Path) -> list[Stated]:
         f"{path_shown(path)} holds no guarantee; name what amplify, an estimate, release or open printed with --json"
     )
     try:
-        known = json.loads(read_bytes(path, "the file"))
+        known = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
         if not isinstance(known, dict):
             raise bad
         check_format(known, path)
@@ -158,7 +160,7 @@ def read_guarantees(path: Path) -> list[Stated]:
             Stated(f"{what} {name}".rstrip(), cost, anew, unit)
             for (what, cost, anew), name, unit in zip(found, named, units, strict=True)
         ]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise bad from None

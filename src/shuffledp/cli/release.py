@@ -20,7 +20,6 @@ from shuffledp.cli.estimate import (
     parse_categories,
     title_of,
 )
-from shuffledp.cli.files import read_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
@@ -42,6 +41,10 @@ from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.tables import TableOptions
+from shuffledp.whole_files import read_bytes
+
+LONGEST_QUESTIONS = 1 << 20
+"""Bytes of a file of questions."""
 
 Words = Sequence[str]
 BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
@@ -143,8 +146,8 @@ def read_questions(path: Path) -> list[Ask]:
     """
     name = path_shown(path)
     try:
-        known = tomllib.loads(read_bytes(path, "the file of questions").decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        known = tomllib.loads(read_bytes(path, "the file of questions", LONGEST_QUESTIONS).decode("utf-8"))
+    except (ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(f"{name} is not TOML as expected: {error}") from None
     entries = known.get("questions")
     if not isinstance(entries, list) or not entries:

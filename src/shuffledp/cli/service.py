@@ -119,11 +119,11 @@ def publish(
 
     shuffledp task publish lunch.release
     """
-    from shuffledp.cli.files import read_bytes
-    from shuffledp.collection.release import SignedRelease
+    from shuffledp.collection.release import LONGEST_SIGNED, SignedRelease
     from shuffledp.collection.task import PostedTask
+    from shuffledp.whole_files import read_bytes
 
-    data = read_bytes(release, "the release")
+    data = read_bytes(release, "the release", LONGEST_SIGNED)
     with opened(store) as shuffler:
         row = chosen(shuffler, task, "released")
         SignedRelease.parse(data, PostedTask.parse(row.posted))
@@ -204,9 +204,9 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
     InvalidInput
         If there is no such task, or several could be meant.
     """
-    from shuffledp.cli.files import read_bytes
     from shuffledp.collection.fields import to_base64
-    from shuffledp.collection.task import PostedTask, task_digest
+    from shuffledp.collection.task import LONGEST_POSTED, PostedTask, task_digest
+    from shuffledp.whole_files import read_bytes
 
     rows = store.tasks()
     if task is None:
@@ -216,7 +216,10 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
         names = ", ".join(to_base64(row.digest) for row in left)
         raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{': ' if names else ''}{names}")
     is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
-    digest = PostedTask.parse(read_bytes(Path(task), "the task")).digest if is_file else task_digest(task)
+    if is_file:
+        digest = PostedTask.parse(read_bytes(Path(task), "the task", LONGEST_POSTED)).digest
+    else:
+        digest = task_digest(task)
     for row in rows:
         if row.digest == digest:
             return row

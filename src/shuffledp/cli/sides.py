@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.cli.files import read_bytes
-from shuffledp.cli.ledger import check_format, read_guarantee, setting_of
+from shuffledp.cli.ledger import LONGEST_RESULT, check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.protocol.differences import Side, check_question
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.means import LongTailedEstimate
+from shuffledp.whole_files import read_bytes
 
 Known = dict[str, Any]
 
@@ -110,8 +110,8 @@ def _bad(path: Path) -> InvalidInput:
 
 def _object(path: Path) -> Known:
     try:
-        known = json.loads(read_bytes(path, "the file"))
-    except ValueError as error:
+        known = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
+    except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise _bad(path) from None

@@ -34,12 +34,13 @@ def page(
 
     shuffledp task page lunch.task --server https://collect.example.org --out lunch.html
     """
-    from shuffledp.cli.files import read_bytes, write_bytes
+    from shuffledp.cli.files import write_bytes
     from shuffledp.cli.output import console
     from shuffledp.collection.survey_page import page_for
-    from shuffledp.collection.task import PostedTask
+    from shuffledp.collection.task import LONGEST_POSTED, PostedTask
+    from shuffledp.whole_files import read_bytes
 
-    document = page_for(PostedTask.parse(read_bytes(posted, "the task")), server.removesuffix("/"))
+    document = page_for(PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED)), server.removesuffix("/"))
     target = posted.with_suffix(".html") if out is None else out
     write_bytes(target, document, fresh=True)
     digest = hashlib.sha256(document).hexdigest()

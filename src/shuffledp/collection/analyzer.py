@@ -136,7 +136,7 @@ def open_batch(
     """
     opened = batch if isinstance(batch, Batch) else Batch.parse(batch)
     draft, manifest = opened.task.draft, opened.manifest
-    key.check_draft(draft.data, draft.analyzer_key, draft.analyzer_identity)
+    key.check_task(opened.task)
     if manifest.n == 0:
         raise InvalidInput("nobody answered: the batch holds dummies alone")
     entered = enter_batch(opened, ledger, population, fixed_in_advance, title)

@@ -5,13 +5,13 @@ Every handler answers with fixed words: nothing of a request is repeated, stored
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from shuffledp.collection.bodies import Body, Gone, Receive, Room, Unread
 from shuffledp.collection.clock import Clock, is_trusted, system_clock
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.holding import Refused
@@ -23,16 +23,11 @@ from shuffledp.collection.task import PostedTask, task_digest
 from shuffledp.errors import InvalidInput
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_REPORTS = 100
 """Reports in one request."""
-MOST_BYTES = 64 << 20
-"""Bytes of request bodies held at one time."""
-BODY_SECONDS = 30.0
-"""Within which a body must have come."""
 STATUS_SECONDS = 600
 """The number of held reports that is shown changes no more often."""
 HEALTH_SECONDS = 10.0
@@ -74,10 +69,6 @@ class Post:
     read: int = -1
 
 
-class Gone(Exception):
-    """The client has left before its request was whole."""
-
-
 def create_app(store: Store, *, clock: Clock = system_clock) -> App:
     """Make the application; its lifespan starts and ends the threads that write and that keep time.
 
@@ -108,7 +99,7 @@ class Service:
         self._store, self._clock = store, clock
         self._ingest, self._keeper = Ingest(store.path), Keeper(store.path, clock, ended=self._forget_key)
         self._posts: dict[str, Post] = {}
-        self._bytes = 0
+        self._room = Room()
         self._health = (0.0, Reply(503, b"starting\n"))
         self._page = Reply(200, survey_page(), b"text/html; charset=utf-8", _page_headers(content_security_policy()))
 
@@ -179,16 +170,13 @@ class Service:
         opener = self._door(post)
         if isinstance(opener, Reply):
             return opener
-        if self._bytes + length > MOST_BYTES:
-            return _busy(b"too much is under way\n")
-        self._bytes += length
-        try:
-            body = await _read(receive, length)
-            if body is None:
+        with Body(self._room, length, single=length == size) as body:
+            data = await body.read(receive)
+            if data is Unread.WRONG:
                 return _closing(400, b"the body did not come in time, or is not of the length announced\n")
-            answer = await self._ingest.submit(body, post.task, opener)
-        finally:
-            self._bytes -= length
+            if data is Unread.NO_ROOM:
+                return _busy(b"too much is under way\n", (b"connection", b"close"))
+            answer = await self._ingest.submit(data, post.task, opener)
         if isinstance(answer, bytes):
             return Reply(200, answer, b"application/octet-stream")
         return CLOSED if answer is Refused.CLOSED else _busy(b"nothing was kept\n")
@@ -317,8 +305,8 @@ def _closing(status: int, body: bytes) -> Reply:
     return Reply(status, body, headers=((b"connection", b"close"),))
 
 
-def _busy(body: bytes) -> Reply:
-    return Reply(503, body, headers=((b"retry-after", b"%d" % BUSY_SECONDS),))
+def _busy(body: bytes, *more: tuple[bytes, bytes]) -> Reply:
+    return Reply(503, body, headers=((b"retry-after", b"%d" % BUSY_SECONDS), *more))
 
 
 def _content_length(scope: Scope) -> int | None:
@@ -328,24 +316,3 @@ def _content_length(scope: Scope) -> int | None:
     if chunked or len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 12:
         return None
     return int(lengths[0])
-
-
-async def _read(receive: Receive, length: int) -> bytes | None:
-    """Read a body of exactly `length` bytes; None if it is longer, shorter or late."""
-    parts: list[bytes] = []
-    missing = length
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Gone
-                part = message.get("body", b"")
-                missing -= len(part)
-                parts.append(part)
-                if missing < 0:
-                    return None
-                if not message.get("more_body", False):
-                    return b"".join(parts) if missing == 0 else None
-    except TimeoutError:
-        return None

@@ -9,12 +9,16 @@ the day, the people per level, what was refused, dummies, floor and software ver
 from __future__ import annotations
 
 import hashlib
+import io
+import os
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -22,7 +26,7 @@ from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_DUMMIES, MOST_PEOPLE
 from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
 from shuffledp.collection.task import MOST_LEVELS, PostedTask
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.numerics.randomness import Randomness
 
 MAGIC, VERSION = b"SHFB", 1
@@ -158,22 +162,40 @@ class Batch:
         InvalidInput
             If one of them is wrong.
         """
-        view = memoryview(data).cast("B")
-        if len(view) < _HEAD.size or bytes(view[:4]) != MAGIC:
-            raise InvalidInput(f"these bytes are no batch: they do not begin with {MAGIC.decode()}")
-        _, version, size = _HEAD.unpack_from(view)
-        if version != VERSION:
-            raise InvalidInput(f"this batch is of version {version}; this library reads version {VERSION}")
-        start = _HEAD.size + size
-        if size > LONGEST_MANIFEST or len(view) < start + sealing.SIGNATURE:
-            raise InvalidInput(f"the batch is cut short: {len(view)} bytes")
-        document, signature = bytes(view[_HEAD.size : start]), bytes(view[-sealing.SIGNATURE :])
-        manifest = Manifest.parse(document)
-        check_signature(manifest, signature)
-        body = view[start : -sealing.SIGNATURE]
+        return cls.read(io.BytesIO(data))
+
+    @classmethod
+    def read(cls, stream: IO[bytes], check: Callable[[PostedTask], None] = lambda task: None) -> Batch:
+        """Read a batch from a file: its head first, and never more than the manifest announces.
+
+        Parameters
+        ----------
+        stream : binary file
+            At its beginning.
+        check : callable
+            Is given the task before the columns are read, and raises InvalidInput if it is not the right one.
+
+        Raises
+        ------
+        InvalidInput
+            If signature, hash or a length is wrong, or the columns do not fit into memory.
+        """
+        manifest = _read_manifest(stream)
+        check(manifest.task)
         sizes = [rows * size for rows, size in zip(manifest.rows, manifest.task.inner_sizes, strict=True)]
-        if len(body) != sum(sizes):
-            raise InvalidInput(f"the columns have {len(body)} bytes; {manifest.rows} rows need {sum(sizes)}")
+        announced = sum(sizes)
+        if stream.seekable():  # a wrong length is known before anything is read
+            at = stream.tell()
+            _check_length(stream.seek(0, os.SEEK_END) - at - sealing.SIGNATURE, announced, manifest)
+            stream.seek(at)
+        try:
+            body, signature = memoryview(stream.read(announced)), stream.read(sealing.SIGNATURE + 1)
+        except MemoryError:
+            raise InvalidInput(
+                f"the columns have {announced} bytes, more than this machine's memory holds; open them on a larger one"
+            ) from None
+        _check_length(len(body) + len(signature) - sealing.SIGNATURE, announced, manifest)
+        check_signature(manifest, signature)
         if hashlib.sha256(body).digest() != manifest.columns_sha256:
             raise InvalidInput("the columns are not the ones the shuffler signed; fetch the batch again")
         ends = np.cumsum([0, *sizes]).tolist()
@@ -183,6 +205,38 @@ class Batch:
     def task(self) -> PostedTask:
         """The task."""
         return self.manifest.task
+
+
+def read_batch(path: Path, check: Callable[[PostedTask], None] = lambda task: None) -> Batch:
+    """Read a batch from its file; parameters and errors as of `Batch.read`, and InvalidInput if it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return Batch.read(stream, check)
+    except OSError as error:
+        raise InvalidInput(
+            f"the batch {path_shown(path)} cannot be read ({error.strerror}); name an existing file"
+        ) from None
+
+
+def _read_manifest(stream: IO[bytes]) -> Manifest:
+    """Read what stands before the columns."""
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size or head[:4] != MAGIC:
+        raise InvalidInput(f"these bytes are no batch: they do not begin with {MAGIC.decode()}")
+    _, version, size = _HEAD.unpack(head)
+    if version != VERSION:
+        raise InvalidInput(f"this batch is of version {version}; this library reads version {VERSION}")
+    if size > LONGEST_MANIFEST:
+        raise InvalidInput(f"the batch announces a manifest of {size} bytes; at most {LONGEST_MANIFEST} are read")
+    document = stream.read(size)
+    if len(document) < size:
+        raise InvalidInput(f"the batch is cut short: {len(head) + len(document)} bytes")
+    return Manifest.parse(document)
+
+
+def _check_length(there: int, announced: int, manifest: Manifest) -> None:
+    if there != announced:
+        raise InvalidInput(f"the columns have {max(there, 0)} bytes; {manifest.rows} rows need {announced}")
 
 
 def check_signature(manifest: Manifest, signature: bytes) -> None:

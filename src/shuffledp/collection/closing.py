@@ -2,8 +2,10 @@
 
 Closing takes three steps, and the death of the process between or within them changes nothing:
 
-1. One transaction: no more reports are taken, and all dummies are drawn, sealed and stored. They are never drawn a
-   second time: two batches of one task with fresh dummies would expose all of them by intersection.
+1. The dummies are drawn, sealed and stored piece by piece, while reports are still taken. Then one transaction: all
+   dummies are there, and no more reports are taken. They follow from two keys (`dummies.chance_of`), so what a process
+   that died before this transaction has stored is deleted and drawn again alike: two batches of one task with different
+   dummies would expose all of them by intersection.
 2. Marks outside the store say that the task has ended (`marks`): a store put back from a copy is not closed again.
    Then the batch is written from the stored reports and dummies into ``outbox/``, under its name only when it is whole.
 3. One transaction: reports, dummies, codes and the task's private key are deleted. The deletion has happened once the
@@ -23,9 +25,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, write_batch
+from shuffledp.collection.batch import REFUSALS, permuted_column, read_batch, write_batch
 from shuffledp.collection.clock import Clock, system_clock
-from shuffledp.collection.dummies import chance_of, seal_dummies
+from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.marks import GONE, SUFFIX, set_marks, sync_folder
 from shuffledp.collection.report import split_inners
@@ -70,6 +72,7 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
         if row.state == "restored":
             raise InvalidInput(_put_back(store, posted, path))
         if row.state == "open":
+            _store_dummies(store, posted)
             _take_no_more(store, posted, clock)
         elif row.state == "released":
             return path
@@ -152,21 +155,36 @@ def _known(store: Store, task: bytes) -> TaskRow:
     return row
 
 
+def _store_dummies(store: Store, posted: PostedTask) -> None:
+    """Step 1, first half: it may take long, and every transaction of it is short, so other tasks are answered."""
+    _check_enough(store, posted)
+    while store.drop_dummies(posted.digest, PIECE):
+        pass
+    for question, sealed in seal_dummies(posted, _chance(store, posted, b"dummies"), PIECE):
+        with store.writing() as db:
+            db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, question, each) for each in sealed])
+
+
 def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
-    """Step 1."""
+    """Step 1, second half."""
+    wanted = {place: question.dummies.count for place, question in enumerate(posted.draft.questions)}
     with store.writing() as db:
-        held = store.held(posted.digest)
-        if held < posted.draft.at_least:
-            raise InvalidInput(
-                f"{held} people have answered, and with fewer than {posted.draft.at_least} the answer would mislead: "
-                "the batch is not handed over; wait, or use: shuffledp task destroy"
-            )
-        changed = db.execute(
-            "UPDATE task SET state = 'closing', since = ? WHERE id = ? AND state = 'open'", (clock(), posted.digest)
+        _check_enough(store, posted)
+        sql = "SELECT question, count(*) FROM dummy WHERE task = ? GROUP BY question"
+        stored = dict(db.execute(sql, (posted.digest,)).fetchall())
+        if any(stored.get(place, 0) != count for place, count in wanted.items()):  # without them no promise holds
+            raise InvalidInput(f"the store holds other dummies than task {posted.id} asks for; close it again")
+        sql = "UPDATE task SET state = 'closing', since = ? WHERE id = ? AND state = 'open'"
+        db.execute(sql, (clock(), posted.digest))
+
+
+def _check_enough(store: Store, posted: PostedTask) -> None:
+    held = store.held(posted.digest)
+    if held < posted.draft.at_least:
+        raise InvalidInput(
+            f"{held} people have answered, and with fewer than {posted.draft.at_least} the answer would mislead: "
+            "the batch is not handed over; wait, or use: shuffledp task destroy"
         )
-        if changed.rowcount == 1:
-            for question, sealed in enumerate(seal_dummies(posted, _chance(store, posted, b"dummies"))):
-                db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, question, s) for s in sealed])
 
 
 def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Clock) -> None:
@@ -248,8 +266,8 @@ def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
 def _counts_in(path: Path, posted: PostedTask) -> tuple[int, ...] | None:
     """Return the people per level of a finished batch of this task; None if there is none."""
     try:
-        batch = Batch.parse(path.read_bytes())
-    except (InvalidInput, OSError):
+        batch = read_batch(path)
+    except InvalidInput:
         return None
     return batch.manifest.counts if batch.task.data == posted.data else None
 

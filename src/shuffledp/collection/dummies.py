@@ -1,13 +1,16 @@
 """The shuffler's dummies: reports of nobody, drawn from the task's public law and sealed like a person's.
 
-They are drawn once, in the transaction that closes the task, and stored sealed: two batches of one task with fresh
-dummies would expose all of them by intersection. And they follow from two keys, the one of the task, which is deleted
-when it ends, and ``shuffler.key``: from a machine that was put back to a state before closing come the same bytes.
+They are drawn and sealed when the task closes, and stored before any batch is written: two batches of one task with
+different dummies would expose all of them by intersection. And they follow from two keys, the one of the task, which is
+deleted when it ends, and ``shuffler.key``: from a machine that was put back to a state before closing come the same
+bytes.
 """
 
 from __future__ import annotations
 
 import hmac
+import time
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
@@ -15,8 +18,12 @@ from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.numerics.randomness import Randomness, keyed_random
+
+PIECE = 10_000
+"""Dummies stored in one transaction: other tasks' reports wait for no more than that."""
+_TIMED = 50
 
 
 def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
@@ -78,8 +85,8 @@ def chance_of(identity: bytes, task: PostedTask, key: bytes, *use: bytes) -> Ran
     return keyed_random(hmac.digest(identity, message, "sha256"))
 
 
-def seal_dummies(task: PostedTask, random: Randomness) -> list[list[bytes]]:
-    """Draw and seal all dummies of a task: for each question its sealed reports.
+def seal_dummies(task: PostedTask, random: Randomness, piece: int = PIECE) -> Iterator[tuple[int, list[bytes]]]:
+    """Draw all dummies of a task and seal them piece by piece.
 
     Parameters
     ----------
@@ -87,9 +94,29 @@ def seal_dummies(task: PostedTask, random: Randomness) -> list[list[bytes]]:
         The task.
     random : Randomness
         `chance_of`, which repeats itself after a restoration; the ephemeral keys are drawn from it too.
+    piece : int
+        Most dummies in a piece.
+
+    Yields
+    ------
+    tuple of int and list of bytes
+        The question's place, from 0, and sealed reports of its dummies.
     """
     sealer = Sealer(task.draft.analyzer_key, lambda: random.words(4).tobytes())
-    return [
-        [seal_inner(task, place, report, sealer) for report in draw_dummies(question, random)]
-        for place, question in enumerate(task.draft.questions)
-    ]
+    for place, question in enumerate(task.draft.questions):
+        reports = draw_dummies(question, random)
+        for start in range(0, len(reports), piece):
+            yield place, [seal_inner(task, place, report, sealer) for report in reports[start : start + piece]]
+
+
+def number_of_dummies(draft: Draft) -> int:
+    """Return how many dummies closing adds, over all questions."""
+    return sum(question.dummies.count for question in draft.questions)
+
+
+def seconds_to_seal(draft: Draft) -> float:
+    """Estimate how long this machine draws and seals the dummies when the task closes; a few are sealed to know it."""
+    sealer, start = Sealer(draft.analyzer_key), time.perf_counter()
+    for _ in range(_TIMED):
+        sealer.seal(b"\0", b"shuffledp: timing")
+    return number_of_dummies(draft) * (time.perf_counter() - start) / _TIMED

@@ -146,11 +146,14 @@ def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list
     changes: Counter[int] = Counter()
     refused: set[int] = set()
     for number, group in enumerate([offers] if together else [[offer] for offer in offers]):
-        if not together and _news(db, task, group[0].rows) > room - sum(n for kind, n in changes.items() if kind >= 0):
-            refused.add(number)
+        # Codes before room: else whoever has none would learn from the answer how many people have answered.
+        spent: set[bytes] = set()
+        rows = [row for offer in group for row in _admitted(db, task, offer, spent)]
+        if together or _news(db, task, rows) <= room - sum(n for kind, n in changes.items() if kind >= 0):
+            changes.update(_insert(db, rows))
         else:
-            spent: set[bytes] = set()
-            changes.update(_insert(db, [row for offer in group for row in _admitted(db, task, offer, spent)]))
+            refused.add(number)
+            _give_back(db, task, rows)
     for number, offer in enumerate(offers):
         if number not in refused:
             changes.update(-verdict for verdict in offer.verdicts if verdict != Verdict.HELD)
@@ -174,6 +177,12 @@ def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[byte
         elif row.digest not in spent and not _is_held(db, task, row.digest):
             offer.verdicts[row.place] = Verdict.CODE_REFUSED
     return admitted
+
+
+def _give_back(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> None:
+    """Make the codes of admitted rows unspent again: nothing of their request is kept."""
+    codes = [(task, row.code) for row in rows if row.code]
+    db.executemany("UPDATE code SET spent = 0 WHERE task = ? AND hash = ?", codes)
 
 
 def _is_held(db: sqlite3.Connection, task: bytes, digest: bytes) -> bool:

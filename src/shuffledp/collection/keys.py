@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from shuffledp.collection import sealing
 from shuffledp.collection.fields import dump_json, read_json, to_base64
+from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+
+LONGEST_KEY = 4096
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class AnalyzerKey:
         InvalidInput
             If it is none.
         """
-        fields = read_json(data, "the analyzer's key file", 4096)
+        fields = read_json(data, "the analyzer's key file", LONGEST_KEY)
         fields.word("what", "shuffledp analyzer key")
         fields.whole("version", 1, 1)
         found = cls(*(fields.bytes_of(name, 32) for name in ("key", "identity", "draft_sha256")))
@@ -60,6 +63,10 @@ class AnalyzerKey:
     def public_identity(self) -> bytes:
         """Public signing key."""
         return sealing.identity_of(self.identity)
+
+    def check_task(self, task: PostedTask) -> None:
+        """Raise InvalidInput unless the task holds the draft and the public keys that this file was made for."""
+        self.check_draft(task.draft.data, task.draft.analyzer_key, task.draft.analyzer_identity)
 
     def check_draft(self, draft: bytes, analyzer_key: bytes, analyzer_identity: bytes) -> None:
         """Raise InvalidInput unless these are the draft and the public keys that this file was made for."""

@@ -21,6 +21,7 @@ NEWEST = 2
 """The newest format of the JSON that is read (`shuffledp.report.to_json`, which lies above this module)."""
 _HEAD = struct.Struct("<4sBI")
 _SIGNED = b"shuffledp/1 release\0"
+LONGEST_SIGNED = _HEAD.size + LONGEST + sealing.SIGNATURE
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -11,6 +12,7 @@ from pathlib import Path
 from shuffledp.errors import ShuffleDPError
 
 _COMMAND = "from shuffledp.cli import main; main()"
+_LAST_BYTES = 4096
 
 
 class ServiceProcess:
@@ -57,7 +59,9 @@ class ServiceProcess:
         line = self._process.stdout.readline()
         if "http://" not in line:
             self.kill()
-            last = self.log.read_text(errors="replace").splitlines()[-1:]
+            with open(self.log, "rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+                last = log.read(_LAST_BYTES).decode(errors="replace").splitlines()[-1:]
             raise ShuffleDPError(f"the service did not start: {' '.join(last)}")
         self._port = int(line.split("http://")[1].split()[0].rpartition(":")[2])
 

@@ -1,9 +1,14 @@
-"""The HTTP server of a collection: uvicorn with patience and heads of stated size, and no access log."""
+"""The HTTP server of a collection: uvicorn with patience, heads of stated size, and no access log.
+
+Connections are bounded too. Where no more can be had, the one that has been waited for longest makes way, so whoever
+opens many and sends nothing drives out its own: a person's report is here in one round trip.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -22,27 +27,69 @@ HEAD_SECONDS = 15.0
 """Within which request line and headers must have come."""
 HEAD_BYTES = 1 << 15
 """Most bytes of request line and headers."""
+MOST_CONNECTIONS = 4096
+"""Connections held at one time, where the system allows as many files."""
+OWN_FILES = 64
+"""Files that the service needs besides: the store's, the log's, the standard ones."""
 KEEP_ALIVE = 30
 BACKLOG = 1024
+
+
+class Settings(uvicorn.Config):
+    """uvicorn's settings, and the connections from which something is awaited, the one longest waited for first."""
+
+    most_connections: int
+    unfinished: dict[PatientProtocol, None]
+
+
+class HeadTooLarge(Exception):
+    """A head is larger than `HEAD_BYTES`; the parser makes an answer of status 400 of it."""
 
 
 class PatientProtocol(HttpToolsProtocol):
     """uvicorn's protocol, which closes a connection whose head is slow or endless; uvicorn itself would wait."""
 
+    config: Settings
     _timer: asyncio.TimerHandle | None = None
     _head = 0
+    _parsed = 0
     _reads_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Begin to wait for a head."""
+        """Begin to wait for a head; of too many connections the one longest waited for is closed."""
+        unfinished = self.config.unfinished
+        if len(self.connections) >= self.config.most_connections and unfinished:
+            next(iter(unfinished))._give_up()
         super().connection_made(transport)
+        unfinished[self] = None
         self.access_log = False  # whatever handlers somebody may have given to uvicorn's logger
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End waiting."""
         self._end_waiting()
+        self.config.unfinished.pop(self, None)
         super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Begin to count a head."""
+        self._parsed = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Count what stands in a head, however few packets it came in."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count what stands in a head, however few packets it came in."""
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_message_complete(self) -> None:
+        """Wait for this client no longer: it waits for us."""
+        self.config.unfinished.pop(self, None)
+        super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
         """Count what comes before a head is complete."""
@@ -62,7 +109,14 @@ class PatientProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Expect the next head, unless it is here already."""
         self._reads_head = not self.pipeline
+        if not self.transport.is_closing():  # also while pipelined requests wait: perhaps nobody reads the answers
+            self.config.unfinished[self] = None
         super().on_response_complete()
+
+    def _count(self, size: int) -> None:
+        self._parsed += size
+        if self._parsed > HEAD_BYTES:
+            raise HeadTooLarge
 
     def _expect_head(self) -> None:
         if self._timer is None:
@@ -76,7 +130,9 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._end_waiting()
-        self.transport.close()
+        self.config.unfinished.pop(self, None)
+        self.connections.discard(self)  # at once, or the next connection would find it among the many
+        self.transport.abort()  # to close would wait for a client that does not read its answer
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -143,9 +199,17 @@ def serve(
         _run(create_app(opened, clock=clock), listening, lambda: ready(_address(listening)))
 
 
-def config_of(app: App) -> uvicorn.Config:
-    """Return uvicorn's settings for the service."""
-    return uvicorn.Config(
+def config_of(app: App, most_connections: int = MOST_CONNECTIONS) -> Settings:
+    """Return uvicorn's settings for the service.
+
+    Parameters
+    ----------
+    app : App
+        From `create_app`.
+    most_connections : int
+        Connections held at one time.
+    """
+    config = Settings(
         app,
         http=PatientProtocol,
         ws="none",
@@ -157,10 +221,23 @@ def config_of(app: App) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=10,
     )
+    config.most_connections, config.unfinished = most_connections, {}
+    return config
+
+
+def allowed_connections() -> int:
+    """Ask the system for as many files as are needed, and return how many of them may be connections."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + OWN_FILES
+    if now == resource.RLIM_INFINITY or now >= wanted:
+        return MOST_CONNECTIONS
+    now = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
+    return max(1, now - OWN_FILES)
 
 
 def _run(app: App, listening: socket.socket, ready: Callable[[], None]) -> None:
-    server = uvicorn.Server(config_of(app))
+    server = uvicorn.Server(config_of(app, allowed_connections()))
 
     def stop(_number: int, _frame: object) -> None:
         server.should_exit = True

@@ -24,6 +24,7 @@ from shuffledp.collection.marks import found_mark, sync_folder
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.whole_files import read_bytes
 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
@@ -143,7 +144,7 @@ class Store:
                 os.link(file.name, path)
             os.unlink(file.name)
             sync_folder(path.parent)
-        key = from_base64(path.read_text(encoding="ascii", errors="replace").strip())
+        key = from_base64(read_bytes(path, "the shuffler's key", 100).decode("ascii", "replace").strip())
         if key is None or len(key) != sealing.KEY:
             raise InvalidInput(f"{path} holds no key; put the file back that was made with this store")
         return key
@@ -239,9 +240,21 @@ class Store:
             after = rows[-1][0]
 
     def dummies(self, task: bytes, question: int) -> list[bytes]:
-        """Return the sealed dummies of a question; there are some only while the task is closing."""
+        """Return the sealed dummies of a question; all are there while the task is closing, and perhaps some before."""
         rows = self._db.execute("SELECT sealed FROM dummy WHERE task = ? AND question = ?", (task, question)).fetchall()
         return [sealed for (sealed,) in rows]
+
+    def drop_dummies(self, task: bytes, most: int) -> int:
+        """Delete up to `most` dummies of a task that is still open; return how many there were.
+
+        Dummies of a task that is closing stay: they may stand in a batch that somebody has read.
+        """
+        sql = (
+            "DELETE FROM dummy WHERE rowid IN (SELECT dummy.rowid FROM dummy JOIN task ON task.id = dummy.task "
+            "WHERE task.id = ? AND task.state = 'open' LIMIT ?)"
+        )
+        with self.writing() as db:
+            return db.execute(sql, (task, most)).rowcount
 
     def publish(self, task: bytes, release: bytes) -> None:
         """Serve a release from now on; the caller has checked its signature.

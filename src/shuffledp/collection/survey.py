@@ -17,6 +17,7 @@ from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
+LONGEST_SURVEY = 1 << 20
 _DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes"}
 _TIMES = ("opens", "closes", "expires")
 

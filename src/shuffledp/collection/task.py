@@ -30,6 +30,7 @@ CODE = 16
 _HEAD = struct.Struct("<4sBI")
 _SIGNED = b"shuffledp/1 posted\0"
 _TAIL = 2 * sealing.KEY + sealing.SIGNATURE
+LONGEST_POSTED = _HEAD.size + LONGEST_DRAFT + _TAIL
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Verified:
     promise_kept: bool
 
 
-def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Verified:
+def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None) -> Verified:
     """Check a release against its task, and against the batch if it is there.
 
     Parameters
@@ -52,7 +52,7 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
         The task.
     release : bytes
         The signed release.
-    batch : bytes, optional
+    batch : Batch or bytes, optional
         The batch that was handed over.
 
     Returns
@@ -88,7 +88,7 @@ def verify(task: PostedTask, release: bytes, batch: bytes | None = None) -> Veri
         f"what two machines differ by (at most {FLOOR_SLACK:g} of a floor and {CROWD_SLACK:g} of a crowd)",
     ]
     if batch is not None:
-        if Batch.parse(batch).manifest.data != manifest.data:
+        if (batch if isinstance(batch, Batch) else Batch.parse(batch)).manifest.data != manifest.data:
             raise InvalidInput("the release is not about this batch: their manifests differ")
         checks.append("the batch's columns have the signed hash and as many rows as people and dummies")
     return Verified(tuple(checks), CANNOT, dict(zip(names, floors, strict=True)), kept)
