@@ -99,7 +99,7 @@ def test_a_store_put_back_from_a_copy_is_not_closed_again(run, shuffler, tmp_pat
     for words in ((), (TASK.id,)):
         done = run("task", "close", *words)
         assert "put back from a copy" in done.error
-        assert "the batch holds 7 people, the store 7" in done.error
+        assert "the batch holds 7 people, the store 7, of whom it lacks 0" in done.error
     assert "Lunch [red] (restored)" in run("task", "status").out
     assert run("task", "destroy", TASK.id).status == 0
 

@@ -254,32 +254,49 @@ def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
     Raises
     ------
     InvalidInput
-        If it is, and holds other numbers of people than the store: then it is not what this store is closing.
+        If it is, and holds other people than the store, whose reports are deleted next.
     """
-    counts = _counts_in(path, posted)
+    batch = _batch_at(path, posted)
+    if batch is None:
+        return False
     tally = store.tally(posted.digest)
-    if counts is not None and counts != tuple(tally.get(level, 0) for level in range(len(counts))):
+    same = batch.manifest.counts == tuple(tally.get(level, 0) for level in range(len(posted.draft.levels)))
+    if not same or _lacking(store, batch):
         raise InvalidInput(_put_back(store, posted, path))
-    return counts is not None
+    return True
 
 
-def _counts_in(path: Path, posted: PostedTask) -> tuple[int, ...] | None:
-    """Return the people per level of a finished batch of this task; None if there is none."""
+def _batch_at(path: Path, posted: PostedTask) -> Batch | None:
+    """Read a finished batch of this task; None if there is none."""
     try:
         batch = read_batch(path)
     except InvalidInput:
         return None
-    return batch.manifest.counts if batch.task.data == posted.data else None
+    return batch if batch.task.data == posted.data else None
+
+
+def _lacking(store: Store, batch: Batch) -> int:
+    """Count the reports of the store that a batch does not hold."""
+    columns = [
+        {bytes(column[start : start + size]) for start in range(0, len(column), size)}
+        for column, size in zip(batch.columns, batch.task.inner_sizes, strict=True)
+    ]
+    return sum(
+        any(sealed not in rows for sealed, rows in zip(split_inners(batch.task, inners), columns, strict=True))
+        for _, _, inners in store.reports(batch.task.digest)
+    )
 
 
 def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
     """Say why a task is not closed again from a store that does not know that it has ended."""
-    counts = _counts_in(path, posted)
-    people = f"; the batch holds {sum(counts)} people, the store {store.held(posted.digest)}" if counts else ""
+    found = f"say the marks beside {store.path}"
+    if (batch := _batch_at(path, posted)) is not None:
+        found = f"the batch holds {batch.manifest.n} people, the store {store.held(posted.digest)}, of whom it lacks "
+        found += f"{_lacking(store, batch)}"
     return (
-        f"task {posted.id} has ended before, say the marks beside {store.path}{people}: this store was put back from a "
-        "copy. A second batch would tell people from dummies, so nothing is written and nothing deleted; keep the "
-        f"first batch elsewhere, then use: shuffledp task destroy {posted.id}"
+        f"task {posted.id} has ended before, {found}: this store was put back from a copy. A second batch would tell "
+        "people from dummies, so nothing is written and nothing deleted; keep the first batch elsewhere, then use: "
+        f"shuffledp task destroy {posted.id}"
     )
 
 
