@@ -23,7 +23,7 @@ from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import read_bytes, way_out
 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
@@ -87,9 +87,11 @@ class Store:
             _make(self.path)
             self._db = connect(self.path)
         except OSError as error:
-            raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
+            advice = way_out(error, "name another")
+            raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); {advice}") from None
         except sqlite3.Error as error:
-            raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
+            advice = way_out(error, "name another")
+            raise InvalidInput(f"the store {self.path} cannot be used ({error}); {advice}") from None
 
     def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Open one transaction that writes: committed to disk when the block ends well, else undone.
