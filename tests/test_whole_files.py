@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sqlite3
 import stat
 
 import pytest
 
+from shuffledp.collection.store import Store
 from shuffledp.errors import InvalidInput
+from shuffledp.ledger import Ledger
 from shuffledp.whole_files import replaced
 
 
@@ -54,6 +58,45 @@ def test_a_fresh_file_never_replaces_one_that_came_meanwhile(tmp_path):
         late()
     assert target.read_bytes() == b"theirs"
     assert os.listdir(tmp_path) == ["key"]
+
+
+def full() -> sqlite3.Error:
+    """What SQLite raises where there is no room."""
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (x)")
+    db.execute("PRAGMA max_page_count=2").fetchone()
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        db.execute("INSERT INTO t VALUES (zeroblob(100000))")
+    return raised.value
+
+
+def raising(error: Exception):
+    def call(*_: object, **__: object) -> None:
+        raise error
+
+    return call
+
+
+def test_a_disk_without_room_is_not_answered_by_another_name(tmp_path, monkeypatch):
+    """`name another` was the advice where the disk was full: another name on it would not help."""
+    no_room, no_right = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EACCES, "Permission denied")
+    for error, advice in ((no_room, "make room on its disk"), (no_right, "choose an existing, writable folder")):
+        monkeypatch.setattr("tempfile.mkstemp", raising(error))
+        with pytest.raises(InvalidInput, match=f"; {advice}$"), replaced(tmp_path / "page.html", "the page"):
+            pass
+    for error, advice in ((no_room, "make room on its disk"), (no_right, "name another")):
+        monkeypatch.setattr("tempfile.mkstemp", raising(error))
+        with pytest.raises(InvalidInput, match=f"; {advice}$"):
+            Store(tmp_path / "new.db")
+    monkeypatch.undo()
+    for module, make in (
+        ("collection", lambda: Store(tmp_path / "s.db")),
+        ("ledger", lambda: Ledger(tmp_path / "l.db")),
+    ):
+        monkeypatch.setattr(f"shuffledp.{module}.store.sqlite3.connect", raising(full()))
+        with pytest.raises(InvalidInput, match=r"disk is full\); make room on its disk$"):
+            make()
+        monkeypatch.undo()
 
 
 def test_modes(tmp_path):

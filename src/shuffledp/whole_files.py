@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import sqlite3
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -56,6 +58,31 @@ def read_lines(path: Path, what: str, most: int) -> list[str]:
         If it is larger.
     """
     return _read(path, what, most).decode("utf-8-sig").splitlines()
+
+
+def way_out(error: OSError | sqlite3.Error, otherwise: str) -> str:
+    """Say what helps against a failure of the system: room where a disk has none, and something else elsewhere.
+
+    Parameters
+    ----------
+    error : OSError or sqlite3.Error
+        The failure.
+    otherwise : str
+        What helps against any other one, such as ``"name another file"``.
+
+    Examples
+    --------
+    >>> way_out(OSError(errno.ENOSPC, "No space left on device"), "name another")
+    'make room on its disk'
+    >>> way_out(OSError(errno.EACCES, "Permission denied"), "name another")
+    'name another'
+    """
+    if isinstance(error, OSError):
+        return "make room on its disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else otherwise
+    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if kind == sqlite3.SQLITE_IOERR:  # also where there is no room for the files beside the database
+        return "make room on its disk, or check the disk"
+    return "make room on its disk" if kind == sqlite3.SQLITE_FULL else otherwise
 
 
 def _read(path: Path, what: str, most: int) -> bytes:
@@ -112,7 +139,7 @@ def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = Fals
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise InvalidInput(
-            f"{what} cannot be written ({error.strerror}); choose an existing, writable folder"
+            f"{what} cannot be written ({error.strerror}); {way_out(error, 'choose an existing, writable folder')}"
         ) from None
     try:
         with open(handle, "wb") as stream:

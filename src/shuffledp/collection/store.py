@@ -24,7 +24,7 @@ from shuffledp.collection.marks import found_mark, sync_folder
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import read_bytes, way_out
 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
@@ -90,9 +90,11 @@ class Store:
             self._db = connect(self.path)
             self.set_aside()
         except OSError as error:
-            raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); name another") from None
+            advice = way_out(error, "name another")
+            raise InvalidInput(f"the store {self.path} cannot be opened ({error.strerror}); {advice}") from None
         except sqlite3.Error as error:
-            raise InvalidInput(f"the store {self.path} cannot be used ({error}); name another") from None
+            advice = way_out(error, "name another")
+            raise InvalidInput(f"the store {self.path} cannot be used ({error}); {advice}") from None
 
     def set_aside(self) -> None:
         """Take no reports for a task, and close it no more, that has ended by a mark outside this file."""

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput, path_shown
+from shuffledp.whole_files import way_out
 
 APPLICATION = 0x5344504C
 """SQLite's application_id of our files: the letters SDPL."""
@@ -52,7 +53,9 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     except sqlite3.Error as error:
-        raise InvalidInput(f"the ledger {shown} cannot be opened ({error}); name another file") from None
+        raise InvalidInput(
+            f"the ledger {shown} cannot be opened ({error}); {way_out(error, 'name another file')}"
+        ) from None
     try:
         for pragma in ("synchronous=EXTRA", "trusted_schema=OFF"):
             db.execute(f"PRAGMA {pragma}").fetchone()
@@ -65,7 +68,9 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
                     db.execute(f"PRAGMA user_version={VERSION}")
     except sqlite3.Error as error:
         db.close()
-        raise InvalidInput(f"the ledger {shown} cannot be used ({error}); name another file") from None
+        raise InvalidInput(
+            f"the ledger {shown} cannot be used ({error}); {way_out(error, 'name another file')}"
+        ) from None
     except BaseException:
         db.close()
         raise

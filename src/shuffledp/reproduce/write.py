@@ -9,7 +9,7 @@ from pathlib import Path
 from shuffledp.errors import InvalidInput
 from shuffledp.reproduce.base import Outcome, Picture, Reproduction, Table
 from shuffledp.reproduce.style import STYLE
-from shuffledp.whole_files import replaced
+from shuffledp.whole_files import replaced, way_out
 
 RESOLUTION = 160  # dots per inch of the PNG
 
@@ -44,7 +44,8 @@ def write(reproduction: Reproduction, outcome: Outcome, folder: Path) -> list[Pa
         folder.mkdir(parents=True, exist_ok=True)
         return [_replace(folder / name, data) for name, data in contents.items()]
     except OSError as error:
-        raise InvalidInput(f"cannot write to {folder} ({error.strerror}); name another folder with --out") from None
+        advice = way_out(error, "name another folder with --out")
+        raise InvalidInput(f"cannot write to {folder} ({error.strerror}); {advice}") from None
 
 
 def _csv(table: Table) -> bytes:
