@@ -107,6 +107,7 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")
     entering = ("open", "lunch.batch", "--key", "lunch.key", "--ledger", "p.ledger", "--population", "town")
+    ok(run, "ledger", "p.ledger", "--new")
     assert "Entered in the ledger p.ledger." in ok(run, *entering)
     assert "Entered before in the ledger p.ledger; the same batch costs nothing more." in ok(run, *entering)
     assert "p.ledger" not in ok(run, *entering, "--json")  # the release is a document of its own

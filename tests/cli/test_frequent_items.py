@@ -118,6 +118,7 @@ def test_asked_in_words():
 def test_a_file_of_candidates_and_a_ledger(run, tmp_path):
     (tmp_path / "airports.txt").write_text("ORD\nATL\nLAX\n", encoding="utf-8")
     command = ("frequent-items", "flights.csv", "--value", "dest", "--candidates", "airports.txt", "--delta", "1e-4")
+    run("ledger", "people.ledger", "--new")
     assert run(*command, "--epsilon0", "1", "--ledger", "people.ledger").status == 0
     assert "frequent-items of dest" in run("ledger", "people.ledger").out
 

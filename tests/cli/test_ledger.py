@@ -28,11 +28,16 @@ def people(tmp_path):
     pl.DataFrame(columns).write_csv(tmp_path / "people.csv")
 
 
+@pytest.fixture
+def made(run):
+    run("ledger", "p.ledger", "--new")
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_every_estimate_is_entered(run, name):
+def test_every_estimate_is_entered(run, made, name):
     options = ("--ledger", "p.ledger", "--population", "panel", "--fixed-in-advance", "plan", "--title", "Wave 1")
     found = run(*QUESTIONS[name], *options, "--json").json
-    with Ledger("p.ledger", make=False) as ledger:
+    with Ledger("p.ledger") as ledger:
         (entry,) = ledger.entries()
     assert (entry.title, entry.population, entry.plan) == ("Wave 1", "panel", "plan")
     assert entry.spending.epsilon == found["guarantee"]["epsilon"]["upper"]
@@ -53,7 +58,7 @@ def test_the_object_of_the_contract(run):
     assert found["total_if_fixed"]["delta"] == 1e-6
 
 
-def test_without_a_limit_nothing_is_claimed_for_questions_chosen_on_the_way(run):
+def test_without_a_limit_nothing_is_claimed_for_questions_chosen_on_the_way(run, made):
     for _ in range(2):
         run(*MEAN, "--ledger", "p.ledger")
     found = run("ledger", "p.ledger", "--json").json
@@ -64,7 +69,7 @@ def test_without_a_limit_nothing_is_claimed_for_questions_chosen_on_the_way(run)
     assert "no number may be claimed" in " ".join(run("ledger", "p.ledger").out.split())
 
 
-def test_a_plan_may_be_added_up(run):
+def test_a_plan_may_be_added_up(run, made):
     for _ in range(2):
         run(*MEAN, "--ledger", "p.ledger", "--fixed-in-advance", "waves")
     found = run("ledger", "p.ledger", "--json", "--delta", "1e-5", "--report", "l.html").json
@@ -90,8 +95,8 @@ def test_the_limit_refuses_in_one_line_that_says_what_fits(run):
     [
         (("ledger", "none.ledger"), "there is no ledger none.ledger"),
         (("ledger", "people.csv"), "name another file"),
-        (("ledger", "p.ledger", "--limit", "1"), "--limit must be EPSILON,DELTA"),
-        (("ledger", "p.ledger", "--limit", "0,1e-6"), "epsilon above 0"),
+        (("ledger", "q.ledger", "--limit", "1"), "--limit must be EPSILON,DELTA"),
+        (("ledger", "q.ledger", "--limit", "0,1e-6"), "epsilon above 0"),
         (("ledger", "p.ledger", "--disjoint", "a"), "two or more"),
         ((*MEAN, "--fixed-in-advance", "x"), "--ledger"),
         ((*MEAN, "--ledger", "p.ledger", "--simulation-seed", 1), "not private"),
@@ -101,11 +106,11 @@ def test_the_limit_refuses_in_one_line_that_says_what_fits(run):
         (("ledger", "p.ledger", "--disjoint", "north,"), "--disjoint takes names of populations with commas between"),
     ],
 )
-def test_bad_input_is_one_line(run, arguments, told):
+def test_bad_input_is_one_line(run, made, arguments, told):
     assert told in run(*arguments).error
 
 
-def test_disjoint_populations(run):
+def test_disjoint_populations(run, made):
     for name in ("north", "south"):
         run(*MEAN, "--ledger", "p.ledger", "--population", name)
     both = run("ledger", "p.ledger", "--json").json["total_if_fixed"]["epsilon"]["upper"]
@@ -133,6 +138,7 @@ def test_rows_never_pass_for_people(run, tmp_path):
     pl.read_csv(tmp_path / "people.csv").with_row_index("person").write_csv(tmp_path / "known.csv")
     known = ("mean", "known.csv", *MEAN[2:], "--person", "person")
     for name, command in (("rows", MEAN), ("more", MEAN), ("people", known), ("them", known)):
+        run("ledger", f"{name}.ledger", "--new")
         printed = run(*command, "--ledger", f"{name}.ledger", "--population", name, "--json").out
         (tmp_path / f"{name}.json").write_text(printed, encoding="utf-8")
     said = (

@@ -59,8 +59,9 @@ def test_the_records_are_read_once_and_after_every_guarantee(monkeypatch):
 
 
 def test_all_are_entered_as_one_run_or_none(run):
+    run("ledger", "p.ledger", "--new")
     run(*BOTH, "--epsilon0", 1, "--ledger", "p.ledger")
-    with Ledger("p.ledger", make=False) as ledger:
+    with Ledger("p.ledger") as ledger:
         first, second = ledger.entries()
         assert first.run == second.run
         assert ledger.total().fixed

@@ -95,7 +95,7 @@ def test_the_checklist_of_a_collection_is_filled():
 
 def test_a_batch_is_entered_once_however_often_it_is_opened(tmp_path):
     task, data, _ = collected()
-    with Ledger(tmp_path / "p.ledger") as ledger:
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
         ledger.set_limit(1.0, 1e-5)
         opened = [open_batch(data, analyzer_key(task), ledger=ledger, population="town") for _ in range(2)]
         assert [each.entered for each in opened] == [True, False]
@@ -107,6 +107,7 @@ def test_a_batch_is_entered_once_however_often_it_is_opened(tmp_path):
 
 def test_another_batch_of_the_same_task_is_refused(tmp_path):
     task, data, (columns, counts) = collected()
+    Ledger(tmp_path / "p.ledger", make=True).close()
     open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger")
     again = batch_of(task, columns, counts)  # the same reports, and dummies drawn anew
     with pytest.raises(InvalidInput, match="another batch of this collection"):
@@ -116,6 +117,7 @@ def test_another_batch_of_the_same_task_is_refused(tmp_path):
 @pytest.mark.parametrize("names", [{"population": "village"}, {"fixed_in_advance": "plan"}])
 def test_an_entry_keeps_its_names(tmp_path, names):
     task, data, _ = collected()
+    Ledger(tmp_path / "p.ledger", make=True).close()
     open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger")
     with pytest.raises(InvalidInput, match="repeat those names"):
         open_batch(data, analyzer_key(task), ledger=tmp_path / "p.ledger", **names)
@@ -124,6 +126,7 @@ def test_an_entry_keeps_its_names(tmp_path, names):
 def test_no_row_is_opened_before_the_batch_is_entered(tmp_path, monkeypatch):
     task, data, _ = collected()
     path = tmp_path / "p.ledger"
+    Ledger(path, make=True).close()
 
     def dies(*_: object, **__: object) -> None:
         with Ledger(path) as seen:
@@ -138,7 +141,7 @@ def test_no_row_is_opened_before_the_batch_is_entered(tmp_path, monkeypatch):
 def test_a_limit_without_room_leaves_the_batch_closed(tmp_path, monkeypatch):
     task, data, _ = collected()
     monkeypatch.setattr(analyzer, "open_column", lambda *_, **__: pytest.fail("a row was opened"))
-    with Ledger(tmp_path / "p.ledger") as ledger:
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
         ledger.set_limit(0.01, 1e-6)
         with pytest.raises(InvalidInput, match="the batch stays closed"):
             open_batch(data, analyzer_key(task), ledger=ledger)
@@ -149,7 +152,7 @@ def test_a_batch_that_cannot_be_used_is_entered_all_the_same(tmp_path):
     """That no row can be used is itself seen in the rows, so it is told only after the entry."""
     task, _, (_, counts) = collected()
     rubbish = [[bytes(size)] * (100 + m) for size, m in zip(task.inner_sizes, (172, 100), strict=True)]
-    with Ledger(tmp_path / "p.ledger") as ledger:
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
         with pytest.raises(InvalidInput, match="no estimate"):
             open_batch(signed_batch(task, rubbish, counts), analyzer_key(task), ledger=ledger)
         assert len(ledger.entries()) == 1

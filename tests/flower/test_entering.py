@@ -40,6 +40,7 @@ def started(run: ShuffledStrategy, agreed: Terms, clients: int, rounds: int):
 )  # fmt: skip
 def test_what_is_entered_covers_what_the_run_costs(tmp_path, agreed, least):
     file = tmp_path / "l"
+    Ledger(file, make=True).close()
     run = strategy(agreed, rounds=2, least=least, ledger=file, **NAMES)
     started(run, agreed, 14, 3)
     report = run.report()
@@ -87,7 +88,7 @@ def test_a_level_with_too_few_messages_is_not_released():
 
 def test_the_entry_stands_before_a_client_is_asked(tmp_path):
     agreed, seen = terms(levels=PURE, mechanism="laplace"), []
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
 
         class Watching(FedAvg):
             def configure_train(self, *arguments, **more):
@@ -101,7 +102,7 @@ def test_the_entry_stands_before_a_client_is_asked(tmp_path):
 
 def test_a_limit_without_room_says_how_many_rounds_fit_and_asks_nobody(tmp_path):
     agreed = terms(levels=PURE, mechanism="laplace")
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         ledger.set_limit(20.0, 1e-4)
         asked = strategy(agreed, rounds=16, ledger=ledger, least={"low": 5, "high": 5})
         for _ in range(2):  # the second time, too: nothing is entered
@@ -125,5 +126,6 @@ def test_a_limit_without_room_says_how_many_rounds_fit_and_asks_nobody(tmp_path)
     ],
 )
 def test_mistakes(tmp_path, more, told):
+    Ledger(tmp_path / "l", make=True).close()
     with pytest.raises(InvalidInput, match=told):
         strategy(terms(), **({"rounds": 2, "ledger": tmp_path / "l"} | more))

@@ -46,7 +46,7 @@ def cut_in_round(monkeypatch, number, ledger, **changes):
      {"unit": "client", "epsilon0": [1.0] * 4 + [4.0] * 4}, {"max_epsilon": 12.0, "rounds": 6}],
 )  # fmt: skip
 def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         model = fitted(ledger, **changes)
         (entry,) = ledger.entries()
     upper = model.guarantee_.epsilon.upper
@@ -58,7 +58,7 @@ def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
 
 
 def test_many_tiers_keep_what_holds_for_everybody(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         model = classifier(unit="client", epsilon0=np.linspace(0.5, 8.0, 240), random=secure_random())
         model.fit(FEATURES, LABELS, ledger=ledger)
         (entry,) = ledger.entries()
@@ -69,7 +69,7 @@ def test_many_tiers_keep_what_holds_for_everybody(tmp_path):
 
 
 def test_no_message_is_computed_before_the_entry(tmp_path, monkeypatch):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         seen = []
         monkeypatch.setattr(training, "step_by_step", lambda *_, **__: seen.append(len(ledger.entries())))
         fitted(ledger)
@@ -78,7 +78,7 @@ def test_no_message_is_computed_before_the_entry(tmp_path, monkeypatch):
 
 def test_a_limit_without_room_says_how_many_rounds_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "step_by_step", lambda *_, **__: pytest.fail("a message was computed"))
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         ledger.set_limit(30.0, 1e-4)
         with pytest.raises(InvalidInput, match=r"what would fit: `rounds = (\d+)`") as refused:
             fitted(ledger, rounds=20)
@@ -95,7 +95,7 @@ def test_a_limit_without_room_says_how_many_rounds_fit(tmp_path, monkeypatch):
 def test_a_round_that_is_repeated_is_entered_again(tmp_path, monkeypatch):
     """The cut round's messages have left, so its repetition is one round more than the first entry holds."""
     changes = {"checkpoint": tmp_path / "run.npz", "rounds": 4}
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         cut_in_round(monkeypatch, 1, ledger, **changes)
         model = fitted(ledger, resume=True, **changes)
         first, second = ledger.entries()
@@ -108,7 +108,7 @@ def test_a_round_that_is_repeated_is_entered_again(tmp_path, monkeypatch):
 
 
 def test_a_longer_run_enters_what_it_adds(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         fitted(ledger, checkpoint=tmp_path / "run.npz", rounds=2)
         model = fitted(ledger, checkpoint=tmp_path / "run.npz", rounds=5, resume=True)
         first, second = ledger.entries()
@@ -138,7 +138,7 @@ def test_presence_is_settled_before_the_first_round(tmp_path):
         asked.append(turn)
         return np.arange(8) != turn
 
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         model = fitted(ledger, presence=presence)
         (entry,) = ledger.entries()
     assert asked == [0, 1, 2]

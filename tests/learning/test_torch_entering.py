@@ -35,7 +35,7 @@ def fitted(ledger, *, resume=False, **changes):
 )
 def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
     model = fitted(tmp_path / "l", **changes)
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         (entry,) = ledger.entries()
     assert entry.spending.epsilon == model.guarantee_.epsilon.upper
     assert (entry.title, entry.population, entry.plan) == ("digits", "town", "plan")
@@ -43,7 +43,7 @@ def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
 
 
 def test_no_message_is_computed_before_the_entry(tmp_path, monkeypatch):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         seen, whole = [], training.Run._round
         monkeypatch.setattr(
             training.Run, "_round", lambda run, who: (seen.append(len(ledger.entries())), whole(run, who))[1]
@@ -54,7 +54,7 @@ def test_no_message_is_computed_before_the_entry(tmp_path, monkeypatch):
 
 def test_a_limit_without_room_says_how_many_rounds_fit_and_leaves_the_module(tmp_path, monkeypatch):
     monkeypatch.setattr(training.Run, "_round", lambda *_: pytest.fail("a message was computed"))
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         ledger.set_limit(2.0, 1e-2)
         there = trainer(rounds=60)
         before = there.module.weight.clone()
@@ -68,7 +68,7 @@ def test_a_limit_without_room_says_how_many_rounds_fit_and_leaves_the_module(tmp
 
 
 def test_a_longer_run_enters_what_it_adds(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         fitted(ledger, checkpoint=tmp_path / "run.npz", rounds=2)
         model = fitted(ledger, checkpoint=tmp_path / "run.npz", rounds=5, resume=True)
         first, second = ledger.entries()
@@ -77,7 +77,7 @@ def test_a_longer_run_enters_what_it_adds(tmp_path):
 
 
 def test_a_simulation_enters_nothing(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         with pytest.raises(InvalidInput, match="a simulation is not private"):
             fitted(ledger, random=simulation_random(1))
         assert ledger.entries() == []

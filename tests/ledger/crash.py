@@ -31,6 +31,7 @@ def main() -> None:
     ledger, shown, kills, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     warnings.simplefilter("ignore")  # forks of a process that holds idle threads
     chance = random.Random(seed)
+    sdp.Ledger(ledger, make=True).close()
     started = time.perf_counter()
     release_and_show(ledger, shown, "warm")
     release_and_show(ledger, shown, "warmer")

@@ -48,7 +48,7 @@ def test_no_strategy_exceeds_the_limit(tmp_path, n):
     drafts = {epsilon0: draft(epsilon0, n) for epsilon0 in GRID}
     worst = 0.0
     for first in GRID:
-        with Ledger(tmp_path / f"{n}-{first}.ledger") as ledger:
+        with Ledger(tmp_path / f"{n}-{first}.ledger", make=True) as ledger:
             ledger.set_limit(EPSILON, DELTA)
             if ledger.refusal([drafts[first]], Use()) is not None:
                 continue
@@ -67,7 +67,7 @@ def test_no_strategy_exceeds_the_limit(tmp_path, n):
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_releases_that_were_fixed_cost_what_the_ledger_composes(tmp_path, n):
-    with Ledger(tmp_path / "fixed.ledger") as ledger:
+    with Ledger(tmp_path / "fixed.ledger", make=True) as ledger:
         for epsilon0 in (0.5, 1.0):
             ledger.enter([draft(epsilon0, n)], Use(fixed_in_advance="plan"))
         total = ledger.total(0.01)

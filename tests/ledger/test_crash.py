@@ -19,7 +19,7 @@ def killed(folder: Path, kills: int) -> tuple[list[str], list[str]]:
     """What was shown, and what is entered, after so many kills."""
     ledger, shown = folder / "people.ledger", folder / "shown"
     subprocess.run([sys.executable, str(CRASH), str(ledger), str(shown), str(kills), "1"], check=True)
-    with Ledger(ledger, make=False) as book:
+    with Ledger(ledger) as book:
         return shown.read_text(encoding="utf-8").split(), [entry.title for entry in book.entries()]
 
 
@@ -57,7 +57,7 @@ def enter(path: str, turns: int, gate: object, answers: object) -> None:
 
 def test_two_processes_at_once_keep_the_limit(tmp_path):
     path = tmp_path / "people.ledger"
-    with Ledger(path) as ledger:
+    with Ledger(path, make=True) as ledger:
         ledger.set_limit(1.0, 1e-6)
         mu, _ = draft(0.1).cover(ledger.limit.share_of(1))
         most = ledger.limit.mu**2 / mu**2
@@ -70,7 +70,7 @@ def test_two_processes_at_once_keep_the_limit(tmp_path):
     found = [answers.get(timeout=600) for _ in range(40)]
     for worker in workers:
         worker.join()
-    with Ledger(path, make=False) as ledger:
+    with Ledger(path) as ledger:
         entries, limit = ledger.entries(), ledger.limit
     entered = found.count("entered")
     assert 0 < entered < 40

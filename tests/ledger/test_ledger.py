@@ -29,7 +29,7 @@ def stated(epsilon: float, delta: float = 0.0) -> Draft:
 
 @pytest.fixture
 def book(tmp_path):
-    with Ledger(tmp_path / "people.ledger") as ledger:
+    with Ledger(tmp_path / "people.ledger", make=True) as ledger:
         yield ledger
 
 
@@ -263,7 +263,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         with pytest.raises(sdp.InvalidInput, match="name another"):
             Ledger(path)
     with pytest.raises(sdp.InvalidInput, match="there is no ledger"):
-        Ledger(tmp_path / "none", make=False)
+        Ledger(tmp_path / "none")
     assert not (tmp_path / "none").exists()
     with pytest.raises(sdp.InvalidInput, match="name of a file"):
         Ledger(7)
@@ -271,14 +271,15 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 
 def test_wrappers_and_paths_enter_too(tmp_path):
     path = tmp_path / "a.ledger"
+    Ledger(path, make=True).close()
     sdp.estimate_mean([1.0, 2.0] * 500, 0, 3, 1.0, seen="reports", delta=1e-4, ledger=path)
     sdp.mean_of_table(VOTES, "hours", 0, 100, 1.0, seen="reports", delta=1e-4, ledger=str(path), population="b")
-    with Ledger(path, make=False) as ledger:
+    with Ledger(path) as ledger:
         assert [entry.question for entry in ledger.entries()] == ["mean of record", "mean of hours"]
 
 
 def test_a_ledger_at_rest_is_one_file(tmp_path):
-    with Ledger(tmp_path / "a.ledger") as ledger:
+    with Ledger(tmp_path / "a.ledger", make=True) as ledger:
         ask(ledger=ledger)
     assert [path.name for path in tmp_path.iterdir()] == ["a.ledger"]
 

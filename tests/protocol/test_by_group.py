@@ -107,7 +107,7 @@ def test_a_row_that_is_not_used_may_have_a_budget_that_nobody_else_has():
 
 
 def test_the_ledger_enters_the_costliest_group_once(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         found = by(budgets="budget", ledger=ledger, data=PEOPLE | {"budget": np.where(SIDES == "north", 1.0, 2.0)})
         (entry,) = ledger.entries()
     assert entry.spending.epsilon == found.guarantee.epsilon.upper
@@ -120,7 +120,7 @@ def test_the_ledger_enters_the_costliest_group_once(tmp_path):
 
 
 def test_the_limit_says_what_would_fit(tmp_path):
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "l", make=True) as ledger:
         ledger.set_limit(0.05, 1e-5)
         with pytest.raises(InvalidInput, match="what would fit: all budgets times 0"):
             by(budgets=1.0, ledger=ledger)

@@ -137,7 +137,7 @@ def test_a_training_run_whose_sums_alone_are_seen_and_a_simulation():
 def test_a_ledger_with_and_without_a_limit(tmp_path):
     table = {"vote": ["yes", "no"] * 300}
     ask = {"value": "vote", "budgets": 1.0, "seen": "reports", "delta": 1e-6}
-    with sdp.Ledger(tmp_path / "free") as free, sdp.Ledger(tmp_path / "limited") as limited:
+    with sdp.Ledger(tmp_path / "free", make=True) as free, sdp.Ledger(tmp_path / "limited", make=True) as limited:
         limited.set_limit(2.0, 1e-5)
         for ledger in (free, free, limited):
             sdp.release(sdp.Frequency(["yes", "no"]), table, ledger=ledger, **ask)

@@ -374,8 +374,9 @@ def test_local_delta_comes_from_a_column_too(frame):
 
 def test_a_release_is_entered_in_a_ledger_and_refused_without_room(frame, tmp_path):
     told = {"value": "hours", "seen": "reports", **TOLD, "ledger": tmp_path / "people.ledger"}
+    sdp.Ledger(told["ledger"], make=True).close()
     sps.release(sdp.Mean(0, 80), frame, **told)
-    with sdp.Ledger(tmp_path / "people.ledger", make=False) as ledger:
+    with sdp.Ledger(tmp_path / "people.ledger") as ledger:
         assert len(ledger.entries()) == 1
     with pytest.raises(InvalidInput, match="no `ledger` takes it"):
         sps.release(sdp.Mean(0, 80), frame, **told, random=sdp.simulation_random(1))

@@ -15,7 +15,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
-from shuffledp.ledger import Ledger, Spending, composed_epsilon
+from shuffledp.ledger import Ledger, Limit, Spending, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
 from shuffledp.report.remarks import taken_as_people
@@ -31,18 +31,27 @@ AGREES = 1e-3
 
 
 def run_ledger(
-    path: Path, limit: str | None, disjoint: list[str], delta: float | None, report: Path | None, *, as_json: bool
+    path: Path,
+    limit: str | None,
+    disjoint: list[str],
+    delta: float | None,
+    report: Path | None,
+    *,
+    new: bool,
+    as_json: bool,
 ) -> None:
-    """Set what is to be set, and show the ledger."""
+    """Make the ledger if it is to be made, set what is to be set, and show it."""
     wanted = None if limit is None else parse_limit(limit)
-    with reserved(report, "--report") as page, Ledger(path, make=bool(wanted or disjoint)) as ledger:
+    if wanted is not None:
+        Limit.checked(*wanted)
+    apart = [_names(text) for text in disjoint]
+    if new and path.exists():
+        raise InvalidInput(f"--new makes a ledger, and {path_shown(path)} is there; leave --new out, or name another")
+    with reserved(report, "--report") as page, Ledger(path, make=new or wanted is not None) as ledger:
         if wanted is not None:
             ledger.set_limit(*wanted)
-        for names in disjoint:
-            different = [name.strip() for name in names.split(",")]
-            if not all(different):
-                raise InvalidInput(f"--disjoint takes names of populations with commas between; got {shown(names)}")
-            ledger.state_disjoint(different)
+        for names in apart:
+            ledger.state_disjoint(names)
         with working("Composing"):
             total = ledger.total(delta)
         if page is not None:
@@ -51,6 +60,14 @@ def run_ledger(
             print(dumps(ledger_to_json(ledger, total)))
         else:
             print_ledger(console(), ledger, total)
+
+
+def _names(text: str) -> list[str]:
+    """Read --disjoint A,B,..."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InvalidInput(f"--disjoint takes names of populations with commas between; got {shown(text)}")
+    return names
 
 
 def parse_limit(text: str) -> tuple[float, float]:

@@ -15,8 +15,12 @@ Limit = Annotated[
     typer.Option(
         "--limit",
         metavar="EPSILON,DELTA",
-        help="Set what all releases together may cost, however they are chosen: once, before the first.",
+        help="Set what all releases together may cost, however they are chosen: once, before the first. A ledger that "
+        "is missing is made.",
     ),
+]
+New = Annotated[
+    bool, typer.Option("--new", help="Make the ledger, also without a limit; refused if the file is there.")
 ]
 Disjoint = Annotated[
     list[str] | None,
@@ -53,6 +57,7 @@ def register(app: typer.Typer) -> None:
 
 def ledger(
     file: Annotated[Path, typer.Argument(metavar="FILE", parser=o.file_path, help="The ledger.")],
+    new: New = False,
     limit: Limit = None,
     disjoint: Disjoint = None,
     delta: AtDelta = None,
@@ -61,13 +66,15 @@ def ledger(
 ) -> None:
     """Tell what the same people have spent, and what may be claimed of all of it together.
 
+    This command alone makes a ledger: with --limit, or with --new. Whatever else names one refuses a file that is none.
+
     Example:
 
     shuffledp ledger people.ledger --limit 1,1e-6
     """
     from shuffledp.cli.ledger import run_ledger
 
-    run_ledger(file, limit, list(disjoint or ()), delta, report, as_json=json)
+    run_ledger(file, limit, list(disjoint or ()), delta, report, new=new, as_json=json)
 
 
 def total(

@@ -1,8 +1,10 @@
 """What the same people have spent: one file per circle of people, entries before answers, one number that holds."""
 
 from shuffledp.ledger.entry import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Entry, Use
-from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon
+from shuffledp.ledger.ledger import Ledger
 from shuffledp.ledger.spending import MOST_LEVELS, LevelSpending, Spending
+from shuffledp.ledger.totals import LevelTotal, Limit, Total, composed_epsilon
+from shuffledp.ledger.turns import Turn
 
 __all__ = [
     "EVERYBODY",
@@ -16,6 +18,7 @@ __all__ = [
     "Limit",
     "Spending",
     "Total",
+    "Turn",
     "Use",
     "composed_epsilon",
 ]

@@ -122,6 +122,8 @@ class Draft:
     output : str
         Fingerprint of the shuffled reports themselves, where what they were shuffled into is kept and may be opened
         again; "" where every release draws its own.
+    training, rounds : str
+        Of the rounds of a training run that may go on: its name, and which rounds these are; else "".
     """
 
     question: str
@@ -129,6 +131,8 @@ class Draft:
     setting: str
     spending: Spending = field(repr=False)
     output: str = ""
+    training: str = ""
+    rounds: str = ""
 
     @property
     def known_as(self) -> str:

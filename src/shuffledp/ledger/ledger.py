@@ -9,98 +9,23 @@ from __future__ import annotations
 
 import math
 import secrets
-import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting import StoredProfile, allowed_mu, check_delta, compose
+from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
-from shuffledp.ledger.store import connect, writing
+from shuffledp.ledger.chain import unchained
+from shuffledp.ledger.store import VERSION, connect, damage_told, version, writing
 from shuffledp.ledger.together import shared_by_one
+from shuffledp.ledger.totals import Limit, Total, composed_epsilon, fixed_together, levels_together
+from shuffledp.ledger.turns import Turn
 from shuffledp.numerics.floats import deflated, inflated
 
-OUTSIDE_SHARE = 0.1
-"""Share of the limit's delta that may be spent as the chance to reveal a record."""
 METER_SHARE = 1e-3
-"""The same share of each release's own delta where there is no limit: the meter then proves nothing."""
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What all releases of a ledger together may cost anybody, set before the first of them.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The guarantee that holds, however the questions are chosen.
-    """
-
-    epsilon: float
-    delta: float
-
-    @property
-    def outside(self) -> float:
-        """Chances to reveal a record that all releases may add up to."""
-        return OUTSIDE_SHARE * self.delta
-
-    @property
-    def mu(self) -> float:
-        """Root of what the squares of the releases' mu may add up to."""
-        return allowed_mu(self.epsilon, self.delta, self.outside)
-
-    def share_of(self, number: int) -> float:
-        """Return the chance that the release of this number spends unless it must spend more.
-
-        Half of the sum over i of 1/(i (i+1)) = 1 goes that way, however many releases come.
-        """
-        return 0.5 * self.outside / (number * (number + 1.0))
-
-
-@dataclass(frozen=True)
-class LevelTotal:
-    """What people spent who had this budget in every release.
-
-    Parameters
-    ----------
-    epsilon0 : float
-        The local budget.
-    epsilon : float
-        Central epsilon of all releases together, certified from above.
-    """
-
-    epsilon0: float
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Total:
-    """What a ledger's releases cost the people who spent most.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Exact composition, certified from above: it holds if all releases were fixed in advance.
-    fixed : bool
-        Whether the ledger says that they were: one plan's name, or one run, for all that concern one person.
-    populations : tuple of str
-        The populations whose members spent most.
-    levels : tuple of LevelTotal
-        Budgets that occur in every one of those releases.
-    mu, outside : float
-        The meter: root of the sum of squares, and sum of chances.
-    """
-
-    epsilon: float
-    delta: float
-    fixed: bool
-    populations: tuple[str, ...]
-    levels: tuple[LevelTotal, ...]
-    mu: float
-    outside: float
+"""Share of each release's own delta that may be spent as the chance to reveal a record, where there is no limit: the meter then proves nothing."""
 
 
 class Ledger:
@@ -109,21 +34,21 @@ class Ledger:
     Parameters
     ----------
     path : str or Path
-        The SQLite file; it is made at the first use. Several processes may use it at once.
+        The SQLite file, on a local disk. Several processes may use it at once.
     make : bool
-        Whether a missing file is made; else it is an error.
+        Whether a missing file is made; else it is an error, so that a name that was mistyped starts no second ledger.
 
     Raises
     ------
     InvalidInput
-        If the file is no ledger, or cannot be read and written.
+        If the file is no ledger, was changed by other means than this library's, or cannot be read and written.
 
     Examples
     --------
     >>> import tempfile
     >>> import shuffledp as sdp
     >>> people = {"vote": ["yes", "no"] * 500}
-    >>> with tempfile.TemporaryDirectory() as folder, sdp.Ledger(f"{folder}/people.ledger") as ledger:
+    >>> with tempfile.TemporaryDirectory() as folder, sdp.Ledger(f"{folder}/l", make=True) as ledger:
     ...     ledger.set_limit(1.0, 1e-5)
     ...     ask = dict(value="vote", budgets=1.0, seen="reports", delta=1e-6, ledger=ledger)
     ...     release = sdp.release(sdp.Frequency(["yes", "no"]), people, **ask)
@@ -131,11 +56,12 @@ class Ledger:
     (1, 1.0)
     """
 
-    def __init__(self, path: str | Path, *, make: bool = True) -> None:
+    def __init__(self, path: str | Path, *, make: bool = False) -> None:
         if not isinstance(path, str | Path) or not str(path):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"`ledger` must be the name of a file; got {shown(path)}")
         self.path = Path(path)
         self._shown = path_shown(path)
+        self._runs: list[str] = []
         self._db = connect(self.path, make=make)
 
     def close(self) -> None:
@@ -158,7 +84,20 @@ class Ledger:
         InvalidInput
             If the file cannot be read.
         """
-        return [Entry.of(row) for row in self._read(f"SELECT {COLUMNS} FROM entry ORDER BY id")]
+        with damage_told(self._shown):
+            return [Entry.of(row) for row in self._read(f"SELECT {COLUMNS} FROM entry ORDER BY id")]
+
+    def entered_here(self) -> list[int]:
+        """Return the numbers of the entries that were entered through this object, as the file holds them now."""
+        found = self._read("SELECT id, run FROM entry ORDER BY id")
+        return [number for number, run in found if run in self._runs]
+
+    @property
+    def unchained(self) -> int:
+        """How many entries were entered before the chain of hashes began: a change of them then was not noticed."""
+        if version(self._db) < VERSION:
+            return len(self._read("SELECT id FROM entry"))
+        return unchained(self._db)
 
     @property
     def limit(self) -> Limit | None:
@@ -179,9 +118,7 @@ class Ledger:
         InvalidInput
             If a value is bad, there is an entry, or a limit was set.
         """
-        check_delta(delta)
-        if not (isinstance(epsilon, int | float) and 0.0 < epsilon < math.inf):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a `limit` needs an epsilon above 0; got {shown(epsilon)}")
+        wanted = Limit.checked(epsilon, delta)
         with writing(self._db, self._shown) as db:
             if db.execute("SELECT count(*) FROM allowance").fetchone()[0]:
                 raise InvalidInput(f"the ledger {self._shown} has its limit, which is set once; start another ledger")
@@ -190,7 +127,7 @@ class Ledger:
                     f"the ledger {self._shown} has entries, and a limit proves something only if it was set before the "
                     "first; start another ledger for what comes"
                 )
-            db.execute("INSERT INTO allowance VALUES (1, ?, ?)", (float(epsilon), float(delta)))
+            db.execute("INSERT INTO allowance VALUES (1, ?, ?)", (wanted.epsilon, wanted.delta))
 
     def state_disjoint(self, names: Sequence[str]) -> None:
         """State that no person belongs to two of these populations.
@@ -209,7 +146,8 @@ class Ledger:
         if len(set(known)) < max(len(known), 2):
             raise InvalidInput(f"name two or more different populations that share nobody; got {', '.join(known)}")
         with writing(self._db, self._shown) as db:
-            db.executemany("INSERT OR IGNORE INTO apart VALUES (?, ?)", combinations(sorted(known), 2))
+            there = set(db.execute("SELECT first, second FROM apart"))
+            db.executemany("INSERT INTO apart VALUES (?, ?)", sorted(set(combinations(sorted(known), 2)) - there))
 
     @property
     def disjoint(self) -> list[tuple[str, str]]:
@@ -228,7 +166,7 @@ class Ledger:
         """
         return None if self.limit is None else self._admitted(drafts, use)[1]
 
-    def enter(self, drafts: Sequence[Draft], use: Use) -> int:
+    def enter(self, drafts: Sequence[Draft], use: Use, turn: Turn | None = None) -> int:
         """Enter releases, all or none, in one transaction that is on the disk when this returns.
 
         Parameters
@@ -237,6 +175,8 @@ class Ledger:
             Releases of one run.
         use : Use
             Whom they concern.
+        turn : Turn, optional
+            Of a training run with a checkpoint: taken in the same transaction.
 
         Returns
         -------
@@ -246,8 +186,8 @@ class Ledger:
         Raises
         ------
         InvalidInput
-            If the limit has no room for them, another batch of the same collection is entered, or the file cannot be
-            written: then nothing may be shown.
+            If the limit has no room for them, another batch of the same collection is entered, the run has gone on
+            past the turn, or the file cannot be written: then nothing may be shown.
         """
         columns = COLUMNS.partition(", ")[2]
         places = ", ".join("?" * len(columns.split(", ")))
@@ -259,9 +199,55 @@ class Ledger:
             if refused is not None:
                 raise InvalidInput(refused)
             run = secrets.token_hex(8)
-            rows = [draft.row(use, run, cover) for draft, cover in zip(drafts, covers, strict=True)]
-            db.executemany(f"INSERT INTO entry ({columns}) VALUES ({places})", rows)
-        return len(rows)
+            self._runs.append(run)
+            for draft, cover in zip(drafts, covers, strict=True):
+                done = db.execute(f"INSERT INTO entry ({columns}) VALUES ({places})", draft.row(use, run, cover))
+                if draft.training:
+                    db.execute("INSERT INTO rounds VALUES (?, ?, ?)", (done.lastrowid, draft.training, draft.rounds))
+            if turn is not None:
+                self._take(turn)
+        return len(drafts)
+
+    def rounds_of(self, training: str) -> list[str]:
+        """Return the rounds of a training run that are entered, as its drafts named them.
+
+        Parameters
+        ----------
+        training : str
+            Name of the run.
+        """
+        if version(self._db) < VERSION:
+            return []
+        return [row for (row,) in self._read("SELECT counts FROM rounds WHERE training = ?", training)]
+
+    def kept(self, training: str) -> str | None:
+        """Return the name of the turn that a training run has taken last; None if the ledger does not know the run."""
+        if version(self._db) < VERSION:
+            return None
+        found = self._read("SELECT name FROM turn WHERE training = ?", training)
+        return found[0][0] if found else None
+
+    def take(self, turn: Turn) -> None:
+        """Let a training run go on by one turn.
+
+        Parameters
+        ----------
+        turn : Turn
+            The next one.
+
+        Raises
+        ------
+        InvalidInput
+            If another process has gone on with the run, or the file cannot be written.
+        """
+        with writing(self._db, self._shown, for_good=False):
+            self._take(turn)
+
+    def _take(self, turn: Turn) -> None:
+        """Take a turn; in a transaction that writes."""
+        turn.check_taken_from(self.kept(turn.run), f"the ledger {self._shown}")
+        self._db.execute("DELETE FROM turn WHERE training = ?", (turn.run,))
+        self._db.execute("INSERT INTO turn VALUES (?, ?, ?)", (turn.run, turn.number, turn.name))
 
     def total(self, delta: float | None = None) -> Total:
         """Return what the releases cost those who spent most.
@@ -291,7 +277,7 @@ class Ledger:
             at,
             fixed=all(fixed_together(part) for part in parts),
             populations=tuple(sorted({entry.population for entry in most})),
-            levels=tuple(_levels(most, at)),
+            levels=tuple(levels_together(most, at)),
             mu=math.sqrt(max(square for square, _ in meters)),
             outside=max(outside for _, outside in meters),
         )
@@ -333,38 +319,6 @@ class Ledger:
             "it; nothing was released"
         )
 
-    def _read(self, statement: str) -> list[Any]:
-        try:
-            return self._db.execute(statement).fetchall()
-        except sqlite3.Error as error:
-            raise InvalidInput(f"the ledger {self._shown} cannot be read ({error}); name another file") from None
-
-
-def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
-    """Return a certified upper end of the epsilon of releases that were fixed in advance.
-
-    Parameters
-    ----------
-    profiles : iterable of StoredProfile
-        One per release; equal ones are counted together.
-    delta : float
-        In (0, 1).
-    """
-    alike: dict[tuple[Any, Any], tuple[StoredProfile, int]] = {}
-    for profile in profiles:
-        key = profile.knots, profile.log_delta
-        alike[key] = alike.get(key, (profile, 0))[0], alike.get(key, (profile, 0))[1] + 1
-    return float(compose(list(alike.values())).epsilon(delta).upper)
-
-
-def fixed_together(entries: Sequence[Entry]) -> bool:
-    """Whether releases were fixed before the first of their answers: by one plan, or in one run."""
-    plans, runs = {entry.plan for entry in entries}, {entry.run for entry in entries}
-    return len(runs) == 1 or (len(plans) == 1 and None not in plans)
-
-
-def _levels(entries: Sequence[Entry], delta: float) -> Iterable[LevelTotal]:
-    """Totals of the budgets that occur in every release."""
-    kept = [{level.epsilon0: level.profile for level in entry.spending.levels} for entry in entries]
-    for epsilon0 in sorted(set.intersection(*(set(levels) for levels in kept))):
-        yield LevelTotal(epsilon0, composed_epsilon([levels[epsilon0] for levels in kept], delta))
+    def _read(self, statement: str, *values: str) -> list[Any]:
+        with damage_told(self._shown):
+            return self._db.execute(statement, values).fetchall()

@@ -1,20 +1,27 @@
-"""The ledger's file: one SQLite database, in which an entry is whole and durable, or not there."""
+"""The ledger's file: one SQLite database, in which an entry is whole and durable, or not there.
+
+Version 2 adds the chain of hashes and the turns of training runs. A file of version 1 is read as it is, and becomes one
+of version 2 when something is entered.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput, path_shown
-from shuffledp.whole_files import way_out
+from shuffledp.ledger import chain
+from shuffledp.whole_files import replaced, way_out
 
 APPLICATION = 0x5344504C
 """SQLite's application_id of our files: the letters SDPL."""
-VERSION = 1
+VERSION = 2
 PATIENCE = 20.0
 """Seconds to wait for another process that enters."""
+_MAGIC, _APPLICATION_AT, _HEADER = b"SQLite format 3\0", 68, 100
 _SCHEMA = (
     """CREATE TABLE entry (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, date TEXT NOT NULL,
        title TEXT NOT NULL, question TEXT NOT NULL, population TEXT NOT NULL, plan TEXT, task TEXT NOT NULL,
@@ -28,10 +35,11 @@ _SCHEMA = (
     """CREATE TRIGGER limit_for_good BEFORE UPDATE ON allowance BEGIN SELECT RAISE(ABORT, 'the limit stays'); END""",
     """CREATE TRIGGER limit_stays BEFORE DELETE ON allowance BEGIN SELECT RAISE(ABORT, 'the limit stays'); END""",
 )
+_CHANGED = "; nothing may be claimed from it: go back to the file as shuffledp wrote it, or start another ledger"
 
 
 def connect(path: Path, *, make: bool) -> sqlite3.Connection:
-    """Open a ledger.
+    """Open a ledger, and check that nothing in it was changed from outside.
 
     The journal is SQLite's own rollback journal, so that a ledger at rest is a single file that can be copied.
 
@@ -40,37 +48,34 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
     path : Path
         The file.
     make : bool
-        Whether a file that is missing, or empty, becomes a ledger without entries.
+        Whether a missing file is made, as a ledger without entries.
 
     Raises
     ------
     InvalidInput
-        If it is missing and not to be made, is something else, is of a newer version, or cannot be read and written.
+        If the file is missing and not to be made, is no ledger, is of a newer version, was changed or damaged, or
+        cannot be read and written.
     """
     shown = path_shown(path)
-    if not make and not path.is_file():
-        raise InvalidInput(f"there is no ledger {shown}; the first release with `ledger` makes it")
+    if str(path) == ":memory:" or str(path).lower().startswith("file:"):
+        raise InvalidInput(f"a ledger is a file that stays, and {shown} names none to SQLite; name a file on a disk")
+    if make and not path.exists():
+        _make(path, shown)
+    _check_kind(path, shown)
     try:
-        db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-    except sqlite3.Error as error:
+        # by its whole name, as an address: SQLite neither makes the file nor takes its name for something else
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
+    except (sqlite3.Error, OSError) as error:
         raise InvalidInput(
             f"the ledger {shown} cannot be opened ({error}); {way_out(error, 'name another file')}"
         ) from None
     try:
-        for pragma in ("synchronous=EXTRA", "trusted_schema=OFF"):
-            db.execute(f"PRAGMA {pragma}").fetchone()
-        if _version(db, shown) < VERSION:
-            with writing(db, shown):
-                if _version(db, shown) < VERSION:  # another process may have been first
-                    for statement in _SCHEMA:
-                        db.execute(statement)
-                    db.execute(f"PRAGMA application_id={APPLICATION}")
-                    db.execute(f"PRAGMA user_version={VERSION}")
-    except sqlite3.Error as error:
-        db.close()
-        raise InvalidInput(
-            f"the ledger {shown} cannot be used ({error}); {way_out(error, 'name another file')}"
-        ) from None
+        with damage_told(shown):
+            for pragma in ("synchronous=EXTRA", "trusted_schema=OFF"):
+                db.execute(f"PRAGMA {pragma}").fetchone()
+            db.execute("BEGIN")  # one state of the file, whatever others enter meanwhile
+            _check(db, shown)
+            db.execute("COMMIT")
     except BaseException:
         db.close()
         raise
@@ -78,7 +83,34 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def writing(db: sqlite3.Connection, shown: str) -> Generator[sqlite3.Connection]:
+def damage_told(shown: str) -> Generator[None]:
+    """Turn whatever a damaged file makes SQLite, or a reader of its rows, raise into one clear error.
+
+    Parameters
+    ----------
+    shown : str
+        The file's name, for the error.
+
+    Raises
+    ------
+    InvalidInput
+        In the place of any error but an InvalidInput.
+    """
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except sqlite3.OperationalError as error:  # locked, unreadable, or damaged: SQLite tells which
+        raise InvalidInput(
+            f"the ledger {shown} cannot be used ({error}); {way_out(error, 'make it readable, or name another')}"
+        ) from None
+    except Exception as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInput(f"the ledger {shown} is damaged ({what[:80]}){_CHANGED}") from None
+
+
+@contextlib.contextmanager
+def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Generator[sqlite3.Connection]:
     """Open one transaction that writes, alone: committed to disk when the block ends well, else undone.
 
     Parameters
@@ -87,15 +119,24 @@ def writing(db: sqlite3.Connection, shown: str) -> Generator[sqlite3.Connection]
         From `connect`.
     shown : str
         The file's name, for an error.
+    for_good : bool
+        Whether the block writes rows that stay: then the chain is checked before, and goes on to them.
 
     Raises
     ------
     InvalidInput
-        If it cannot be committed: nothing of it was kept.
+        If the ledger was changed from outside, or it cannot be committed: nothing of it was kept.
     """
     try:
         db.execute("BEGIN IMMEDIATE")
+        with damage_told(shown):
+            if version(db) < VERSION:
+                _migrate(db)
+            elif for_good:
+                _check(db, shown)
         yield db
+        if for_good:
+            chain.extend(db)
         db.execute("COMMIT")
     except BaseException as error:
         with contextlib.suppress(sqlite3.Error):
@@ -109,13 +150,83 @@ def writing(db: sqlite3.Connection, shown: str) -> Generator[sqlite3.Connection]
         raise
 
 
-def _version(db: sqlite3.Connection, shown: str) -> int:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
-    if not ours and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InvalidInput(f"{shown} is a database of something else; name another file for the ledger")
-    if version > VERSION:
+def version(db: sqlite3.Connection) -> int:
+    """Return the version of a ledger's file."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _make(path: Path, shown: str) -> None:
+    """Write a ledger without entries, whole or not at all."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+        for statement in _SCHEMA:
+            empty.execute(statement)
+        empty.execute(f"PRAGMA application_id={APPLICATION}")
+        _migrate(empty)
+        content = empty.serialize()
+    with replaced(path, f"the ledger {shown}", fresh=True) as file:
+        file.write(content)
+
+
+def _check_kind(path: Path, shown: str) -> None:
+    """Raise InvalidInput unless a file says in its head that it is a ledger: SQLite takes an empty one for its own."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InvalidInput(f"{shown} is no file, so no ledger; name another")
+        with path.open("rb") as file:
+            head = file.read(_HEADER)
+    except FileNotFoundError:
         raise InvalidInput(
-            f"the ledger {shown} is of version {version}; this shuffledp reads up to {VERSION}: install the newer one"
+            f"there is no ledger {shown}; check the name, or make one with `shuffledp ledger {shown} --new` (with "
+            "--limit EPSILON,DELTA for a limit; in Python: Ledger(path, make=True))"
+        ) from None
+    except OSError as error:
+        raise InvalidInput(
+            f"the ledger {shown} cannot be opened ({error.strerror or error}); name another file"
+        ) from None
+    if not head.startswith(_MAGIC):
+        what = "is empty" if not head else "is no ledger"
+        raise InvalidInput(f"{shown} {what}: nothing that was entered is in it; name another file")
+    if int.from_bytes(head[_APPLICATION_AT : _APPLICATION_AT + 4]) != APPLICATION:
+        raise InvalidInput(f"{shown} is a database of something else; name another file for the ledger")
+
+
+def _check(db: sqlite3.Connection, shown: str) -> None:
+    """Check that a ledger is as this library wrote it; in a transaction."""
+    of = version(db)
+    if of > VERSION:
+        raise InvalidInput(
+            f"the ledger {shown} is of version {of}; this shuffledp reads up to {VERSION}: install the newer one"
         )
-    return version
+    try:
+        if _schema(db) != _expected(of):
+            raise InvalidInput("its tables, or what protects them, were changed")
+        if of < VERSION:
+            if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise InvalidInput("its pages are damaged")
+            chain.rows(db, rounds=False)
+        else:
+            chain.check(db)
+    except InvalidInput as broken:
+        raise InvalidInput(f"the ledger {shown} was changed from outside: {broken}{_CHANGED}") from None
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    """Make a ledger one of version 2: its chain begins with what is there."""
+    for statement in (*chain.TABLES, *chain.STAYS):
+        db.execute(statement)
+    chain.extend(db, begin=True)
+    db.execute(f"PRAGMA user_version={VERSION}")
+
+
+@cache
+def _expected(of: int) -> frozenset[str]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as empty:
+        for statement in (*_SCHEMA, *(() if of < VERSION else (*chain.TABLES, *chain.STAYS))):
+            empty.execute(statement)
+        return _schema(empty)
+
+
+def _schema(db: sqlite3.Connection) -> frozenset[str]:
+    """All tables and triggers, as the file states them; blanks do not count."""
+    found = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+    return frozenset(" ".join(str(sql).split()) for (sql,) in found)

@@ -103,6 +103,11 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
             f"In {which} each row, or each report of an open collection, was taken as a person: whoever owns several "
             "has spent more than stated."
         )
+    if before := ledger.unchained:
+        said.append(
+            f"An earlier version of shuffledp, which kept no chain of hashes, entered {counted(before, 'release')}: what "
+            "was changed there from outside before the chain began is not noticed."
+        )
     if total.levels:
         said.append(
             "The number of a budget is for people who had that budget in every release; the others hold for everybody."
