@@ -60,6 +60,7 @@ def test_labels_of_every_kind(records, categories):
         (np.array([1.0, NAN]), [1, 2], "row 2 is missing"),
         (np.array([1, 3]), [1, 2], "row 2 is 3,"),
         (np.array([1, 2]), ["1", "2"], r"row 1 is 1, none of the categories \('1', '2'\)"),
+        (["5"], ["5", 5.0], "the categories '5' and 5.0 are one word, written in two ways; name each category once"),
         ([["a"], "b"], ["a", "b"], "not a label but a container"),
         (["a"], ["a"], "at least two categories; got 1"),
         (["a"], ["a", "b", "a"], "category 'a' is given twice"),

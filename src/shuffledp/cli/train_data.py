@@ -15,7 +15,9 @@ from shuffledp.learning import assign_clients, read_digits, sample_folder
 from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.tables import Table, read_columns
+from shuffledp.protocol.owners import person_words
+from shuffledp.tables import Table, canonical, canonical_texts, read_columns
+from shuffledp.tables.spelling import twice
 
 SAMPLE = "mnist-sample"
 """The bundled digits, where no file or folder has this name."""
@@ -187,16 +189,17 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     texts = [asked.label, *([] if asked.groups is None else [asked.groups])]
     columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts)
     rows = np.stack([columns.numbers[name] for name in scaled.names], axis=1)
-    words: list[str] = columns.texts[asked.label].to_list()
+    words: list[str] = canonical_texts(columns.texts[asked.label]).to_list()
     classes, notes = _classes(asked.classes, words)
-    place = {name: i for i, name in enumerate(classes)}
+    place = {canonical(name): i for i, name in enumerate(classes)}
     unknown = next((word for word in words if word not in place), None)
     if unknown is not None:
         raise InvalidInput(
             f"{asked.label} holds {shown(unknown)}, which is not among --classes; name every class there"
         )
     labels = np.array([place[word] for word in words], dtype=np.int64)
-    groups = None if asked.groups is None else np.array(columns.texts[asked.groups].to_list())
+    named = asked.groups
+    groups = None if named is None else np.array(person_words(columns.texts[named], named).to_list())
     test = _held_out(HOLDOUT if asked.holdout is None else asked.holdout, labels.size, groups, asked.unit, random)
     kept = ~test
     train_groups = _spread(asked.clients, int(kept.sum()), random) if groups is None else groups[kept]
@@ -247,8 +250,8 @@ def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np
         return digits.images, digits.labels.astype(np.int64)
     label = str(asked.label)
     columns = read_columns(Path(source), numbers=list(records.features.names), texts=[label])
-    words: list[str] = columns.texts[label].to_list()
-    place = {name: i for i, name in enumerate(records.classes)}
+    words: list[str] = canonical_texts(columns.texts[label]).to_list()
+    place = {canonical(name): i for i, name in enumerate(records.classes)}
     unknown = next((word for word in words if word not in place), None)
     if unknown is not None:
         raise InvalidInput(
@@ -300,7 +303,7 @@ def _classes(given: str | None, words: list[str]) -> tuple[tuple[str, ...], list
             raise InvalidInput(f"the labels are all {shown(words[0])}: there is nothing to learn; check --label")
         return names, ["the labels that exist were read off the table, and are public (--classes states them)"]
     names = tuple(each.strip() for each in given.split(","))
-    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+    if len(names) < 2 or not all(names) or twice(names):
         raise InvalidInput(f"--classes must list two or more different labels, such as no,yes; got {shown(given)}")
     return names, []
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
+from shuffledp.tables.spelling import twice
 
 _CHUNK = 8192
 
@@ -45,6 +46,11 @@ class Clients:
             raise InvalidInput(f"groups needs one client for each of {examples} examples; got shape {ids.shape}")
         if ids.dtype.kind == "f" and not np.isfinite(ids).all():
             raise InvalidInput("groups has a missing client; give every example one")
+        if ids.dtype.kind not in "buif" and (pair := twice(np.unique(ids).tolist())):
+            raise InvalidInput(
+                f"the clients {shown(pair[0])} and {shown(pair[1])} are one word, written in two ways; write each "
+                "client in one way"
+            )
         names, owner, counts = np.unique(ids, return_inverse=True, return_counts=True)
         rows = np.argsort(owner, kind="stable").astype(np.int64)
         return Clients(names, rows, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))

@@ -12,7 +12,7 @@ from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.protocol.entering import Entering
-from shuffledp.protocol.groups import Groups
+from shuffledp.protocol.group_names import Groups
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.preparing import row_budgets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.protocol.columns import Recode
+from shuffledp.protocol.drawn import Drawn, Told
 from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.sources import Batch, Source
@@ -113,28 +114,62 @@ def collect(
         numbers.
     """
     people = parts[0].people
-    batches = _counted(source.batches(**columns_wanted(parts, people.who)), people.rows, source.name, progress)
+    wanted = columns_wanted(parts, people.who, people.told_by)
+    batches = _counted(source.batches(**wanted), people.rows, source.name, progress)
+    several = workers() if random.private else 1
+    if several == 1 or people.rows <= _ONE_BATCH:
+        whole = _Share(parts)
+        for batch in batches:
+            whole.take(batch, random)
+    else:
+        whole = _in_threads(batches, parts, random, several)
+    for drawn in whole.drawn.values():
+        drawn.check(source.name)
+    return whole.tallies
 
-    def take(batch: Batch, tallies: list[Tally], own: Randomness) -> None:
+
+class _Share:
+    """What one thread takes: its reports are tallied, and whose they are is counted.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The questions.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.tallies = [tally_for(part.task) for part in parts]
+        self.drawn = {id(part.people): Drawn(part.people) for part in parts}
+
+    def take(self, batch: Batch, random: Randomness) -> None:
+        """Randomize the records of a batch for every question."""
         read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
-        for part, tally in zip(parts, tallies, strict=True):
-            used, levels, key = part.people.used_of(batch), part.people.levels(batch), (id(part.question), part.columns)
+        rows: dict[int, tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]] = {}  # questions share people
+        told = Told(batch)
+        for part, tally in zip(self.parts, self.tallies, strict=True):
+            key, who = (id(part.question), part.columns), id(part.people)
+            if who not in rows:
+                used, levels = rows[who] = part.people.used_of(batch), part.people.levels(batch)
+                self.drawn[who].add(told, levels, used)
+            used, levels = rows[who]
             if key not in read:
                 read[key] = part.records(batch)
             records = read[key] if used is None else read[key][used]
             if len(records):
-                part.draw(records, levels, tally, own)
+                part.draw(records, levels, tally, random)
 
-    several = workers() if random.private else 1
-    if several == 1 or people.rows <= _ONE_BATCH:
-        whole = [tally_for(part.task) for part in parts]
-        for batch in batches:
-            take(batch, whole, random)
-        return whole
-    return _in_threads(batches, take, [part.task for part in parts], random, several)
+    def merge(self, other: _Share) -> None:
+        """Add what another thread took."""
+        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
+            mine.merge(theirs)
+        for who, drawn in self.drawn.items():
+            drawn.merge(other.drawn[who])
 
 
-def columns_wanted(parts: Sequence[Part], who: RowBudgets | None) -> dict[str, tuple[str, ...]]:
+def columns_wanted(
+    parts: Sequence[Part], who: RowBudgets | None, told: tuple[str, ...] = ()
+) -> dict[str, tuple[str, ...]]:
     """Return the columns to read, by kind; an entry that is missing is settled, or refused, where it becomes a record.
 
     Parameters
@@ -143,6 +178,8 @@ def columns_wanted(parts: Sequence[Part], who: RowBudgets | None) -> dict[str, t
         The questions.
     who : RowBudgets, optional
         Where budgets come from; None: the columns of the records alone.
+    told : tuple of str
+        Columns of words that tell whose row it is.
 
     Raises
     ------
@@ -159,8 +196,8 @@ def columns_wanted(parts: Sequence[Part], who: RowBudgets | None) -> dict[str, t
         )
     return {
         "numbers": tuple(dict.fromkeys((*kinds["numbers"], *(who.numbers if who else ())))),
-        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ())))),
-        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"]))),
+        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ()), *told))),
+        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"], *told))),
     }
 
 
@@ -187,43 +224,35 @@ def _counted(batches: Iterator[Batch], rows: int, name: str, progress: Progress 
         )
 
 
-def _in_threads(
-    batches: Iterator[Batch],
-    take: Callable[[Batch, list[Tally], Randomness], None],
-    tasks: Sequence[Task],
-    random: Randomness,
-    several: int,
-) -> list[Tally]:
+def _in_threads(batches: Iterator[Batch], parts: Sequence[Part], random: Randomness, several: int) -> _Share:
     """Share the batches among threads; of several errors the one of the first batch is raised."""
     lock, failures = threading.Lock(), dict[int, Exception]()
     numbered = enumerate(batches)
 
-    def work(tally: list[Tally], own: Randomness) -> list[Tally]:
+    def work(share: _Share, own: Randomness) -> _Share:
         while True:
             with lock:
                 if failures:
-                    return tally
+                    return share
                 try:
                     place, batch = next(numbered, (0, None))
                 except Exception as error:
                     failures[2**62] = error  # after all rows that could be read
-                    return tally
+                    return share
             if batch is None:
-                return tally
+                return share
             try:
-                take(batch, tally, own)
+                share.take(batch, own)
             except Exception as error:
                 with lock:
                     failures[place] = error
-                return tally
+                return share
 
     with ThreadPoolExecutor(several) as pool:
-        futures = [pool.submit(work, [tally_for(task) for task in tasks], random.another()) for _ in range(several)]
-        parts = [future.result() for future in futures]
+        futures = [pool.submit(work, _Share(parts), random.another()) for _ in range(several)]
+        shares = [future.result() for future in futures]
     if failures:
         raise failures[min(failures)]
-    whole: list[Any] = parts[0]
-    for part in parts[1:]:
-        for mine, other in zip(whole, part, strict=True):
-            mine.merge(other)
-    return whole
+    for other in shares[1:]:
+        shares[0].merge(other)
+    return shares[0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
-from shuffledp.tables.entries import canonical, canonical_texts
+from shuffledp.tables.spelling import canonical_texts, one_spelling, spelled, twice
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,20 +49,45 @@ NO_RECODE = Recode()
 
 
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Check the public categories: at least two, none missing, none twice."""
+    """Check the public categories: at least two, none missing, none twice (`shuffledp.tables.spelling`)."""
     if isinstance(categories, str):
         raise InvalidInput(f"categories must be a list of labels, not the text {shown(categories)}")
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in categories)
     if len(labels) < 2:
         raise InvalidInput(f"a frequency needs at least two categories; got {len(labels)}: {list(labels)}")
-    seen_before: set[Hashable] = set()
     for label in labels:
         if _missing(label):
             raise InvalidInput(f"a category cannot be missing ({shown(label)}); write a word for it")
-        if label in seen_before:
-            raise InvalidInput(f"category {shown(label)} is given twice; name each category once")
-        seen_before.add(label)
+    check_different(labels, "category", "categories")
     return labels
+
+
+def check_different(words: Sequence[Hashable], one: str, several: str) -> None:
+    """Refuse names that are one word twice: which of them a row means could not be told.
+
+    Parameters
+    ----------
+    words : sequence
+        The names.
+    one, several : str
+        What they are.
+
+    Raises
+    ------
+    InvalidInput
+        For the first such two.
+    """
+    seen_before: set[Hashable] = set()
+    for word in words:
+        if word in seen_before:
+            raise InvalidInput(f"{one} {shown(word)} is given twice; name each {one} once")
+        seen_before.add(word)
+    pair = twice(words)
+    if pair is None:
+        return
+    raise InvalidInput(
+        f"the {several} {shown(pair[0])} and {shown(pair[1])} are one word, written in two ways; name each {one} once"
+    )
 
 
 def category_codes(
@@ -86,13 +111,8 @@ def category_codes(
     InvalidInput
         For the first record that is missing or unlisted and not recoded.
     """
-    column: Any = records if _texts(records) or isinstance(records, list | tuple) else as_array(records)
-    if _texts(column):
-        codes = _text_codes(column, labels)
-    elif isinstance(column, np.ndarray) and _comparable(column, labels):
-        codes = _number_codes(column, labels)
-    else:
-        codes = _label_codes(column, labels)
+    column = as_labels(records)
+    codes = known_codes(column, labels)
     unknown = np.flatnonzero(codes < 0)
     if unknown.size == 0:
         return codes
@@ -111,6 +131,28 @@ def category_codes(
                 f"as with `{parameter}`, or add one"
             )
     return codes
+
+
+def as_labels(records: Any) -> Any:
+    """Return a column of labels as something that places are looked up in: a list, an array, or text of polars."""
+    return records if _texts(records) or isinstance(records, list | tuple) else as_array(records)
+
+
+def known_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
+    """Return the positions of entries among the labels, -1 for those that are none of them.
+
+    Parameters
+    ----------
+    column : list, tuple, ndarray or polars Series, length n
+        One label per user, see `as_labels`.
+    labels : tuple, length k
+        The public categories, all of them different words.
+    """
+    if _texts(column):
+        return _text_codes(column, labels)
+    if isinstance(column, np.ndarray) and _comparable(column, labels):
+        return _number_codes(column, labels)
+    return _label_codes(column, labels)
 
 
 def _missing_among(column: Any, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -132,28 +174,20 @@ def _texts(column: Any) -> bool:
 
 
 def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Look words up as they stand, and only then without white space at their ends and in their one spelling.
+    """Look words up as they stand, and only then in their one spelling.
 
-    Nearly all entries of nearly all files are found at once, at half the cost of removing white space first.
+    Nearly all entries of nearly all files are found at once, and cost no more.
     """
     import polars as pl
 
-    names = [label if isinstance(label, str) else canonical(str(label)) for label in labels]
-    if len(set(names)) < len(names):
-        return np.full(column.len(), -1, dtype=np.int64)
+    spellings = _spellings(labels)
+    names = [label if isinstance(label, str) else own for label, own in zip(labels, spellings, strict=True)]
     codes = _places(column, names)
     unknown = codes < 0
     if not unknown.any():
         return codes
     codes = codes.copy()  # polars hands its own, read-only
-    others = column.filter(pl.Series(unknown)).str.strip_chars()
-    codes[unknown] = _places(others, names)
-    unknown = codes < 0
-    spellings = {canonical(name): code for code, name in enumerate(names)}
-    if unknown.any() and len(spellings) == len(names):
-        others = column.filter(pl.Series(unknown)).str.strip_chars()
-        known = _places(canonical_texts(others), list(spellings))
-        codes[unknown] = np.append(np.array(list(spellings.values())), -1)[known]
+    codes[unknown] = _places(canonical_texts(column.filter(pl.Series(unknown))), spellings)
     return codes
 
 
@@ -200,7 +234,15 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
         except TypeError:
             raise InvalidInput("a record is not a label but a container; give one label per user") from None
         codes[start : start + _CHUNK] = found
+    words = [row for row in np.flatnonzero(codes < 0).tolist() if isinstance(column[row], str)]
+    if words:
+        codes[words] = _places(spelled([column[row] for row in words]), _spellings(labels))
     return codes
+
+
+def _spellings(labels: tuple[Hashable, ...]) -> list[str]:
+    """The one spelling of each label; of a blank one a text that no entry is, as a blank entry is missing."""
+    return [one_spelling(label) or f"\n{place}" for place, label in enumerate(labels)]
 
 
 def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RECODE, before: int = 0) -> FloatArray:

@@ -14,7 +14,8 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.protocol.collecting import Part, collect
-from shuffledp.protocol.groups import Groups, count_groups
+from shuffledp.protocol.group_names import Groups
+from shuffledp.protocol.groups import count_groups
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import People, RowBudgets, count_people
 from shuffledp.protocol.sources import Source, watched

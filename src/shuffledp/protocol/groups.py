@@ -1,72 +1,17 @@
-"""Public groups: a column that says to which group a row belongs, and who takes part in each."""
+"""Who takes part in each of several public groups."""
 
 from __future__ import annotations
-
-from collections.abc import Hashable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import InvalidInput, named
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol.columns import category_codes
+from shuffledp.protocol.group_names import Groups
 from shuffledp.protocol.owners import Owners, RowsPerPerson
 from shuffledp.protocol.people import BudgetCounter, People, RowBudgets, counted_part, explained
-from shuffledp.protocol.sources import Batch, Source
-
-MOST = 1000
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Groups whose names are public, and so is who belongs to which.
-
-    Parameters
-    ----------
-    column : str
-        The column with each row's group.
-    names : tuple of hashable
-        The groups, at least one, known beforehand.
-
-    Raises
-    ------
-    InvalidInput
-        If there is none, a name is given twice, or there are more than 1,000.
-    """
-
-    column: str
-    names: tuple[Hashable, ...]
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.names) <= MOST or len(set(self.names)) < len(self.names):
-            raise InvalidInput(
-                f"`groups` must name 1 to {MOST:,} different groups, known beforehand; got {len(self.names)}, of which "
-                f"{len(set(self.names))} differ"
-            )
-
-    def codes(self, batch: Batch) -> NDArray[np.int64]:
-        """Return the place of each row's group, shape (rows,).
-
-        Raises
-        ------
-        InvalidInput
-            If a row belongs to none of them.
-        """
-        column = batch.texts(self.column)
-        try:
-            return category_codes(column, self.names, batch.before)
-        except InvalidInput:
-            known = {str(name) for name in self.names}
-            row = next(row for row, entry in enumerate(column) if entry is None or str(entry).strip() not in known)
-            entry = column[row]
-            empty = entry is None or not str(entry).strip()
-            what = "is missing" if empty else f"is {shown(entry)}, none of the groups"
-            raise InvalidInput(
-                f"{self.column} in row {batch.before + row + 1} {what}; a person's group is public: give every row one "
-                "of those that `groups` names, or name this one too"
-            ) from None
+from shuffledp.protocol.sources import Source
 
 
 def count_groups(
@@ -107,12 +52,12 @@ def count_groups(
         budgets.append((np.broadcast_to(who.epsilons(batch), shape), np.broadcast_to(who.deltas(batch), shape)))
         codes.append(groups.codes(batch))
         if owners is not None:
-            owners.add(batch.texts(owners.column), batch.before)
+            owners.add(batch.texts(owners.column), batch.before, *budgets[-1])
     whole = np.concatenate(codes)
     owned = None if owners is None else owners.settle()
     size = 1 if owned is None else owned.group_size
     if owners is not None and owners.groups:
-        owners.one_budget(*(np.concatenate(column) for column in zip(*budgets, strict=True)))
+        owners.one_budget()
     if owners is None or size == 1:
         everybody = None
     else:
@@ -132,5 +77,6 @@ def count_groups(
             counter.add(counted_part(epsilons[part], deltas[part], int(part.sum())))
             before += epsilons.size
         n = int(used.sum()) if everybody is None else everybody[place]
-        found.append(People(who, counter.budgets(), whole.size, n, size, used))
+        mark = 0 if owners is None else owners.mark(used)
+        found.append(People(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
     return found

@@ -185,7 +185,7 @@ def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Coun
 
 def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
     """Keep the words that a record can be: those with one spelling, without white space at their ends."""
-    from shuffledp.protocol.words import one_spelling
+    from shuffledp.tables.spelling import one_spelling
 
     words = [domain.word(path) for path in paths]
     kept = [place for place, word in enumerate(words) if word is not None and one_spelling(word) == word]

@@ -14,11 +14,13 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.budget_grid import checked_levels, rounded_down
-from shuffledp.protocol.columns import Recode, category_codes
+from shuffledp.protocol.columns import as_labels, check_different, known_codes
+from shuffledp.protocol.group_names import Groups
 from shuffledp.protocol.owners import Owners, RowsPerPerson
 from shuffledp.protocol.sources import Batch, Source
 from shuffledp.protocol.task import level_indices
 from shuffledp.protocol.threads import in_order
+from shuffledp.tables.spelling import one_spelling
 
 _MERGE = 1 << 22
 """Different budgets gathered before they are merged: memory is a few times that."""
@@ -92,6 +94,7 @@ class RowBudgets:
             raise InvalidInput(f"consent needs the name of a column as epsilon0; got {shown(self.epsilon0)}")
         if not self.consent:
             raise InvalidInput("consent names no word; say what each word of the column stands for, as strict: 0.1")
+        check_different(tuple(self.consent), "word", "words of consent")
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -138,29 +141,25 @@ class RowBudgets:
     def _meant(self, batch: Batch) -> FloatArray:
         assert isinstance(self.epsilon0, str)
         assert self.consent is not None
-        words, column = tuple(self.consent), batch.texts(self.epsilon0)
-        meaning = [float(self.consent[word]) for word in words]
-        missing = None
+        column = as_labels(batch.texts(self.epsilon0))
+        codes = known_codes(column, tuple(self.consent))
+        unknown = np.flatnonzero(codes < 0)
+        meaning = [float(budget) for budget in self.consent.values()]
+        if unknown.size == 0:
+            return np.array(meaning)[codes]
         if self.missing is not None:
-            missing = "".join(words) + "?"  # a word that nobody used
-            words, meaning = (*words, missing), [*meaning, float(self.missing)]
-        try:
-            codes = category_codes(column, words, batch.before, Recode(missing_as=missing))
-        except InvalidInput:
-            raise self._unexplained(column, words, batch.before) from None
-        return np.array(meaning)[codes]
+            absent = [one_spelling(column[int(row)]) is None for row in unknown]
+            unknown = unknown[~np.array(absent)]
+        if self.missing is None or unknown.size:
+            raise self._unexplained(column, int(unknown[0]), batch.before)
+        return np.array([*meaning, float(self.missing)])[codes]  # the last place is that of -1
 
-    def _unexplained(self, column: Any, words: tuple[str, ...], before: int) -> InvalidInput:
-        assert isinstance(self.epsilon0, str)
-        row = next(row for row, word in enumerate(column) if word is None or str(word).strip() not in words)
-        if column[row] is None or not str(column[row]).strip():
-            return InvalidInput(
-                f"{self.epsilon0} in row {before + row + 1} is missing; say which budget such a row has, as "
-                "`missing_budget = 0`"
-            )
+    def _unexplained(self, column: Any, row: int, before: int) -> InvalidInput:
+        where = f"{self.epsilon0} in row {before + row + 1}"
+        if one_spelling(column[row]) is None:
+            return InvalidInput(f"{where} is missing; say which budget such a row has, as `missing_budget = 0`")
         return InvalidInput(
-            f"{self.epsilon0} in row {before + row + 1} is {shown(column[row])}, which consent does not explain; "
-            f"say what it stands for with `consent`"
+            f"{where} is {shown(column[row])}, which consent does not explain; say what it stands for with `consent`"
         )
 
     def _checked(self, budgets: FloatArray, before: int) -> FloatArray:
@@ -197,6 +196,12 @@ class People:
         Most rows that one person owns: the guarantee is for that many rows.
     used : ndarray of bool, shape (rows,), optional
         Which rows are used; None: all of them.
+    person : str, optional
+        The column that told whose row it is, to be read again with the records.
+    mark : int
+        What the marks of the rows that are used add up to, see `shuffledp.protocol.owners.row_marks`.
+    group : tuple of Groups and int, optional
+        Which of public groups this is.
     """
 
     who: RowBudgets
@@ -205,6 +210,14 @@ class People:
     n: int
     group_size: int = 1
     used: NDArray[np.bool_] | None = None
+    person: str | None = None
+    mark: int = 0
+    group: tuple[Groups, int] | None = None
+
+    @property
+    def told_by(self) -> tuple[str, ...]:
+        """Columns of words that tell whose row it is, and in which group."""
+        return tuple(name for name in (self.person, self.group[0].column if self.group else None) if name is not None)
 
     def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Which rows of a batch are used, shape (rows,); None: all of them."""
@@ -270,25 +283,26 @@ def count_people(
             counted.add(part)
         return _everybody(who, counted)
     owners, rows = Owners(person, rows_per_person, random), 0
-    kept: list[tuple[FloatArray, FloatArray]] = []  # the budgets of all rows, where it matters whose they are
+    kept: list[tuple[FloatArray, FloatArray]] = []  # the budgets of all rows, until it is known which are used
     for batch in batches:
         epsilons, deltas = who.epsilons(batch), who.deltas(batch)
-        owners.add(batch.texts(owners.column), batch.before)
-        if owners.chooses or owners.groups:
+        owners.add(batch.texts(owners.column), batch.before, epsilons, deltas)
+        if owners.chooses:
             kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
         if not owners.chooses:
             counted.add(counted_part(epsilons, deltas, batch.rows))
         rows += batch.rows
     owned = owners.settle()
-    if owners.groups and kept:
-        owners.one_budget(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+    if owners.groups:
+        owners.one_budget()
     if owned.used is not None:
         before = 0
         for epsilons, deltas in kept:
             part = owned.used[before : before + epsilons.size]
             counted.add(counted_part(epsilons[part], deltas[part], int(part.sum())))
             before += epsilons.size
-    return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used)
+    mark = owners.mark(owned.used)
+    return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used, person, mark)
 
 
 def explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:

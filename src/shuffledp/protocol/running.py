@@ -16,7 +16,7 @@ from shuffledp.protocol.collecting import Part
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.engine import Engine, OneMachine
 from shuffledp.protocol.entering import Entering, Prepared, draft_of
-from shuffledp.protocol.groups import Groups
+from shuffledp.protocol.group_names import Groups
 from shuffledp.protocol.owners import RowsPerPerson, checked_rule
 from shuffledp.protocol.people import People, RowBudgets
 from shuffledp.protocol.preparing import certified, checked_random, columns_of

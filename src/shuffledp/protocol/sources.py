@@ -13,6 +13,8 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.progress import Progress
 from shuffledp.protocol.columns import as_array, as_floats
 from shuffledp.tables import BATCH, Table, TableOptions
+from shuffledp.tables.spelling import same_word
+from shuffledp.tables.table import no_column
 
 
 @dataclass(frozen=True)
@@ -199,13 +201,19 @@ class Arrays:
         """See `Source.batches`; records are handed over as they are, and looked at where they are mapped."""
         del gaps  # whoever reads an entry of an array says what is missing
         n = self.count()
-        wanted = dict.fromkeys([*numbers, *texts])
-        for name in wanted:
-            if name not in self.data:
-                raise InvalidInput(f"no column {shown(name)} in the data; its columns are {', '.join(self.data)}")
+        wanted: dict[str, Any] = {}
+        for name in dict.fromkeys([*numbers, *texts]):
+            same = same_word(name, list(self.data))
+            if not same:
+                raise no_column(name, list(self.data), self.name)
+            if len(same) > 1:
+                raise InvalidInput(
+                    f"column {shown(name)} stands twice in the data, also as {shown(same[1])}; rename one"
+                )
+            wanted[name] = self.data[same[0]]
         for before in range(0, n, self.rows):
             part = slice(before, before + self.rows)
-            columns = {name: _sliceable(self.data[name])[part] if n > self.rows else self.data[name] for name in wanted}
+            columns = {name: _sliceable(own)[part] if n > self.rows else own for name, own in wanted.items()}
             yield Batch(columns, min(self.rows, n - before), before)
 
 

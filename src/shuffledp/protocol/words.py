@@ -11,23 +11,10 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.protocol.columns import Recode
 from shuffledp.randomizers.item_domain import UTF8, WordItems
-from shuffledp.tables.entries import canonical, canonical_texts
+from shuffledp.tables.spelling import one_spelling, spelled
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def one_spelling(entry: object) -> str | None:
-    """Return the one spelling of an entry, see `shuffledp.tables.entries`; None where it is missing.
-
-    Examples
-    --------
-    >>> one_spelling(" N102UW"), one_spelling(True), one_spelling(3.0), one_spelling("")
-    ('N102UW', 'true', '3', None)
-    """
-    if entry is None or (isinstance(entry, float) and entry != entry):
-        return None
-    return canonical(str(entry).strip()) or None
 
 
 def read_words(column: Any, before: int, recode: Recode) -> pl.Series:
@@ -47,16 +34,7 @@ def read_words(column: Any, before: int, recode: Recode) -> pl.Series:
     InvalidInput
         For the first record that is missing and not recoded, or that is no word but a container.
     """
-    import polars as pl
-
-    if isinstance(column, pl.Series) and column.dtype == pl.String:
-        stripped = column.str.strip_chars()
-        words = canonical_texts(stripped.set(stripped == "", None))
-    else:
-        entries = column.tolist() if isinstance(column, np.ndarray) else list(column)
-        if any(isinstance(entry, list | tuple | dict | set) for entry in entries):
-            raise InvalidInput("a record is not a word but a container; give one word per user")
-        words = pl.Series(map(one_spelling, entries), dtype=pl.String)
+    words = spelled(column)
     gone = words.is_null()
     if not gone.any():
         return words

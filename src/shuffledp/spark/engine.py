@@ -30,9 +30,18 @@ from shuffledp.spark.frames import (
     quoted,
     without_rows,
 )
-from shuffledp.spark.tasks import ABSENT, MERGED, STATES, merging_task, probing_task, tallying_task
-from shuffledp.spark.worker import Counted, Job, as_batch, refused_rows, renamed
-from shuffledp.tables.entries import MISSING
+from shuffledp.spark.tasks import (
+    ABSENT,
+    MERGED,
+    SPELLED,
+    STATES,
+    merging_task,
+    probing_task,
+    spelling_task,
+    tallying_task,
+)
+from shuffledp.spark.worker import MARK, Counted, Job, as_batch, refused_rows, renamed
+from shuffledp.tables.spelling import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,8 +100,8 @@ class SparkEngine(Engine):
             raise InvalidInput("the dataframe has no rows; give one row per user")
         if person is None:
             return People(who, population, population.n, population.n)
-        people, group_size = self._owners(person, checked_rule(rows_per_person), population.n, who)
-        return People(who, population, population.n, people, group_size)
+        people, group_size, mark = self._owners(person, checked_rule(rows_per_person), population.n, who)
+        return People(who, population, population.n, people, group_size, person=person, mark=mark)
 
     def tallies(
         self,
@@ -101,10 +110,11 @@ class SparkEngine(Engine):
         progress: Progress | None = None,
     ) -> list[Tally]:
         """See `Engine.tallies`: one pass, of which only sums come to the driver."""
-        people, job = parts[0].people, Job(tuple(parts))
+        people = parts[0].people
+        job = Job(tuple(parts), None if people.person is None else people.mark)
         wanted = columns_wanted(parts, people.who)
         check_columns(self.frame, job.columns)
-        read = chosen(self.frame, job.columns)
+        read = chosen(self._marked(people.person, people.group_size, people.who), job.names)
         _check_types(without_rows(self.frame, job.columns), wanted)
         found = Counted.nothing(job)
         root = None if random.private else int(random.words(1)[0])
@@ -134,7 +144,7 @@ class SparkEngine(Engine):
         answers = evaluated(read, tallying_task(payload, version, root, place=True), STATES)
         return evaluated(answers.repartition(BUCKETS, "place"), merging_task(payload, version), MERGED)
 
-    def _owners(self, person: str, rule: RowsPerPerson, rows: int, who: RowBudgets) -> tuple[int, int]:
+    def _owners(self, person: str, rule: RowsPerPerson, rows: int, who: RowBudgets) -> tuple[int, int, int]:
         """Count the people, and refuse those with more rows than the rule allows, or with rows of several budgets."""
         if rule == "one":
             raise InvalidInput(
@@ -144,7 +154,8 @@ class SparkEngine(Engine):
         most = 1 if rule == "refuse" else int(rule)
         _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
         budgets = budget_columns(who) if most > 1 else []  # of one row each they do not matter
-        counts = owner_counts(rounded(self.frame, who) if budgets else self.frame, person, most, budgets)
+        whole = self._marked(person, most, who)
+        counts = owner_counts(rounded(whole, who) if budgets else whole, person, most, budgets)
         found = gathered(counts).row(0, named=True)
         if found["empty"]:
             raise InvalidInput(
@@ -157,7 +168,19 @@ class SparkEngine(Engine):
             raise InvalidInput(several_rows(found["above"], found["people"], found["largest"], most))
         if found["mixed"]:
             raise InvalidInput(several_budgets(found["mixed"], found["people"]))
-        return found["people"], most
+        return found["people"], most, int(found["mark"]) % 2**64
+
+    def _marked(self, person: str | None, most: int, who: RowBudgets) -> DataFrame:
+        """Add a column `MARK`, by which the rows of two passes are compared: a hash of each row's person.
+
+        Where a person may have several rows, their budgets are in it, too; else the counts of budgets tell all.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if person is None:
+            return self.frame
+        hashed = (person, *(budget_columns(who) if most > 1 else ()))
+        return self.frame.withColumn(MARK, F.xxhash64(*(F.col(quoted(name)) for name in hashed)))
 
 
 def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
@@ -241,15 +264,28 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
 
 
 def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str]) -> DataFrame:
-    """Return one row about the rows of persons, not evaluated yet: rows, empty, people, largest, above, mixed."""
+    """Return one row about the rows of persons, not evaluated yet: rows, empty, people, largest, above, mixed, mark.
+
+    Persons are told apart by the workers, as one process does it (`shuffledp.tables.spelling`). Every row has a `MARK`.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     def text(place: int) -> Column:
         return F.regexp_replace(F.col(f"c{place}").cast("string"), r"(?U)^\s+|\s+$", "")
 
-    budget = F.struct(F.lit(0), *(text(place) for place in range(1, 1 + len(budgets))))
-    named_rows = chosen(frame, [person, *budgets]).select(text(0).alias("person"), budget.alias("budget"))
-    owned = named_rows.groupBy("person").agg(F.count(F.lit(1)).alias("own"), F.countDistinct("budget").alias("budgets"))
+    places = range(1, 1 + len(budgets))
+    budget = F.xxhash64(F.lit(0), *(text(place) for place in places), *(text(place).isNull() for place in places))
+    rows = chosen(frame, [person, *budgets, MARK])
+    told = rows.select(F.col("c0"), budget.alias("budget"), F.col(f"c{1 + len(budgets)}").alias("mark"))
+    owned = (
+        evaluated(told, spelling_task(), SPELLED)
+        .groupBy("person")
+        .agg(
+            F.count(F.lit(1)).alias("own"),
+            F.countDistinct("budget").alias("budgets"),
+            F.sum(F.col("mark").cast("decimal(20,0)")).alias("mark"),
+        )
+    )
     empty = F.col("person").isNull() | F.lower(F.col("person")).isin(*MISSING)
     return owned.agg(
         F.coalesce(F.sum("own"), F.lit(0)).alias("rows"),
@@ -258,6 +294,7 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
         F.coalesce(F.max("own"), F.lit(0)).alias("largest"),
         F.count(F.when(F.col("own") > most, 1)).alias("above"),
         F.count(F.when(F.col("budgets") > 1, 1)).alias("mixed"),
+        F.coalesce(F.sum("mark"), F.lit(0)).cast("string").alias("mark"),
     )
 
 

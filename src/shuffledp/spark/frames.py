@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.spark.session import require_pyspark
 from shuffledp.spark.worker import renamed
+from shuffledp.tables.spelling import same_word
+from shuffledp.tables.table import no_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,11 +76,11 @@ def check_columns(frame: DataFrame, wanted: Iterable[str]) -> None:
         if names.count(name) > 1:
             raise InvalidInput(f"column {shown(name)} stands twice in the dataframe; rename one")
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f"did you mean {shown(near[0])}? " if near else ""
-            more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
-            listed = ", ".join(map(named, names[:20])) + more
-            raise InvalidInput(f"no column {shown(name)} in the dataframe; {hint}its columns are {listed}")
+            raise no_column(name, names, "the dataframe")
+        if len(same := same_word(name, names)) > 1:
+            raise InvalidInput(
+                f"column {shown(name)} stands twice in the dataframe, also as {shown(same[1])}; rename one"
+            )
 
 
 def chosen(frame: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -16,6 +16,7 @@ ABSENT = "none"
 """The version of a worker without this package."""
 MERGED = "version string, n bigint, bad bigint, state binary"
 STATES = f"place int, {MERGED}"
+SPELLED = "person string, budget bigint, mark bigint"
 
 Task = Callable[[Iterator[Any]], Iterator[Any]]
 """From record batches of Arrow to record batches."""
@@ -74,6 +75,21 @@ def tallying_task(payload: bytes, version: str, root: int | None, *, place: bool
         n, bad, state = answer
         places = {"place": pa.array([number], pa.int32())} if place else {}
         yield pa.RecordBatch.from_pydict({**places, "version": [own], "n": [n], "bad": [bad], "state": [state]})
+
+    return task
+
+
+def spelling_task() -> Task:
+    """Return the task that writes the person of each row, the first of three columns, in its one spelling."""
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        from shuffledp.spark.worker import answer_spelled
+
+        for batch in batches:
+            people = pa.array(answer_spelled(batch.column(0)), pa.string())
+            yield pa.RecordBatch.from_arrays([people, *batch.columns[1:]], names=["person", "budget", "mark"])
 
     return task
 

@@ -17,17 +17,18 @@ import shuffledp
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_of_partition
 from shuffledp.protocol.collecting import Part, columns_wanted
+from shuffledp.protocol.drawn import expected_levels, level_counts
 from shuffledp.protocol.people import People
 from shuffledp.protocol.sources import Batch
 from shuffledp.protocol.tally import Tally, tally_for, tally_from_state
-from shuffledp.randomizers.codebook import mix
 from shuffledp.tables import read_frame
+from shuffledp.tables.spelling import spelled
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_LEVELS = 4096
-"""Up to so many budgets a task counts the rows of each; beyond, it returns one sum that tells whether they agree."""
+MARK = "shuffledp mark"
+"""Column with a mark of each row, a hash of its person and budget."""
 _ROWS, _CELLS = 1 << 16, 1 << 20
 _SLICES = 1 << 9
 """Slices of batches with bad rows that a task looks at, at most, to count these."""
@@ -41,9 +42,13 @@ class Job:
     ----------
     parts : tuple of Part
         The questions, all of the same people, as counted in the first pass.
+    mark : int, optional
+        What the marks of all rows added up to, modulo 2^64, when the rows of each person were counted; a column `MARK`
+        with them comes with the rows then. None: nobody asks whose row it is.
     """
 
     parts: tuple[Part, ...]
+    mark: int | None = None
 
     @property
     def people(self) -> People:
@@ -61,23 +66,22 @@ class Job:
         """Rows that are randomized at a time; fixed by the question, so that a simulation can be repeated."""
         return max(1, min(_ROWS, _CELLS // max(1, len(self.columns))))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns as a task gets them."""
+        return self.columns if self.mark is None else (*self.columns, MARK)
+
     def expected(self) -> NDArray[np.uint64]:
-        """Return what the levels of all rows add up to, see `Counted.levels`."""
-        counts = self.people.population.counts
-        return self._folded(counts.astype(np.uint64))
+        """Return what the levels and marks of all rows add up to, see `Counted.levels`."""
+        return self._with_mark(expected_levels(self.people.population), self.mark)
 
-    def levels(self, at: NDArray[np.int64] | None, rows: int) -> NDArray[np.uint64]:
-        """Return what these levels add up to; None: there is one."""
-        if at is None:
-            return np.array([rows], dtype=np.uint64)
-        return self._folded(np.bincount(at, minlength=self.people.population.levels).astype(np.uint64))
+    def levels(self, at: NDArray[np.int64] | None, frame: pl.DataFrame) -> NDArray[np.uint64]:
+        """Return what these levels (None: there is one) and the marks of these rows add up to."""
+        marks = None if self.mark is None else int(np.sum(frame[MARK].to_numpy().view(np.uint64)))
+        return self._with_mark(level_counts(self.people.population, at, frame.height), marks)
 
-    def _folded(self, counts: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Counts of levels, or of many levels the sum of their keys modulo 2^64, as tallies have it."""
-        if counts.size <= MOST_LEVELS:
-            return counts
-        keys = mix(np.arange(1, counts.size + 1, dtype=np.uint64))
-        return np.array([np.sum(keys * counts)], dtype=np.uint64)
+    def _with_mark(self, levels: NDArray[np.uint64], mark: int | None) -> NDArray[np.uint64]:
+        return levels if mark is None else np.append(levels, np.uint64(mark))
 
 
 @dataclass
@@ -91,7 +95,7 @@ class Counted:
     bad : int
         Rows with a record that the question does not cover; at least so many, as a task stops where it finds many.
     levels : ndarray of uint64
-        Rows of each level; of more than 4,096 levels one sum of keys.
+        Rows of each level, or of more than 4,096 levels one sum of keys; last, if there are marks, their sum.
     tallies : list of Tally
         One a question.
     """
@@ -178,7 +182,7 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
         for part, record, tally in zip(job.parts, records, found.tallies, strict=True):
             part.draw(record, levels, tally, random)
         found.n += frame.height
-        found.levels = found.levels + job.levels(levels, frame.height)
+        found.levels = found.levels + job.levels(levels, frame)
     return found
 
 
@@ -295,10 +299,33 @@ def answer_partition(
     try:
         job = pickle.loads(payload)
         random = secure_random() if root is None else simulation_of_partition(root, partition)
-        frames = (renamed(pl.DataFrame(batch), job.columns) for batch in batches)
+        frames = (renamed(pl.DataFrame(batch), job.names) for batch in batches)
         found = tally_partition(frames, job, random)
         return found.n, found.bad, found.state()
     except Exception as error:  # its text, and that of what it came from, may hold a record
+        failed = type(error).__name__
+    raise TaskFailed(f"a task of shuffledp failed with {failed}")
+
+
+def answer_spelled(people: Any) -> list[str | None]:
+    """Return the person of each row in its one spelling, None where it is missing.
+
+    Parameters
+    ----------
+    people : pyarrow Array
+        The rows' entries in the person column.
+
+    Raises
+    ------
+    TaskFailed
+        Without a word of what was read.
+    """
+    import polars as pl
+
+    failed = ""
+    try:
+        return spelled(pl.Series(people)).to_list()
+    except Exception as error:  # see `answer_partition`
         failed = type(error).__name__
     raise TaskFailed(f"a task of shuffledp failed with {failed}")
 

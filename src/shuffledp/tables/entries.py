@@ -1,101 +1,22 @@
 """One rule for entries, whether they come from text, Parquet or a dataframe (docs/how-to/tables.md has the table).
 
-A number is a number in any of them, true and false are 1 and 0, and a date is no number. Two words are the same word if
-they are the same after `canonical`: True is true, 1.0 is 1, and 2013-01-01 00:00:00 is 2013-01-01.
+A number is a number in any of them, true and false are 1 and 0, and a date is no number. What is the same word is
+decided in `shuffledp.tables.spelling`.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.tables.spelling import MISSING, TRUTH, as_text, spans_of_time
 
 if TYPE_CHECKING:
     import polars as pl
-
-_TRUTH = {"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false"}
-_WHOLE = r"-?(?:0|[1-9][0-9]*)\.0+"
-_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
-_TIME = rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?{_ZONE}?"
-_SPELLED = re.compile(rf"^(?:{'|'.join(_TRUTH)}|{_WHOLE}|{_TIME})$")
-"""Entries that may have another spelling."""
-
-
-def canonical(text: str) -> str:
-    """Return the one spelling of an entry read as a word.
-
-    Parameters
-    ----------
-    text : str
-        An entry, or the name of a category, without white space at its ends.
-
-    Returns
-    -------
-    str
-        ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of zeros; a day for the
-        midnight it begins with, and other times with a blank, without a fraction of zeros; a time with a zone as that
-        instant in UTC, with a Z; every other text as it is.
-
-    Examples
-    --------
-    >>> canonical("True"), canonical("1.0"), canonical("2013-01-01 00:00:00.000000"), canonical("007")
-    ('true', '1', '2013-01-01', '007')
-    >>> canonical("2013-01-01T05:00:00.000-05:00")
-    '2013-01-01 10:00:00Z'
-    """
-    if not _SPELLED.match(text):
-        return text
-    if text in _TRUTH:
-        return _TRUTH[text]
-    if not text.startswith("-") and text[4:5] == "-":
-        day, clock = text[:10], text[11:]
-        zone = re.search(rf"{_ZONE}$", clock)
-        if zone is not None:
-            return _instant(day, clock[: zone.start()], zone[0]) or text
-        clock = _shortest(clock)
-        return day if clock == "00:00:00" else f"{day} {clock}"
-    whole = text.partition(".")[0]
-    return "0" if whole == "-0" else whole
-
-
-def _shortest(clock: str) -> str:
-    """Leave out a fraction of zeros."""
-    return clock.rstrip("0").rstrip(".") if "." in clock else clock
-
-
-def _instant(day: str, clock: str, zone: str) -> str | None:
-    """Return an instant in UTC; None if there is no such day or time."""
-    seconds, point, fraction = clock.partition(".")  # kept as text: datetime would cut nanoseconds
-    try:
-        moment = datetime.fromisoformat(f"{day}T{seconds}{zone}").astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-    return f"{_shortest(moment.replace(tzinfo=None).isoformat(' ') + point + fraction)}Z"
-
-
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-"""How files write, in capitals or not, that a number is missing."""
-
-
-def canonical_texts(texts: pl.Series) -> pl.Series:
-    """Return a column of words in their one spelling, see `canonical`.
-
-    Parameters
-    ----------
-    texts : polars Series of text, length n
-        As `Table.batches` reads them; null where an entry is missing.
-    """
-    spelled = texts.str.contains(_SPELLED.pattern)
-    if not spelled.any():
-        return texts
-    known = texts.filter(spelled).unique().to_list()
-    return texts.replace(known, [canonical(text) for text in known])
 
 
 def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str = ".") -> NDArray[np.float64]:
@@ -122,6 +43,8 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
     kept, kind = column, column.dtype
     if kind == pl.Categorical or kind == pl.Enum:
         kept = column.cast(pl.String)
+    elif kind == pl.Duration:
+        raise spans_of_time(column)
     elif not (kind.is_numeric() or kind == pl.Boolean or kind == pl.Null or kind == pl.String):
         raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not numbers; name a numeric one")
     if kept.dtype == pl.String:
@@ -154,7 +77,7 @@ def _parsed(texts: pl.Series, decimal: str) -> pl.Series:
         plain = texts.str.replace(",", ".", literal=True).set(points, None)
     values = plain.cast(pl.Float64, strict=False)
     if values.null_count() > texts.null_count():
-        truth = texts.replace_strict(list(_TRUTH), [float(word == "true") for word in _TRUTH.values()], default=None)
+        truth = texts.replace_strict(list(TRUTH), [float(word == "true") for word in TRUTH.values()], default=None)
         values = values.fill_null(truth.cast(pl.Float64))
     return values
 
@@ -177,11 +100,7 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     InvalidInput
         For the first entry that is missing, unless it may be; if an entry is no word but a container.
     """
-    import polars as pl
-
-    if column.dtype.is_nested() or column.dtype == pl.Binary or column.dtype == pl.Object:
-        raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not one word a row; name another one")
-    text = column.cast(pl.String)
+    text = as_text(column)
     if gaps:
         return text
     text = text.str.strip_chars()

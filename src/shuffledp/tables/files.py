@@ -17,6 +17,7 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -31,6 +32,7 @@ PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
 GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 ZLIB = (b"x\x01", b"x\x9c", b"x\xda")
+UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOREIGN = {
     b"%PDF": "a PDF",
@@ -54,7 +56,7 @@ class TableOptions:
         The one ASCII character between two fields; ``"tab"`` for a tab. By default the one of comma, semicolon, tab
         and bar that cuts all of the first rows into equally many fields.
     encoding : str, optional
-        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 if the file begins with its mark.
+        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with their mark.
     decimal : str
         The decimal mark of numbers, ``"."`` or ``","``.
 
@@ -104,14 +106,28 @@ class Opened:
         What messages call it.
     separator : str or None
         The character between two fields of a text file; None for Parquet.
-    copy : object, optional
-        What keeps a temporary copy; it disappears with it.
+    copy : _Copy, optional
+        What keeps a temporary copy, which disappears with it, or knows when the file was written.
     """
 
     path: Path
     name: str
     separator: str | None
-    copy: object | None = None
+    copy: _Copy | None = None
+
+    def check(self) -> None:
+        """Refuse a file that was written anew, or replaced, since it was opened.
+
+        Raises
+        ------
+        InvalidInput
+            If its length, its time or its place on the disk is another.
+        """
+        if self.copy is not None and self.copy.written != self.copy.now():
+            raise InvalidInput(
+                f"{self.name} was written anew while it was read, so nothing is released; leave it unchanged until the "
+                "command ends"
+            )
 
 
 def open_file(source: Path | str, options: TableOptions) -> Opened:
@@ -139,10 +155,13 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
             start = _beginning(copy.path, name)
         if start.startswith(PARQUET_MAGIC):
             return Opened(copy.path, name, None, copy)
-        _refuse_foreign(start, name, file)
-        encoding = options.encoding or ("utf-16" if start.startswith(UTF_16) else "utf-8")
+        encoding = options.encoding or _marked_encoding(start)
+        _refuse_foreign(start, name, file, encoding)
         if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
             copy = _spooled(_in_utf_8(copy.path, encoding, name))
+            start = _beginning(copy.path, name)
+        if (marks := _marks(start)) > 1 or _old_lines(start):
+            copy = _spooled(_plain(copy.path, marks))
             start = _beginning(copy.path, name)
     except FileNotFoundError:
         raise InvalidInput(f"table {name} does not exist; {_similar_file(Path(source))}") from None
@@ -167,8 +186,17 @@ class _Copy:
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         self.path = path
+        self._mine = file is not None
         if file is not None:
             weakref.finalize(self, file.close)
+        self.written = self.now()
+
+    def now(self) -> tuple[int, ...]:
+        """Return length, time and place on the disk of a file that others may write; of no other anything."""
+        if self._mine or not self.path.is_file():
+            return ()
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
@@ -250,7 +278,7 @@ def _in_utf_8(path: Path, encoding: str, name: str) -> Iterator[bytes]:
 # ------------------------------------------------------------------ content
 
 
-def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
+def _refuse_foreign(start: bytes, name: str, file: Path | None, encoding: str) -> None:
     if _suffix(file) in PARQUET:
         raise InvalidInput(f"{name} is not a Parquet file (no PAR1 mark); export the table again")
     for magic, kind in FOREIGN.items():
@@ -263,8 +291,48 @@ def _refuse_foreign(start: bytes, name: str, file: Path | None) -> None:
         )
     if JSON_START.match(start):
         raise InvalidInput(f"{name} is JSON, not a table of text or Parquet; export it as CSV")
-    if b"\0" in start and not start.startswith(UTF_16):
+    if b"\0" in start and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        if _wide(start):
+            raise InvalidInput(
+                f"{name} is text in an encoding without a mark; say how it is encoded, such as `encoding = 'utf-16-le'`"
+            )
         raise InvalidInput(f"{name} is neither text nor Parquet; export it as CSV")
+
+
+def _wide(start: bytes) -> bool:
+    """Whether bytes look like Latin text of two or four bytes a character."""
+    letters = start.replace(b"\0", b"")
+    text = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in letters)
+    return len(start) <= 5 * len(letters) and text >= 0.9 * len(letters) and 3 * len(letters) <= 2 * len(start)
+
+
+def _marked_encoding(start: bytes) -> str:
+    """The encoding that a mark tells, which for UTF-32 begins as that for UTF-16; else UTF-8."""
+    if start.startswith(UTF_32):
+        return "utf-32"
+    return "utf-16" if start.startswith(UTF_16) else "utf-8"
+
+
+def _marks(start: bytes) -> int:
+    """How many byte-order marks text begins with; one more is added by a program that took the first for text."""
+    count = 0
+    while start.startswith(BYTE_ORDER_MARK, count * len(BYTE_ORDER_MARK)):
+        count += 1
+    return count
+
+
+def _old_lines(start: bytes) -> bool:
+    """Whether lines end as on old computers of Apple, and in what some spreadsheets still write: with CR alone."""
+    return b"\r" in start and b"\n" not in start
+
+
+def _plain(path: Path, marks: int) -> Iterator[bytes]:
+    """Text without its byte-order marks, and with line ends as they are nearly everywhere."""
+    with path.open("rb") as stream:
+        start = stream.read(_SAMPLE)
+        old, first = _old_lines(start), start[marks * len(BYTE_ORDER_MARK) :]
+        for piece in chain([first], _pieces(stream)):
+            yield piece.replace(b"\r", b"\n") if old else piece
 
 
 def _suffix(file: Path | None) -> str:

@@ -10,9 +10,10 @@ any other.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -40,10 +41,13 @@ class Survey:
         Rows after the header.
     width : int
         Fields of the header, and of every row; 0 for a file of blank lines.
+    header : tuple of str
+        Those of the header, as they stand there: the table reader gives a name that stands twice another one.
     """
 
     rows: int
     width: int
+    header: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class TextRows:
         found = _Counter(self)
         for block in self._blocks(found):
             found.add(block)
-        return Survey(max(found.records - 1, 0), found.width)
+        return Survey(max(found.records - 1, 0), found.width, found.header)
 
     def first_unreadable(self, encoding: str) -> str | None:
         """Say which row, or the header, is the first that is no text in an encoding; None if there is none."""
@@ -126,12 +130,13 @@ class _Counter:
     def __init__(self, rows: TextRows) -> None:
         self._rows, self._separator = rows, rows.separator.encode()
         self.records, self.width = 0, 0
+        self.header: tuple[str, ...] = ()
 
     def add(self, block: _Block) -> None:
         """Count whole records."""
         fields = self._fields(block)
         if not self.records:
-            self.width = int(fields[0])
+            self.width, self.header = int(fields[0]), _header(block.record(0), self._rows.separator)
         wrong = np.flatnonzero(fields != self.width)
         if wrong.size:
             first = int(wrong[0])
@@ -233,6 +238,15 @@ def field_count(record: bytes, separator: bytes) -> int:
     # With a separator put before the record every field starts with one, and a search for two characters is fast.
     quoted = re.compile(re.escape(separator) + rb'"[^"]*(?:""[^"]*)*"')
     return quoted.sub(separator, separator + record).count(separator)
+
+
+def _header(record: bytes, separator: str) -> tuple[str, ...]:
+    """Split the header; what is no text in it is marked as such."""
+    text = record.removeprefix(BYTE_ORDER_MARK).decode(errors="replace").rstrip("\r\n")
+    try:
+        return tuple(next(csv.reader([text], delimiter=separator), ()))
+    except csv.Error:  # what the table reader calls the columns must do
+        return ()
 
 
 def _counted(fields: int) -> str:

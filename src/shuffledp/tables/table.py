@@ -20,6 +20,7 @@ from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.tables import entries
 from shuffledp.tables.files import STANDARD_INPUT, Opened, TableOptions, open_file, unreadable
 from shuffledp.tables.rows import TextRows
+from shuffledp.tables.spelling import same_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,8 +146,7 @@ class Table:
             return
         read = 0
         try:
-            self._check_names(wanted)
-            for batch in self._frames(wanted, rows):
+            for batch in self._frames(self._names(wanted), rows):
                 yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, decimal=self.decimal)
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -158,6 +158,8 @@ class Table:
                 f"{self.name} has {self.lines.survey.rows} rows, and {read} were read; leave it unchanged until the "
                 "command ends, and put quotes around entries that hold quotes"
             )
+        if self.opened is not None:
+            self.opened.check()
 
     def count(self) -> int:
         """Return the number of rows, at least 1; no column is decoded.
@@ -172,7 +174,7 @@ class Table:
         try:
             if self.lines is not None:
                 rows = self.lines.survey.rows
-                self._check_names([])
+                self._names([])
             else:
                 rows = int(self.frame.select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -192,13 +194,15 @@ class Table:
         import polars as pl
 
         try:
-            self._check_names([])
+            self._names([])
             return self.frame.collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
 
-    def _frames(self, wanted: list[str], rows: int | None) -> Iterator[pl.DataFrame]:
-        chosen = self.frame.select(wanted)
+    def _frames(self, wanted: dict[str, str], rows: int | None) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        chosen = self.frame.select(pl.col(own).alias(name) for name, own in wanted.items())
         if rows is None:
             yield chosen.collect()
             return
@@ -210,24 +214,31 @@ class Table:
         for start in range(0, n, size):
             yield Columns({}, {}, min(size, n - start))
 
-    def _check_names(self, wanted: list[str]) -> None:
-        """Look at all rows of a text file before polars sees it, and at the names of the columns."""
+    def _names(self, wanted: list[str]) -> dict[str, str]:
+        """Look at all rows of a text file before polars sees it, and find the columns that are meant."""
         if self.lines is not None and self.lines.survey.width == 0:
             raise InvalidInput(f"table {self.name} has no header; give a header line and one row per user")
+        header = [] if self.lines is None else list(self.lines.survey.header)
+        for name in header:  # the table reader calls the second one so
+            if header.count(name) > 1 and any(other.startswith(f"{name}_duplicated_") for other in header):
+                raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}; rename one")
         names = self.frame.collect_schema().names()
         if self.lines is not None and len(names) != self.lines.survey.width:
             raise unreadable(self.name, f"its header has {self.lines.survey.width} fields, and {len(names)} were read")
-        for name in wanted:
-            if name not in names:
-                if any("\ufffd" in other for other in names) and (other_encoding := self._encoding_error()):
-                    raise other_encoding
-                near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-                hint = f"did you mean {shown(near[0])}? " if near else ""
-                more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
-                listed = ", ".join(map(named, names[:20])) + more
-                raise InvalidInput(f"no column {shown(name)} in {self.name}; {hint}its columns are {listed}")
-            if f"{name}_duplicated_0" in names:  # how polars renames a header's second use of a name
-                raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}; rename one")
+        header = header if len(header) == len(names) else names
+        return {name: names[self._place(name, header)] for name in wanted}
+
+    def _place(self, name: str, header: list[str]) -> int:
+        """Return the place of the column of this name, or of the only one that is the same word."""
+        same = same_word(name, header)
+        if not same:
+            if any("\ufffd" in other for other in header) and (other_encoding := self._encoding_error()):
+                raise other_encoding
+            raise no_column(name, header, self.name)
+        if len(same) > 1:
+            written = "" if same[1] == same[0] else f", also as {shown(same[1])}"
+            raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}{written}; rename one")
+        return header.index(same[0])
 
     def _no_rows(self) -> InvalidInput:
         return InvalidInput(f"table {self.name} has no rows; give one row per user")
@@ -244,6 +255,25 @@ class Table:
             f"{self.name} is not UTF-8 text: {where} cannot be read; say how it is encoded, such as "
             "`encoding = 'cp1252'` for a file of Windows (Western Europe)"
         )
+
+
+def no_column(name: str, names: Sequence[str], where: str) -> InvalidInput:
+    """Say that there is no column of a name, which one may be meant, and which there are.
+
+    Parameters
+    ----------
+    name : str
+        The name that was asked for.
+    names : sequence of str
+        Those that there are.
+    where : str
+        What the message calls the table.
+    """
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {shown(near[0])}? " if near else ""
+    more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
+    listed = ", ".join(map(named, names[:20])) + more
+    return InvalidInput(f"no column {shown(name)} in {where}; {hint}its columns are {listed}")
 
 
 def read_frame(
