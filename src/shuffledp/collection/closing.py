@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from shuffledp.collection.batch import REFUSALS, permuted_column, read_batch, write_batch
+from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, write_batch
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
