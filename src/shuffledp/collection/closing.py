@@ -208,6 +208,8 @@ def _end(
         row = _known(store, task)
         posted = PostedTask.parse(row.posted)
         if row.state not in only_from:
+            if row.state in ("deleted", "destroyed"):  # perhaps the process died before its files were removed
+                _remove_files(store, posted)
             raise InvalidInput(f"task {posted.id} is {row.state}; there is nothing left to delete")
         _delete(store, task, state, reason, clock)
         _remove_files(store, posted)
