@@ -86,7 +86,7 @@ def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_p
     assert done.out.strip() == str(path)
     assert Batch.parse(path.read_bytes()).manifest.n == 7
     assert list(shuffler.reports(TASK.digest)) == []
-    assert "name a task: 0 are open or closing" in run("task", "close").error
+    assert run("task", "close").error == f"name a task: 0 are open or closing; closed before, with the batch in {path}"
     assert run("task", "close", TASK.id).out == done.out, "named, it says again where the batch is"
 
 
@@ -102,6 +102,39 @@ def test_a_store_put_back_from_a_copy_is_not_closed_again(run, shuffler, tmp_pat
         assert "the batch holds 7 people, the store 7, of whom it lacks 0" in done.error
     assert "Lunch [red] (restored)" in run("task", "status").out
     assert run("task", "destroy", TASK.id).status == 0
+
+
+def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, shuffler, tmp_path, monkeypatch):
+    """The operator has seen no path, and `task close` said only that nothing is open."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffledp.collection.store.Store.checkpoint", killed)
+    assert run("task", "close").status == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    assert str(path) in run("task", "close").error
+    assert run("task", "close", "lunch.task").out.strip() == str(path), "named, the task is deleted to the end"
+    path.unlink()
+    assert run("task", "close").error == "name a task: 0 are open or closing"
+
+
+def test_after_a_kill_past_the_commit_destroying_again_removes_the_files(run, shuffler, tmp_path, monkeypatch):
+    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    assert run("task", "close").status == 0
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffledp.collection.closing._remove_files", killed)
+    assert run("task", "destroy", "lunch.task").status == 130
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert path.exists()
+    assert "there is nothing left to delete" in run("task", "destroy", "lunch.task").error
+    assert not path.exists(), "and what it says is true"
 
 
 def test_too_few_are_not_handed_over(run, tmp_path):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from shuffledp.collection import app as app_module
 from shuffledp.collection.app import rounded
 from shuffledp.collection.bodies import Room
+from shuffledp.collection.clock import Watch
 from shuffledp.collection.closing import close_task, destroy_task
 from shuffledp.collection.survey_page import content_security_policy, survey_page
 from tests.collection.service import (
@@ -175,6 +176,21 @@ def test_while_the_clock_is_in_doubt_reports_are_taken(shuffler, task, clock, st
     assert shuffler.send(task, Reports(task).one()).status == 200
     shuffler.app._keeper.look()
     assert store.task(task.digest).state == "open"
+    store.confirm_clock(clock.now)
+    clock.now += 1
+    assert shuffler.send(task, Reports(task).one()).status == 410
+
+
+def test_a_step_of_the_clock_below_a_day_turns_nobody_away(shuffler, task, clock, store):
+    clock.now = EXPIRES - 3600
+    store.confirm_clock(clock.now)
+    shuffler.app._keeper._watch = Watch(clock, steady=lambda: 500)
+    assert shuffler.send(task, Reports(task).one()).status == 200
+    clock.now += 7200
+    assert shuffler.send(task, Reports(task).one()).status == 200, "the keeper has not looked yet"
+    shuffler.app._keeper.look()
+    clock.now += 1
+    assert shuffler.send(task, Reports(task).one()).status == 200
     store.confirm_clock(clock.now)
     clock.now += 1
     assert shuffler.send(task, Reports(task).one()).status == 410

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from shuffledp.collection.clock import GRACE, due, is_trusted
+from shuffledp.collection.clock import GRACE, IN_DOUBT, Watch, due, is_trusted, system_clock
 from shuffledp.collection.closing import batch_path, close_task
 from shuffledp.collection.holding import hold, open_reports
 from shuffledp.collection.keeper import Keeper
@@ -92,6 +92,87 @@ def test_a_clock_that_jumps_makes_timers_wait(tmp_path, jump):
         store.confirm_clock(clock.now)
         keeper.look()
         assert state(store) == ("released" if jump > 0 else "open")
+
+
+@contextmanager
+def watched(folder, n: int, now: int):
+    """As `kept`, with steady time of its own; `pass_time` lets both run, and setting the clock moves it alone."""
+    with kept(folder, n, now) as (store, clock, _, _):
+        steady = Time(500)
+        keeper = Keeper(store.path, clock, ended=lambda _: None, steady=steady)
+
+        def pass_time(seconds: int, look: bool = True) -> None:
+            clock.now, steady.now = clock.now + seconds, steady.now + seconds
+            if look:
+                keeper.look()
+
+        keeper.look()
+        yield store, clock, keeper, pass_time
+        keeper._store.close()
+
+
+@pytest.mark.parametrize("hours", [1, 5, 23, -1, -23])
+def test_a_step_of_the_clock_below_a_day_closes_nothing_early(tmp_path, hours):
+    """Up to a day after its last tick a clock was trusted, however little time had passed."""
+    with watched(tmp_path, 5, CLOSES - 1800) as (store, clock, keeper, pass_time):
+        pass_time(60)
+        clock.now += hours * 3600
+        assert not keeper.trusts(clock.now, clock.now), "also before it was looked at"
+        for _ in range(3):
+            pass_time(5)
+        assert state(store) == "open"
+        again = Keeper(store.path, clock, ended=lambda _: None)  # a service that starts now knows nothing of the step
+        again.look()
+        again._store.close()
+        assert state(store) == "open"
+        assert hold(store, [open_reports(Reports(TASK).one(), TASK, Opener(SHUFFLER))]) == [b"\0"]
+        clock.now -= hours * 3600
+        pass_time(5)
+        pass_time(2000)
+        assert state(store) == "open", "only an operator knows which of the two was right"
+        store.confirm_clock(clock.now)
+        pass_time(5)
+        assert state(store) == "released"
+
+
+def test_a_step_of_the_clock_below_a_day_deletes_nothing_early(tmp_path):
+    with watched(tmp_path, 5, CLOSES) as (store, clock, _, pass_time):
+        assert state(store) == "released"
+        for _ in range(60):
+            pass_time(DAY // 2 - 60)
+        clock.now += DAY // 2
+        pass_time(5)
+        assert (state(store), batch_path(store, TASK).exists()) == ("released", True)
+        store.confirm_clock(clock.now)
+        pass_time(5)
+        assert state(store) == "deleted"
+
+
+def test_small_corrections_and_time_asleep_are_no_steps(tmp_path):
+    with watched(tmp_path, 5, CLOSES - 3 * DAY) as (store, clock, _, pass_time):
+        for correction in (3, -3, 100, -100, 119, -119):
+            clock.now += correction
+            pass_time(60)
+        pass_time(DAY - 60, look=False)  # a machine asleep: steady time counts it
+        pass_time(5)
+        pass_time(DAY // 2)
+        pass_time(DAY)
+        pass_time(DAY // 2)
+        assert state(store) == "released"
+
+
+def test_steady_time_is_the_systems_and_no_setting_of_the_clock_moves_it(monkeypatch):
+    watch = Watch(system_clock)
+    now = system_clock()
+    assert not watch.jumped(now)
+    assert watch.jumped(now + 3600)
+    monkeypatch.setattr("time.time", lambda: now + 7200.0)
+    assert system_clock() == now + 7200
+    assert watch.jumped(system_clock())
+    watch.accept(system_clock())
+    assert not watch.jumped(system_clock())
+    assert not is_trusted(0, IN_DOUBT)
+    assert not is_trusted(now, IN_DOUBT)
 
 
 def test_a_machine_asleep_for_a_month_destroys_nothing_by_itself(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,7 +98,8 @@ def close(task: Task = None, store: StorePath = STORE) -> None:
     from shuffledp.collection.closing import close_task
 
     with opened(store) as shuffler:
-        path = close_task(shuffler, chosen(shuffler, task, "open", "closing", "restored").digest)
+        task_closed = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
+        path = close_task(shuffler, task_closed.digest)
         print(path)
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 
@@ -196,8 +197,30 @@ def opened(path: Path, *, make: bool = False) -> Generator[Store]:
         store.close()
 
 
-def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
+def _handed_over(store: Store) -> str:
+    """Name the latest batches in the outbox: perhaps a command was killed between closing and saying so."""
+    from shuffledp.collection.closing import batch_path
+    from shuffledp.collection.task import PostedTask
+
+    rows = sorted((row for row in store.tasks() if row.state == "released"), key=lambda row: row.since, reverse=True)
+    paths = [batch_path(store, PostedTask.parse(row.posted)) for row in rows]
+    there = ", ".join([str(path) for path in paths if path.exists()][:3])
+    return f"; closed before, with the batch in {there}" if there else ""
+
+
+def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store], str] = lambda store: "") -> TaskRow:
     """Find the task that an argument names: by its name, by its file, or as the only one in one of these states.
+
+    Parameters
+    ----------
+    store : Store
+        Where the task is.
+    task : str or None
+        The argument.
+    states : str
+        States of a task that needs no naming.
+    more : callable
+        What the refusal says besides, if there is no such task.
 
     Raises
     ------
@@ -214,7 +237,8 @@ def chosen(store: Store, task: str | None, *states: str) -> TaskRow:
         if len(left) == 1:
             return left[0]
         names = ", ".join(to_base64(row.digest) for row in left)
-        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{': ' if names else ''}{names}")
+        said = f"{': ' if names else ''}{names}" if left else more(store)
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{said}")
     is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
     if is_file:
         digest = PostedTask.parse(read_bytes(Path(task), "the task", LONGEST_POSTED)).digest

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp.collection.bodies import Body, Gone, Receive, Room, Unread
-from shuffledp.collection.clock import Clock, is_trusted, system_clock
+from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.holding import Refused
 from shuffledp.collection.ingest import Ingest
@@ -215,7 +215,7 @@ class Service:
             state, tick = self._store.state(post.task.digest)
             if state == "open" and now < draft.opens:
                 state = "not-yet-open"
-            elif state == "open" and now >= draft.expires and is_trusted(now, tick):
+            elif state == "open" and now >= draft.expires and self._keeper.trusts(now, tick):
                 state = "expired"
             post.state, post.read = state, now
         return post.state

@@ -230,6 +230,8 @@ def _end(
     with _one_at_a_time(store):
         row = _known(store, task)
         if row.state not in only_from:
+            if row.state in GONE:  # perhaps the process died before its files were removed
+                _remove_files(store, task)
             raise InvalidInput(f"task {to_base64(task)} is {row.state}; there is nothing left to delete")
         _delete(store, task, state, reason, clock)
         _mark(store, task, state, clock)

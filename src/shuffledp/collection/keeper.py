@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from shuffledp.collection.clock import DAY, Clock, due, is_trusted
+from shuffledp.collection.clock import DAY, Clock, Steady, Watch, due, is_trusted
 from shuffledp.collection.closing import close_task, delete_task, expire_task, finish_removals
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.logs import place_of
@@ -36,9 +36,20 @@ class Keeper:
         Is told the digest of a task that is no longer open.
     period : float
         Seconds between two looks at the clock.
+    steady : callable, optional
+        As for `Watch`.
     """
 
-    def __init__(self, path: Path, clock: Clock, *, ended: Callable[[bytes], None], period: float = PERIOD) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        ended: Callable[[bytes], None],
+        period: float = PERIOD,
+        steady: Steady | None = None,
+    ) -> None:
+        self._watch = Watch(clock, steady)
         self._store, self._clock, self._ended, self._period = Store(path), clock, ended, period
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
@@ -66,6 +77,9 @@ class Keeper:
         """Look at the clock once and do what is due; a task that fails does not keep the others waiting."""
         now = self._clock()
         self._store.set_aside()
+        if self._watch.jumped(now):  # stored first: then also a process that starts later knows of it
+            self._store.doubt_clock()
+            self._watch.accept(now)
         for row in self._store.tasks():
             if self._states.get(row.digest) != row.state:  # perhaps a command of another process has deleted rows
                 self._states[row.digest] = row.state
@@ -78,6 +92,10 @@ class Keeper:
                 _log.error("task %s waits: %s", to_base64(row.digest), place_of(error))
         if self._tidying.is_due:
             self._tidying.step()
+
+    def trusts(self, now: int, tick: int) -> bool:
+        """Tell whether timers may act at a time, after the last tick that a task has stored."""
+        return is_trusted(now, tick) and not self._watch.jumped(now)
 
     def _run(self) -> None:
         try:
@@ -105,7 +123,7 @@ class Keeper:
         if row.digest not in self._drafts:
             self._drafts[row.digest] = PostedTask.parse(row.posted).draft
         draft = self._drafts[row.digest]
-        if not is_trusted(now, row.tick):
+        if not self.trusts(now, row.tick):
             if row.digest not in self._warned:
                 self._warned.add(row.digest)
                 _log.warning("the clock has jumped: timers wait for `shuffledp task clock-ok`; reports are taken")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.collection import sealing
+from shuffledp.collection.clock import IN_DOUBT
 from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.marks import found_mark, sync_folder
 from shuffledp.collection.schema import PATIENCE, connect, transaction
@@ -299,6 +300,11 @@ class Store:
                 {"now": now, "expired": expired, "longest": longest, "task": task, "day": day},
             )
             return done.rowcount == 1
+
+    def doubt_clock(self) -> None:
+        """Make the timers of all tasks wait for `confirm_clock`: the clock was set."""
+        with self.writing() as db:
+            db.execute("UPDATE task SET tick = ?", (IN_DOUBT,))
 
     def confirm_clock(self, now: int) -> None:
         """Set the last tick of all tasks to now: an operator says that the clock is right."""
