@@ -56,7 +56,8 @@ class TableOptions:
         The one ASCII character between two fields; ``"tab"`` for a tab. By default the one of comma, semicolon, tab
         and bar that cuts all of the first rows into equally many fields.
     encoding : str, optional
-        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with their mark.
+        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with their
+        mark.
     decimal : str
         The decimal mark of numbers, ``"."`` or ``","``.
 
