@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.edges import even_edges
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.checks import MAX_COUNTED, real_range, whole_number
 
@@ -16,6 +18,9 @@ from shuffledp.randomizers.checks import MAX_COUNTED, real_range, whole_number
 @dataclass(frozen=True)
 class Bins:
     """Bins of equal width over a public range; the last one is closed, the others hold their lower edge only.
+
+    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.edges`), so a value that is an edge is in the
+    bin that begins there. Whatever puts values into bins asks here.
 
     Parameters
     ----------
@@ -46,19 +51,25 @@ class Bins:
         object.__setattr__(
             self, "count", whole_number(self.count, "bins must be a whole number, such as 20,", 2, MAX_COUNTED)
         )
-        if not (np.diff(self.edges) > 0.0).all():
-            raise InvalidInput(
-                f"{self.count} bins over [{low}, {high}] are too narrow for double precision; take fewer"
-            )
+        _edges(low, high, self.count)
 
     @property
     def edges(self) -> FloatArray:
         """The public edges, shape (count + 1,)."""
-        return np.linspace(self.low, self.high, self.count + 1)
+        return _edges(self.low, self.high, self.count)
 
     def codes(self, numbers: FloatArray) -> NDArray[np.int64]:
         """Bin of each number of the range, 0..count-1."""
         return np.searchsorted(self.edges[1:-1], numbers, side="right").astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _edges(low: float, high: float, count: int) -> FloatArray:
+    edges = even_edges(low, high, count)
+    if not (np.diff(edges) > 0.0).all():
+        raise InvalidInput(f"{count} bins over [{low}, {high}] are too narrow for double precision; take fewer")
+    edges.flags.writeable = False
+    return edges
 
 
 def read_probabilities(probabilities: Any) -> FloatArray:
