@@ -185,8 +185,8 @@ def test_no_asymptotic_number_is_below_what_is_attained_on_these_populations():
     """What bounds.md says of the dashed lines, and that no certified bound is below a witness."""
     written = written_epsilons()
     for (name, n, seen, counted, key), (_, upper) in written.items():
-        attained = written.get((name, n, "reports", "own", "rr-exact"))
-        if seen == "reports" and attained and counted == "own" and key not in ("rr-exact", "girgis21-lower"):
+        attained = written.get((name, n, "reports", "own", "count-exact"))
+        if seen == "reports" and attained and counted == "own" and key not in ("count-exact", "girgis21-lower"):
             assert upper >= attained[0]
 
 

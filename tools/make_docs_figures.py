@@ -118,7 +118,7 @@ LINES = {
     "girgis21": (GREY, "-"),
     "local": (GREY, "-"),
 }
-BRACKET_UPPER, BRACKET_LOWER = ("clones", "blanket", "levels"), ("rr-exact", "window")
+BRACKET_UPPER, BRACKET_LOWER = ("clones", "blanket", "levels"), ("count-exact", "window")
 
 
 def curve_of(rows: list[dict[str, str]], seen: str, key: str) -> tuple[list[int], list[float], str]:

@@ -74,7 +74,7 @@ def test_randomized_response_with_own_budgets(seed):
     victim = rng.randrange(n)
     e0 = log_up(ratios[victim])
     uppers = [bounds[key].profile(setting, epsilon0=e0) for key in ("clones", "blanket", "local")]
-    witness = bounds["rr-exact"].profile(setting, epsilon0=e0)
+    witness = bounds["count-exact"].profile(setting, epsilon0=e0)
     bracket = privacy_profile(setting, epsilon0=e0)
     for t in asked_ratios(rng, ratios[victim]):
         exact = protocol.worst(victim, t, [(0, 1), (1, 0)])

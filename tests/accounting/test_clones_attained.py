@@ -59,6 +59,6 @@ def test_how_far_clones_lies_above_the_count(delta, most):
     ratios = []
     for epsilon0, n in ((4.0, 10**6), (1.0, 1000), (2.0, 10_000), (6.0, 10_000)):
         setting = Setting(Budgets([epsilon0], [n]), RandomizedResponse(2), seen="reports", neighboring="replace-one")
-        upper, lower = (bounds[key].profile(setting, epsilon0).epsilon(delta) for key in ("clones", "rr-exact"))
+        upper, lower = (bounds[key].profile(setting, epsilon0).epsilon(delta) for key in ("clones", "count-exact"))
         ratios.append(upper.upper / lower.lower)
     assert ratios[0] == max(ratios) == pytest.approx(most, abs=5e-3)

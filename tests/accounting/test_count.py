@@ -183,7 +183,7 @@ def test_many_levels_are_read_off_one_curve():
     budgets = Budgets(np.linspace(0.05, 6.0, 200), np.full(200, 50))
     listed = np.array([0, 100, 199])
     found = bounds["count"].level_epsilons(setting(budgets), 1e-6, listed)
-    shown = bounds["rr-exact"].level_epsilons(setting(budgets), 1e-6, listed)
+    shown = bounds["count-exact"].level_epsilons(setting(budgets), 1e-6, listed)
     clones = bounds["clones"].level_epsilons(setting(budgets), 1e-6, listed)
     assert (shown.lower <= found.upper).all()
     assert (found.upper < clones.upper).all()

@@ -17,7 +17,7 @@ MIXED = Budgets(epsilons=(0.5, 2.0), counts=(9000, 1000))
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_witness_stays_below_the_blanket(k, epsilon0):
     setting = Setting(MIXED, RandomizedResponse(k=k), seen="reports", neighboring="replace-one")
-    key = "rr-exact" if k == 2 else "krr-exact"
+    key = "count-exact" if k == 2 else "krr-exact"
     witness = bounds[key].profile(setting, epsilon0=epsilon0)
     blanket = bounds["blanket"].profile(setting, epsilon0=epsilon0)
     for share in (0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3):
@@ -46,7 +46,7 @@ def test_exact_count_encloses_the_exact_count(others):
     counts = {budget: size + (budget == victim) for budget, size in others.items()}
     budgets = Budgets(epsilons=tuple(counts), counts=tuple(counts.values()))
     setting = Setting(budgets, RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
-    profile = bounds["rr-exact"].profile(setting, epsilon0=victim)
+    profile = bounds["count-exact"].profile(setting, epsilon0=victim)
     listed = [budget for budget, size in others.items() for _ in range(size)]
     for share in (0.0, 0.2, 0.4, 0.6, 0.8):
         exact = float(max(oracles.rr_count_deltas(victim, listed, 0, share * victim)))

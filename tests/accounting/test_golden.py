@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import bounds
-from shuffledp.accounting.theorems.rr_exact import rr_count_profile
+from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers import RandomizedResponse
@@ -91,7 +91,7 @@ def test_rr_exact_is_at_least_every_count_of_ones():
     for case in (c for c in GOLDEN if c["kind"].startswith("binary")):
         budgets, victim = case["epsilons"], case["victim"]
         setting = Setting(Budgets.of(budgets), RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
-        profile = bounds["rr-exact"].profile(setting, epsilon0=budgets[victim])
+        profile = bounds["count-exact"].profile(setting, epsilon0=budgets[victim])
         if case["others_ones"] == 0:
             for eps, pq in case["profile_pq"]:
                 assert profile.delta(eps).upper >= pq * (1 - 1e-12), (budgets, eps)
@@ -192,7 +192,7 @@ def test_reference_points_of_personal_budgets(n, real, proved):
     setting = Setting(Budgets.of(budgets), RandomizedResponse(k=2), seen="reports", neighboring="replace-one")
     worst = float(budgets.max())
     upper = bounds["clones"].profile(setting, epsilon0=worst).epsilon(DELTA)
-    witness = bounds["rr-exact"].profile(setting, epsilon0=worst).epsilon(DELTA)
+    witness = bounds["count-exact"].profile(setting, epsilon0=worst).epsilon(DELTA)
     assert upper.upper == pytest.approx(proved, abs=1e-4)
     assert witness.lower == pytest.approx(real, abs=2e-4)
     assert witness.lower <= upper.upper

@@ -47,7 +47,7 @@ TOO_SMALL = [
 def test_large_epsilon_is_claimed_below_what_a_real_protocol_leaks(e0, n, claimed, proved, leaked):
     _, gspa = epsilons(e0, n, "gspa")
     lower, upper = epsilons(e0, n, "clones")
-    attack, _ = epsilons(e0, n, "rr-exact", RandomizedResponse(k=2))
+    attack, _ = epsilons(e0, n, "count-exact", RandomizedResponse(k=2))
     assert gspa == pytest.approx(claimed, abs=6e-4)
     assert gspa == pytest.approx(float(oracles.gspa_epsilon([e0] * n, DELTA)), rel=1e-9)
     assert upper == pytest.approx(proved, abs=6e-4)
@@ -81,7 +81,7 @@ def test_the_published_formula_never_enters_the_certified_interval(e0, n):
 def test_the_sister_paper_is_refuted_as_well(key):
     """Budget 5, 1,000 users: both its routes to epsilon claim less than randomized response leaks."""
     claimed = BY_KEY[key].profile(one_budget(5.0, 1000), 5.0).epsilon(DELTA).upper
-    attack, _ = epsilons(5.0, 1000, "rr-exact", RandomizedResponse(k=2))
+    attack, _ = epsilons(5.0, 1000, "count-exact", RandomizedResponse(k=2))
     assert claimed < 4.4 < 4.99 < attack
 
 

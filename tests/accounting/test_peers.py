@@ -129,7 +129,7 @@ def test_apple_is_above_its_own_pair(e0, n):
 @pytest.mark.parametrize("n", [50, 100])
 def test_apple_is_wrong_for_few_users(n):
     claimed = peers.quietly(peers.apple, folder("APPLE"), 1.0, n)
-    assert claimed < 0.01 * interval("rr-exact", 1.0, n, RandomizedResponse(2)).lower
+    assert claimed < 0.01 * interval("count-exact", 1.0, n, RandomizedResponse(2)).lower
 
 
 @pytest.mark.slow

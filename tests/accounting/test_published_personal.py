@@ -44,7 +44,7 @@ def test_personalised_numbers_as_printed():
         assert bounds["gspa"].level_epsilons(setting, DELTA, listed).upper == pytest.approx([gspa] * 3, abs=5e-5)
         top = np.array([n - 1])
         assert bounds["clones"].level_epsilons(setting, DELTA, top).upper == pytest.approx([pair], abs=1.5e-4)
-        assert bounds["rr-exact"].level_epsilons(setting, DELTA, top).lower == pytest.approx([attack], abs=2e-4)
+        assert bounds["count-exact"].level_epsilons(setting, DELTA, top).lower == pytest.approx([attack], abs=2e-4)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, floor, log, mpf
 
+from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.accounting.published.renyi import (
     GirgisBound,
     GirgisLowerBound,
@@ -20,7 +21,6 @@ from shuffledp.accounting.published.renyi import (
     RdpRenyiBound,
     least_over_orders,
 )
-from shuffledp.accounting.theorems.rr_exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.randomizers import RandomizedResponse

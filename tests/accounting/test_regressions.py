@@ -109,8 +109,8 @@ def test_max_levels_is_checked():
 def test_witness_for_any_randomizer_may_show_levels():
     # any randomizer may append its level to the report: hiding among all levels was once granted to the witness only
     budgets = Budgets([0.5, 2.0], [900, 100])
-    shown = bounds["rr-exact"].profile(setting(budgets, RandomizedResponse(2), "levels"), 2.0).epsilon(1e-6)
-    either = bounds["rr-exact"].profile(setting(budgets), 2.0).epsilon(1e-6)
+    shown = bounds["count-exact"].profile(setting(budgets, RandomizedResponse(2), "levels"), 2.0).epsilon(1e-6)
+    either = bounds["count-exact"].profile(setting(budgets), 2.0).epsilon(1e-6)
     assert either == shown
     assert math.isfinite(either.upper)
 

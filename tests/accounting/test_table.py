@@ -15,11 +15,11 @@ from mpmath import exp, log, mp, mpf
 
 from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_count, one_budget_profile
 from shuffledp.accounting.engines.clone_pair_logs import log_expectation
+from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.accounting.profiles.finite_pair import Points, dominated_pair, dominating_pair, valleys
 from shuffledp.accounting.profiles.gaussian import GaussianProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.accounting.theorems.rr_exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval

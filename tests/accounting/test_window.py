@@ -305,7 +305,7 @@ def test_the_choice_is_only_a_choice():
         (Budgets([1.0], [10]), "any", "reports", "stated randomizer"),
         (Budgets([1.0], [10]), LAPLACE, "sum", "sum-exact"),
         (Budgets([1.0, 2.0], [10, 10]), LAPLACE, "users", "seen = users"),
-        (Budgets([1.0], [10]), RandomizedResponse(2), "reports", "rr-exact"),
+        (Budgets([1.0], [10]), RandomizedResponse(2), "reports", "count-exact"),
         (Budgets([0.0, 1.0], [10, 10]), LAPLACE, "reports", "finite noise"),
         (Budgets([1.0, 2.0], [10, 10]), UnaryEncoding(3), "reports", "one blanket"),
         (Budgets([1.0], [10]), Channel([[0.5, 0.5], [0.5, 0.5]]), "reports", "no outputs"),

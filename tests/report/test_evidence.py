@@ -21,7 +21,7 @@ EVIDENCE = (
     Evidence("local", UPPER, "post-processing", Interval(1.0, 1.0)),
     Evidence("clones", UPPER, "clone theorem", Interval(0.123, 0.12341)),
     Evidence("blanket", UPPER, "blanket theorem", refused="needs a stated randomizer"),
-    Evidence("rr-exact", LOWER, "count", Interval(0.10009, 0.2)),
+    Evidence("count-exact", LOWER, "count", Interval(0.10009, 0.2)),
     Evidence("krr-exact", LOWER, "pair of counts", Interval(0.0, 0.2)),
     Evidence("gspa", ASYMPTOTIC, "GSPA", Interval(0.05, 0.05)),
     Evidence("girgis21", UPPER, "Girgis upper", Interval(math.inf, math.inf)),
@@ -40,7 +40,7 @@ def test_sections_tell_the_kinds_apart_strongest_first(guarantee):
     found = [(s.standing, [row.key for row in s.rows]) for s in evidence_sections(guarantee)]
     assert found == [
         (Standing.CERTIFIED, ["clones", "local"]),
-        (Standing.WITNESS, ["rr-exact", "krr-exact"]),
+        (Standing.WITNESS, ["count-exact", "krr-exact"]),
         (Standing.PUBLISHED, ["fmt23-closed", "girgis21", "girgis21-lower"]),
         (Standing.ASYMPTOTIC, ["gspa"]),
         (None, ["blanket"]),
@@ -59,7 +59,7 @@ def test_every_bound_of_the_library_has_a_standing_and_a_published_one_its_sourc
 def test_numbers_are_rounded_to_the_side_that_is_claimed(guarantee):
     shown = {row.key: row.shown for section in evidence_sections(guarantee) for row in section.rows}
     assert shown["clones"] == "0.1235"
-    assert shown["rr-exact"] == "≥ 0.1"
+    assert shown["count-exact"] == "≥ 0.1"
     assert shown["girgis21"] == "∞"
     assert shown["girgis21-lower"] == "≥ 0.02"
     assert shown["blanket"] == "–"
@@ -89,7 +89,7 @@ def test_json_keeps_the_kinds_of_the_contract_and_adds_what_is_published(guarant
         "epsilon": 0.12341,
         "reference": "clone theorem",
     }
-    assert rows["rr-exact"]["epsilon"] == 0.10009
+    assert rows["count-exact"]["epsilon"] == 0.10009
     assert rows["blanket"]["refused"] == "needs a stated randomizer"
     assert "published" not in rows["gspa"]
 

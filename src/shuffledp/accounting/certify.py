@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -32,7 +33,6 @@ from shuffledp.accounting.theorems.linked_exact import LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound
 from shuffledp.accounting.theorems.ordered import OrderedBound
 from shuffledp.accounting.theorems.reports_exact import ReportsWitness
-from shuffledp.accounting.theorems.rr_exact import RandomizedResponseWitness
 from shuffledp.accounting.theorems.sum import SumBound
 from shuffledp.accounting.theorems.sum_exact import SumWitness
 from shuffledp.accounting.theorems.window import WindowWitness
@@ -45,9 +45,38 @@ from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
-bounds: Mapping[str, AmplificationBound] = {
-    bound.key: bound
-    for bound in (
+RENAMED = {"rr-exact": "count-exact"}
+"""Keys of 0.2.0 that are answered under another name, one version longer."""
+
+
+class Keyed(Mapping[str, AmplificationBound]):
+    """Bounds by key; a key of `RENAMED` warns and answers with the bound that has taken its place.
+
+    Parameters
+    ----------
+    known : iterable of AmplificationBound
+        The bounds, in the order in which they are asked.
+    """
+
+    def __init__(self, known: Iterable[AmplificationBound]) -> None:
+        self._known = {bound.key: bound for bound in known}
+
+    def __getitem__(self, key: str) -> AmplificationBound:
+        if key in RENAMED:
+            now = RENAMED[key]
+            warnings.warn(f"the bound {key!r} is now {now!r}; use bounds[{now!r}]", FutureWarning, stacklevel=2)
+            return self._known[now]
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+bounds: Mapping[str, AmplificationBound] = Keyed(
+    (
         ClonesBound(),
         CountBound(),
         BlanketBound(),
@@ -59,7 +88,6 @@ bounds: Mapping[str, AmplificationBound] = {
         LinkedBound(),
         LocalBound(),
         FloorBound(),
-        RandomizedResponseWitness(),
         CountWitness(),
         KaryWitness(),
         ReportsWitness(),
@@ -69,7 +97,7 @@ bounds: Mapping[str, AmplificationBound] = {
         LinkedWitness(),
         *PUBLISHED,
     )
-}
+)
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
 ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")

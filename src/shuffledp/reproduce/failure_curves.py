@@ -39,7 +39,7 @@ def one_budget(n: int = 1000, delta: float = 1e-6, *, quick: bool = False) -> It
         asked = tables.same(e0, n)
         for series, keys, best in (
             ("certified", ("clones",), min),
-            ("attained", ("rr-exact", "krr-exact"), max),
+            ("attained", ("count-exact", "krr-exact"), max),
             ("gspa", ("gspa",), min),
             ("rdp-gdp", ("rdp-gdp",), min),
         ):
@@ -83,7 +83,7 @@ def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
         asked, attack = tables.same(e0, n), tables.same(e0, n, randomizer=RandomizedResponse(k=2))
         curves = {
             "certified": bounds["clones"].profile(asked, e0).renyi_curve(orders).upper,
-            "attained": bounds["rr-exact"].profile(attack, e0).renyi_curve(orders).lower,
+            "attained": bounds["count-exact"].profile(attack, e0).renyi_curve(orders).lower,
             "own pair": bounds["clones-2022"].profile(asked, e0).renyi_curve(orders).upper,
             "rdp-renyi": 2.0 * math.exp(e0) * orders / (n - 1),
         }

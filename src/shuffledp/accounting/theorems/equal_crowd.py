@@ -44,7 +44,7 @@ class EqualCrowdWitness(AmplificationBound):
             raise OutOfRegime("equal-crowd needs the reports themselves; only their sum is seen")
         steps = setting.seen == "users" and setting.budgets.levels > 1
         if setting.adds_noise is None and not steps:
-            raise OutOfRegime("equal-crowd of discrete reports with one budget is 'rr-exact' or 'reports-exact'")
+            raise OutOfRegime("equal-crowd of discrete reports with one budget is 'count-exact' or 'reports-exact'")
         if shows_levels(setting) and not steps:
             setting = level_alone(setting, epsilon0)
         budgets = setting.budgets

@@ -291,7 +291,7 @@ class WindowWitness(AmplificationBound):
         if setting.discrete is not None:
             refuse_third_records(setting, self.key)
         if setting.discrete is not None and setting.discrete.two_point:
-            raise OutOfRegime("window is 'rr-exact' for two outcomes; see there")
+            raise OutOfRegime("window is 'count-exact' for two outcomes; see there")
         noise = setting.adds_noise
         if noise is not None and not np.isfinite(noise.scale(budgets.epsilons, budgets.deltas)).all():
             raise OutOfRegime("window needs finite noise of everybody; a budget of 0 has none: leave those users out")

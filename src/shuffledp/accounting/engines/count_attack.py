@@ -1,12 +1,11 @@
-"""Lower bounds: what an attacker really gets from exact shuffled protocols.
+"""Binary randomized response seen as its count N of other users' ones, the others all on one record: real attacks.
 
-Binary randomized response, seen as its count N of other users' ones (`rr-exact`): with A and s of (C), and any
-threshold k,
+With A and s of (C), and any threshold k,
 
     H(eps) >= A (P(N <= k) - s P(N <= k - 1)),                                                                (N)
 
-and the same with zeros counted, which is the other direction. Any threshold is a test, so any is sound; for all
-the others on x0 the best one is explicit.
+and the same with zeros counted, which is the other direction. Any threshold is a test, so any is sound; for one budget
+the best one is explicit. See docs/theorems/count-exact.md.
 """
 
 from __future__ import annotations
@@ -16,34 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import (
-    MANY_LEVELS,
-    AmplificationBound,
-    level_alone,
-    require_one_pure_round,
-    shows_levels,
-)
 from shuffledp.accounting.engines.clone_pair import victim_line
+from shuffledp.accounting.engines.count import lie_probability
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
+from shuffledp.errors import InvalidInput
 from shuffledp.numerics import binomial
 from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.poisson_binomial import CONVOLVE_UP_TO, SuccessCount
-from shuffledp.setting import Setting
 
 _THRESHOLDS = 400
-
-
-def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
-    low = np.exp(-epsilon0)
-    return low / (1.0 + low)
 
 
 @dataclass(frozen=True)
@@ -229,56 +213,36 @@ def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountP
     return CountProfile(epsilon0, TabledTest.of(count), deviation)
 
 
-class RandomizedResponseWitness(AmplificationBound):
-    """Binary randomized response, all others on x0: attained by real neighbours.
+def victims_among_all(budgets: Budgets) -> Callable[[float], CountProfile]:
+    """Return profiles of victims seen in the count of all users: the own report once more, which only hides more.
 
-    See docs/theorems/rr-exact.md.
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody, the victims included.
     """
+    count = SuccessCount.of(lie_probability(budgets.epsilons), budgets.counts.astype(np.float64))
+    test = TabledTest.of(count)
+    return lambda epsilon0: CountProfile(epsilon0, test, count.deviation)
 
-    key = "rr-exact"
-    kind = Kind.CERTIFIED_LOWER
-    reference = "exact count of shuffled binary randomized response, the others on x0"
 
-    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
-        self._check(setting)
-        if shows_levels(setting):
-            setting = level_alone(setting, epsilon0)
-        return rr_count_profile(setting.budgets, epsilon0)
+def epsilons_among_all(budgets: Budgets, epsilon0: FloatArray, delta: float) -> FloatArray:
+    """Return an epsilon per victim at which the count of all users certainly shows more than delta, 0 if none is found.
 
-    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels, one count of all users serves every victim: an extra report only hides more."""
-        budgets = setting.budgets
-        self._check(setting)
-        if shows_levels(setting):
-            found = _bisect_binomial(budgets.epsilons[levels], budgets.counts[levels].astype(np.float64) - 1.0, delta)
-            return Enclosure(found, found)
-        s = lie_probability(budgets.epsilons)
-        test = TabledTest.of(SuccessCount.of(s, budgets.counts.astype(np.float64)))
-        found = _bisect_many(test, budgets.epsilons[levels], delta)
-        return Enclosure(found, found)
-
-    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The same count of all users for every victim."""
-        self._check(setting)
-        if shows_levels(setting):
-            raise OutOfRegime(f"rr-exact over rounds or groups stops at {MANY_LEVELS} visible levels")
-        budgets = setting.budgets
-        s = lie_probability(budgets.epsilons)
-        count = SuccessCount.of(s, budgets.counts.astype(np.float64))
-        test = TabledTest.of(count)
-        return lambda epsilon0: CountProfile(epsilon0, test, count.deviation)
-
-    def _check(self, setting: Setting) -> None:
-        require_one_pure_round(setting, self.key)
-        if setting.seen == "users" and setting.budgets.levels > 1:
-            raise OutOfRegime("rr-exact with several budgets is stated for unordered reports; got seen = users")
-        if setting.law is not None and not (setting.discrete is not None and setting.discrete.two_point):
-            raise OutOfRegime(f"rr-exact attacks two-outcome randomizers; got {setting.randomizer_name}")
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody, the victims included; the own report once more only hides more.
+    epsilon0 : ndarray, shape (victims,)
+        Ascending budgets of the victims.
+    delta : float
+        Central delta.
+    """
+    test = TabledTest.of(SuccessCount.of(lie_probability(budgets.epsilons), budgets.counts.astype(np.float64)))
+    return _bisect_many(test, epsilon0, delta)
 
 
 def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatArray:
-    """Largest epsilon per victim found at which the tabled test certainly has more than delta (0 if none)."""
     if epsilon0.size > 2000:  # the others take the next smaller victim's: a smaller budget leaks no more
         chosen = np.unique(np.linspace(0, epsilon0.size - 1, 2000).astype(np.int64))
         found = _bisect_many(test, epsilon0[chosen], delta)
@@ -293,8 +257,16 @@ def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatA
     return _bisect(psi, epsilon0, delta)
 
 
-def _bisect_binomial(epsilon0: FloatArray, others: FloatArray, delta: float) -> FloatArray:
-    """Like `_bisect_many` for victims hidden among others of their own budget: (N) with N ~ Bin(others, s)."""
+def epsilons_among_equals(epsilon0: FloatArray, others: FloatArray, delta: float) -> FloatArray:
+    """Return an epsilon per victim who hides among others of her own budget, as `epsilons_among_all` does.
+
+    Parameters
+    ----------
+    epsilon0, others : ndarray, shape (victims,)
+        Budgets of the victims, and how many others have the same: N ~ Bin(others, s).
+    delta : float
+        Central delta.
+    """
     p = lie_probability(epsilon0)
 
     def psi(excess: FloatArray) -> FloatArray:
