@@ -341,8 +341,10 @@ def test_a_thousand_rounds_choose_a_channel_without_a_warning():
     assert len(same_record_laws(setting, 0.5)) == 1
 
 
-@pytest.mark.parametrize(("users", "rounds", "epsilon0"), [(1, 2, 200.0), (1, 4, 100.0), (2, 8, 1.0)])
-def test_one_user_with_linked_rounds_warns_of_nothing(users: int, rounds: int, epsilon0: float) -> None:
-    """Squares of the ratios of the linked rounds left double range in a quick bound (warnings are errors here)."""
-    found = certify(linked(RandomizedResponse(2), Budgets([epsilon0], [users]), rounds), delta=1e-6).epsilon
+@pytest.mark.parametrize(
+    ("k", "users", "rounds", "epsilon0"), [(2, 1, 2, 200.0), (2, 1, 4, 100.0), (2, 2, 8, 1.0), (3, 1, 2, 200.0)]
+)
+def test_one_user_with_linked_rounds_warns_of_nothing(k: int, users: int, rounds: int, epsilon0: float) -> None:
+    """Squares of the ratios of the linked rounds leave double range where bounds are ordered; warnings are errors."""
+    found = certify(linked(RandomizedResponse(k), Budgets([epsilon0], [users]), rounds), delta=1e-6).epsilon
     assert found.lower <= found.upper <= rounds * epsilon0 * (1.0 + 1e-9)
