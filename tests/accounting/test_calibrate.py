@@ -258,8 +258,17 @@ def test_certify_agrees_about_rounds():
     assert upper(found.setting, 1e-6) == found.certified_epsilon
 
 
-def test_rounds_that_tell_nothing_may_be_many():
-    assert calibrate_rounds(ask(Budgets([0.0], [10])), 0.1, 1e-6).rounds == 10**6
+def test_rounds_that_tell_nothing_end_at_the_cap_and_say_so():
+    found = calibrate_rounds(ask(Budgets([0.0], [10])), 0.1, 1e-6)
+    assert (found.rounds, found.capped) == (10**12, True)
+
+
+def test_more_than_a_million_rounds_are_found():
+    """0.2.0 ended at 1e6 rounds and called them the most."""
+    found = calibrate_rounds(ask(Budgets([1e-5], [1])), 1.0, 1e-6)
+    assert not found.capped
+    assert 5.6e8 < found.rounds < 5.61e8
+    assert found.certified_epsilon <= 1.0 < upper(replace(found.setting, rounds=found.rounds + 10**6), 1e-6)
 
 
 def test_one_round_too_many():
@@ -279,8 +288,11 @@ def test_a_budget_below_the_target_needs_nobody_else():
 def test_budgets_stop_at_the_largest_accepted():
     found = calibrate_epsilon0(n=1, epsilon=1e6, delta=0.5)
     assert found.epsilon0 == MAX_EPSILON0
+    assert found.capped
+    assert not calibrate_epsilon0(n=1, epsilon=1.0, delta=1e-6).capped
     found = calibrate_scale(ask(Budgets([1.0, 7.0], [3, 4])), 1e6, 0.5)
     assert found.scale == 700.0
+    assert found.capped
     assert found.setting.budgets.epsilons.tolist() == [700.0]
 
 

@@ -104,3 +104,58 @@ def test_refusals(clones):
             to_dp_accounting(clones, step)
     with pytest.raises(InvalidInput, match="grid points"):
         to_dp_accounting(clones, 1e-9)
+
+
+def test_directions_compose_apart():
+    """A thousand steps on a hundredth of the records: the worst of both directions in every step cost 2.51."""
+    step = pld_library.from_gaussian_mechanism(1.0, sampling_prob=0.01, value_discretization_interval=STEP)
+    ours = compose([(from_dp_accounting(step), 1000)]).epsilon(DELTA).upper
+    theirs = step.self_compose(1000).get_epsilon_for_delta(DELTA)
+    assert theirs * (1.0 - 1e-6) <= ours <= theirs * 1.0005
+
+
+def skewed_pair():
+    """Two reports, P = (3/4, 1/4) and Q = (1/4, 3/4) turned by one step: both directions, on the grid log 3."""
+    step = math.log(3.0)
+    remove, add = {1: 0.75, -1: 0.25}, {1: 0.5, 0: 0.25, -2: 0.25}
+    return pld_library.PrivacyLossDistribution.create_from_rounded_probability(
+        remove, 0.0, step, rounded_probability_mass_function_add=add, infinity_mass_add=0.0, symmetric=False
+    )
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_what_composes_is_above_every_direction_summed_exactly(rounds):
+    pld, step = skewed_pair(), math.log(3.0)
+    back = from_dp_accounting(pld)
+    composed = compose([(back, rounds)])
+    for losses, masses in (([1, -1], [0.75, 0.25]), ([1, 0, -2], [0.5, 0.25, 0.25])):
+        law = {0: 1.0}
+        for _ in range(rounds):
+            following: dict[int, float] = {}
+            for known, mass in law.items():
+                for loss, chance in zip(losses, masses, strict=True):
+                    following[known + loss] = following.get(known + loss, 0.0) + mass * chance
+            law = following
+        for epsilon in np.linspace(0.0, rounds * step * 0.97, 23).tolist():
+            exact = sum(mass * -math.expm1(min(epsilon - loss * step, 0.0)) for loss, mass in law.items())
+            assert composed.delta(epsilon).upper >= exact * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("step", [1e-4, 2e-4, 1e-3])
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-20])
+def test_three_pure_releases_cost_at_most_their_sum(step, delta):
+    """There and back they cost 3.00007, and up to 3.0003: no knot stood where the curve bends."""
+    back = from_dp_accounting(to_dp_accounting(LocalProfile(1.0, 0.0), step))
+    assert compose([(back, 3)]).epsilon(delta).upper <= 3.0 * (1.0 + 1e-9)
+
+
+def test_an_identity_costs_nothing_and_warns_of_nothing():
+    """Its loss is 0, which was rounded up to the smallest double."""
+    nothing = from_dp_accounting(pld_library.identity(value_discretization_interval=STEP))
+    assert nothing.vanishes_at == 0.0
+    assert compose([(nothing, 5)]).epsilon(DELTA).upper == 0.0
+    assert nothing.renyi(2.0).upper == 0.0
+    assert nothing.tradeoff(0.25).lower == pytest.approx(0.75)
+    gaussian = pld_library.from_gaussian_mechanism(5.0, value_discretization_interval=STEP)
+    both = compose([(nothing, 3), (from_dp_accounting(gaussian), 1)]).epsilon(DELTA).upper
+    assert both == pytest.approx(gaussian.get_epsilon_for_delta(DELTA), rel=1e-4)

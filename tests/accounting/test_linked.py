@@ -358,3 +358,12 @@ def test_one_linked_round_may_have_several_reports() -> None:
     budgets = Budgets([1.0], [1_000])
     one = replace(linked(RandomizedResponse(2), budgets, 1, same=False), reports_per_user=2)
     assert certify(one, 1e-6).epsilon == certify(replace(one, linked=False), 1e-6).epsilon
+
+
+@pytest.mark.parametrize(
+    ("k", "users", "rounds", "epsilon0"), [(2, 1, 2, 200.0), (2, 1, 4, 100.0), (2, 2, 8, 1.0), (3, 1, 2, 200.0)]
+)
+def test_one_user_with_linked_rounds_warns_of_nothing(k: int, users: int, rounds: int, epsilon0: float) -> None:
+    """Squares of the ratios of the linked rounds leave double range where bounds are ordered; warnings are errors."""
+    found = certify(linked(RandomizedResponse(k), Budgets([epsilon0], [users]), rounds), delta=1e-6).epsilon
+    assert found.lower <= found.upper <= rounds * epsilon0 * (1.0 + 1e-9)

@@ -68,6 +68,36 @@ def test_the_largest_factor(run):
     assert "on every epsilon0 is the largest for 1,000 users" in run(*TARGET, *MIX, "--find", "scale").out
 
 
+@pytest.mark.parametrize(
+    ("asked", "key", "answer", "said"),
+    [
+        (
+            ("--find", "rounds", "--epsilon0", "0", "--n", "10", "--target-epsilon", "0.5"),
+            "rounds",
+            10**12,
+            "At least 1,000,000,000,000 rounds (no larger number is tried) are possible for 10 users with central",
+        ),
+        (
+            ("--n", "1", "--target-epsilon", "1e6"),
+            "epsilon0",
+            700.0,
+            "epsilon0 = 700, the largest that is tried, is possible for 1 user with central epsilon at most",
+        ),
+        (
+            ("--find", "scale", "--level", "1:3", "--level", "7:4", "--seen", "levels", "--target-epsilon", "1e6"),
+            "scale",
+            700.0,
+            "A factor of 700 on every epsilon0, which brings all of them to 700, the largest that is tried, is possible",
+        ),
+    ],
+)
+def test_the_end_of_a_search_is_said_as_an_end_and_not_as_the_answer(run, asked, key, answer, said):
+    """0.2.0 said "1,000,000 rounds are the most" where 5,000,000 are certified."""
+    found = run("calibrate", *asked, "--delta", "1e-6", "--json").json
+    assert (found[key], found["capped"]) == (answer, True)
+    assert said in " ".join(run("calibrate", *asked, "--delta", "1e-6").out.split())
+
+
 def test_the_situation_counts_and_is_told(run, tmp_path):
     alone = run(*TARGET, "--epsilon0", "1", "--json").json["n"]
     situation = ("--colluding", "30", "--missing", "0.2")

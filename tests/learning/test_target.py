@@ -54,6 +54,18 @@ def test_rounds_are_chosen_for_a_target(way):
     )
 
 
+def test_the_end_of_a_search_is_said_as_an_end(monkeypatch):
+    """The largest budget, or number of rounds, that is tried is not the largest that the target allows."""
+    said = "were found, where the search ends: more might stay within the target as well: "
+    rich = classifier(seen="users", rounds=1, target_epsilon=1e4).fit(FEATURES, LABELS, groups=GROUPS)
+    assert any("budgets of a message of 64" in note and said in note for note in rich.guarantee_.notes)
+    monkeypatch.setattr("shuffledp.learning.target.MOST_ROUNDS", 2)
+    short = classifier(seen="users", rounds=None, target_epsilon=1e4).fit(FEATURES, LABELS, groups=GROUPS)
+    assert any("2 rounds " + said in note for note in short.guarantee_.notes)
+    usual = classifier(seen="users", target_epsilon=3.0).fit(FEATURES, LABELS, groups=GROUPS)
+    assert not any("where the search ends" in note for note in usual.guarantee_.notes)
+
+
 def test_a_target_holds_although_people_stay_away():
     """The search takes everybody to be there; with two of eight, the sum hides less, and training stops in time."""
     asked = classifier(unit="example", seen="sum", rounds=10, target_epsilon=2.0)

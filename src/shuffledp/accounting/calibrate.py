@@ -20,7 +20,7 @@ from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
 
 LARGEST_N = 10**12
-MOST_ROUNDS = 10**6
+MOST_ROUNDS = 10**12
 _GRID = 5e-7
 """Factors of budgets are searched on the powers of 1 + 5e-7."""
 _STRIDE = 1 << 17
@@ -47,6 +47,9 @@ class Calibration:
         Number of rounds.
     scale : float
         Factor between the budgets of the question and those of ``setting``.
+    capped : bool
+        Whether the search for the largest number ended at the largest one that it looks at (1e12 rounds, or budgets of
+        700): that one is certified, and nothing is said of larger ones.
     """
 
     epsilon0: float
@@ -56,6 +59,7 @@ class Calibration:
     setting: Setting
     rounds: int = 1
     scale: float = 1.0
+    capped: bool = False
 
 
 def calibrate_epsilon0(
@@ -94,7 +98,7 @@ def calibrate_epsilon0(
     Returns
     -------
     Calibration
-        The budget, within 1e-6 relative of the largest (at most 700), always on the safe side.
+        The budget, within 1e-6 relative of the largest, always on the safe side; ``capped`` if it is 700.
 
     Raises
     ------
@@ -254,7 +258,7 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
     Returns
     -------
     Calibration
-        ``rounds``, at most 1e6; one more is not certified (or more than 1e6).
+        ``rounds``; one more is not certified, unless ``capped``: the search ends at 1e12.
 
     Raises
     ------
@@ -278,7 +282,7 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
             f"one round already has epsilon = {one:g} at delta = {target.delta:g}, more than {target.epsilon:g}; "
             "scale the budgets down, take a larger batch, or raise epsilon"
         )
-    return _answer(search, found)
+    return replace(_answer(search, found), capped=found == MOST_ROUNDS)
 
 
 def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibration:
@@ -297,7 +301,8 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
     -------
     Calibration
         ``scale``, within 1e-6 relative of the largest, always on the safe side; ``setting.budgets`` are the
-        scaled budgets. If no budget up to 700 is too much, the factor that brings the smallest one there.
+        scaled budgets. If no budget up to 700 is too much, the factor that brings the smallest one there; it is
+        ``capped``.
 
     Raises
     ------
@@ -334,7 +339,7 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
             f"no factor of the budgets brings epsilon to {target.epsilon:g} at delta = {target.delta:g}; "
             f"lower delta0 (the largest is {float(budgets.deltas.max()):g}) or raise delta"
         )
-    return replace(_answer(search, found), scale=min(safe * math.exp(found * _GRID), top))
+    return replace(_answer(search, found), scale=min(safe * math.exp(found * _GRID), top), capped=found == last)
 
 
 def _answer(search: Search, number: int) -> Calibration:

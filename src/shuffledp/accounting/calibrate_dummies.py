@@ -97,7 +97,7 @@ def calibrate_dummies(
     reports : int
         Reports of one person to each question, from 1 to 64; default 1.
     most : int
-        Give up beyond so many dummies for a question; default 100,000.
+        Give up beyond so many dummies for a question; default 100,000. A discrete Laplace law has at most 20,000.
 
     Returns
     -------
@@ -172,9 +172,11 @@ class _Search:
     def _required(self, dummies: Dummies | None) -> Dummies:
         if dummies is None:
             told = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
+            bits = any(self._laplace(kind) for kind in range(len(self.kinds)))
+            end = f"{self.most} (of a law of ones: {MOST_BITS})" if bits and self.most > MOST_BITS else f"{self.most}"
             raise InvalidInput(
-                f"no number of dummies up to {self.most} brings {told} at delta = {self.delta:g}; "
-                "promise a larger epsilon, ask fewer questions, or raise delta"
+                f"no number of dummies up to {end}, where the search ends, is certified to bring {told} at "
+                f"delta = {self.delta:g}; promise a larger epsilon, ask fewer questions, or raise delta"
             )
         return dummies
 

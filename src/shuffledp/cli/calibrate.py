@@ -14,6 +14,7 @@ from shuffledp.accounting import (
     calibrate_scale,
     certify,
 )
+from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
 from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, TypedSituation
@@ -138,11 +139,12 @@ def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
         "scale": found.scale,
     }
     levels = budgets_to_json(budgets, MOST_LEVELS) if find in ("n", "scale") and budgets.levels > 1 else {}
-    return {find: answers[find], "certified_epsilon": found.certified_epsilon} | levels
+    capped = {"capped": True} if found.capped else {}
+    return {find: answers[find], "certified_epsilon": found.certified_epsilon} | capped | levels
 
 
 def headline(find: Find, found: Calibration) -> tuple[str, str]:
-    """Say what was found: the number, and what it is the largest or smallest of.
+    """Say what was found: the number, and what it is the largest or smallest of; or that the search ended there.
 
     Parameters
     ----------
@@ -152,6 +154,19 @@ def headline(find: Find, found: Calibration) -> tuple[str, str]:
         The answer.
     """
     budgets, users = found.setting.budgets, counted(found.n, "user")
+    if found.capped:  # not the largest: only the largest that was looked at
+        beyond = "the largest that is tried, is possible for " + users
+        return {
+            "epsilon0": (f"epsilon0 = {near(found.epsilon0)}", f", {beyond}"),
+            "rounds": (
+                f"At least {count(found.rounds)} rounds",
+                f" (no larger number is tried) are possible for {users}",
+            ),
+            "scale": (
+                f"A factor of {down(found.scale, 6)}",
+                f" on every epsilon0, which brings all of them to {MAX_EPSILON0:g}, {beyond}",
+            ),
+        }[find]
     mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
     return {
         "epsilon0": (f"epsilon0 = {down(found.epsilon0, 6)}", f" is the largest local budget for {users}"),

@@ -23,6 +23,8 @@ from shuffledp.numerics.interval import FloatArray
 
 LARGEST_BUDGET, SMALLEST_BUDGET = 64.0, 2.0**-13
 """Largest budgets of a message that are tried: below, a message is next to nothing but noise."""
+CAPPED = ", where the search ends: more might stay within the target as well"
+"""Said of an answer that is the largest one that is tried."""
 MOST_ROUNDS = 10_000
 _HALVINGS = 5
 """Of one factor of two: budgets are found to 2^(1/32), or 2.2 %."""
@@ -42,7 +44,8 @@ def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float
     Returns
     -------
     float
-        In [2^-13, 64], within 2.2 % of the first one found to be too large.
+        In [2^-13, 64], within 2.2 % of the first one found to be too large; 64 if none was found, as no larger one is
+        tried.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float
 
 
 def most_rounds(target: float, epsilon_of: Callable[[int], float]) -> int:
-    """Search the largest number of rounds, up to 10,000, whose certified epsilon is at most the target.
+    """Search the largest number of rounds, up to 10,000 where it ends, whose certified epsilon is at most the target.
 
     Parameters
     ----------
@@ -161,12 +164,14 @@ def aimed(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> Sett
         found = _searched(s, budgets, target, clients, numbers, certified=True)
         plan, cost = _cost(found, clients, numbers, certified=True)
     if s.rounds is None:
-        what = f"{found.rounds:,} rounds were found"
+        end = CAPPED if found.rounds == MOST_ROUNDS else ""
+        what = f"{found.rounds:,} rounds were found{end}"
     else:
         kept: FloatArray = np.asarray(found.epsilon0)[budgets > 0.0]
         low, high = float(kept.min()), float(kept.max())
+        end = CAPPED if high >= LARGEST_BUDGET else ""
         each = f"{high:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-        what = f"budgets of a message of {each} ({high / float(budgets.max()):.4g} times those given) were found"
+        what = f"budgets of a message of {each} ({high / float(budgets.max()):.4g} times those given) were found{end}"
     noise = noise_of_a_step(found, plan, numbers)
     notes.append(
         f"for a target epsilon of {target:g} {what}: {found.rounds:,} rounds with everybody there cost {cost:.4g}, and "

@@ -18,6 +18,8 @@ from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 
 MOST_USERS = 10**12
+MOST_FACTOR = 2**12
+"""Factors on the budgets that are tried; none brings a budget beyond the largest there is."""
 _FEW = 24
 _STEPS = 7
 _CLOSE = 1.02
@@ -110,7 +112,7 @@ class Remedies:
         of the fewest. None if the error is met, or 1e12 do not suffice.
     budget_factor : float or None
         Multiplying every budget by this meets the error, within 2 % of the smallest such factor. None if the error
-        is met, or no factor does: then the central target itself is in the way.
+        is met, or no factor up to 4,096 does: then the central target itself is in the way.
     """
 
     users: int | None = None
@@ -171,7 +173,7 @@ def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | 
     low, high = 1.0, 2.0
     top = MAX_EPSILON0 / float(positive[0])
     while _error_of(rule, scaled(small, high), ask) > error:
-        if high >= min(top, 2.0**12):
+        if high >= min(top, MOST_FACTOR):
             return None
         low, high = high, min(high * 4.0, top)
     for _ in range(_STEPS):

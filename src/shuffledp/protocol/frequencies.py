@@ -22,8 +22,13 @@ The variance is, with f the target,
 as p (1-p) - q (1-q) = (p - q)(1 - p - q). Records are replaced by the estimate (`seen="reports"`), or by the unbiased
 estimate level by level (`seen="levels"`). Where the estimate stands for them its own error counts: with kappa the
 factor of f in the first sum, the score interval of Wilson (1927) at two standard errors is centred at f_j + 2 kappa,
-and that value is put in; it adds 2 kappa^2, of order 1/n^2, and never takes away. If budgets do depend on the
-records, (E) without levels is still unbiased, for the (p - q)-weighted frequency.
+and that value is put in; it adds 2 kappa^2, of order 1/n^2, and never takes away. In the second part f is shrunk
+towards 1/2 by the number of people for whom the weights stand (`shuffledp.protocol.weights`): the estimate of a share
+that two people carry is 0, 1/2 or 1, and f (1 - f) of it must not be 0. Bennett's inequality (`Estimate`) holds for the
+assignment, too: budgets dealt to records are negatively associated (Joag-Dev and Proschan 1983) and reports rise with
+their records, so the moment generating function is at most that of independent draws of the records, whose variance has
+sum w_i^2 in the place of (sum w_i^2 - 1/n) n/(n-1): the same but for 1/n. If budgets do depend on the records, (E)
+without levels is still unbiased, for the (p - q)-weighted frequency.
 """
 
 from __future__ import annotations
@@ -39,7 +44,7 @@ from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.task import SHUFFLED
-from shuffledp.protocol.weights import Weights
+from shuffledp.protocol.weights import SMOOTHING, Weights, effective_number
 from shuffledp.randomizers.base import FrequencyOracle, SupportLaw
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.checks import counted
@@ -144,7 +149,9 @@ class FrequencyTally(Tally):
         else:
             own = sums.own * np.clip(shares + centring, 0.0, 1.0)
         uneven = max(sums.weights_squared * scale**2 - 1.0 / n, 0.0)
-        assigned = shares * (1.0 - shares) * uneven * n / max(n - 1, 1)
+        people = effective_number(sums.weights_total, sums.weights_squared)
+        drawn = (shares * people + 0.5 * SMOOTHING) / (people + SMOOTHING)
+        assigned = drawn * (1.0 - drawn) * uneven * n / max(n - 1, 1)
         variance = (sums.drawn + own) * scale**2 + assigned
         step = float(table.coefficients[0].max()) * scale
         return Estimate(value, np.sqrt(variance), step, (0.0, 1.0), uninformative)

@@ -24,7 +24,9 @@ e_i = a_i^2 max(C_i, 0)/(C_i + slope_i^2) where levels are seen and 1 where they
     sum e_i ((value_i - c)^2 - U_i - d_i^2)  has the mean  sum e_i ((V_i + 2 d_i slope_i) u_i + (C_i + slope_i^2) u_i^2)
 
 of which the first part is taken off at the estimated mean(u), and q is what is left, over sum e_i (C_i + slope_i^2).
-Of every family here d_i = V_i = 0. Under "sum" nothing but sum value_i is kept, and q is put at its largest, 1/4.
+Of every family here d_i = V_i = 0. Under "sum" nothing but sum value_i is kept, and q is put at its largest, 1/4. In
+(N) the mean is shrunk towards the middle, and q towards 1/4, by the number of people for whom the weights stand
+(`shuffledp.protocol.weights`).
 """
 
 from __future__ import annotations
@@ -42,11 +44,9 @@ from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.task import SHUFFLED
-from shuffledp.protocol.weights import Weights
+from shuffledp.protocol.weights import SMOOTHING, Weights, effective_number
 from shuffledp.randomizers.base import NumberLaw, NumberRandomizer
 
-_SMOOTHING = 4.0
-"""Reports added, half at each end of the range, before a variance is read off reports (Agresti and Coull 1998)."""
 _LIMB = 27
 _CHUNK = 1 << 15
 """Reports at a time: temporaries stay in cache."""
@@ -209,21 +209,23 @@ class MeanTally(Tally):
         n, scale = self.n, 1.0 / sums.weights
         fraction = (float(self._tables[0].read(self._sums[0], 0)[0]) - sums.offset) * scale
         off = min(max(fraction, 0.0), 1.0) - 0.5
-        centred = off * n / (n + _SMOOTHING)
+        centred = off * n / (n + SMOOTHING)
         uneven = max(sums.weights_squared * scale**2 - 1.0 / n, 0.0) * n / max(n - 1, 1)
         variance = (sums.middle + off * sums.tilted) * scale**2
         factor = sums.curved * scale**2 + uneven
         if factor < 0.0:
             relief = min(float(self._law(rows).relief().min()) for rows in self._chunks())
             return fraction, variance - relief * centred**2 / n
-        return fraction, variance + factor * max(self._square(sums, off), centred**2) - uneven * centred**2
+        people = effective_number(sums.weights, sums.weights_squared)
+        near = off * people / (people + SMOOTHING)
+        return fraction, variance + factor * max(self._square(sums, off, people), centred**2) - uneven * near**2
 
-    def _square(self, sums: _Sums, off: float) -> float:
-        """Mean of u^2 as the reports tell it, at most 1/4; 1/4 where they do not."""
+    def _square(self, sums: _Sums, off: float, people: float) -> float:
+        """Mean of u^2, at most 1/4, as reports that stand for so many people tell it; 1/4 where they do not."""
         if len(self._tables) == 1 or not sums.around > 0.0:
             return 0.25
         excess = float(self._tables[1].read(self._sums[1], 0)[0]) / 4.0 - sums.apart - off * sums.leaning
-        found = (excess / sums.around + 0.25 * _SMOOTHING / self.n) / (1.0 + _SMOOTHING / self.n)
+        found = (excess / sums.around + 0.25 * SMOOTHING / people) / (1.0 + SMOOTHING / people)
         return min(found, 0.25)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:

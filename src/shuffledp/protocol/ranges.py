@@ -37,7 +37,10 @@ from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.randomizers.tree import RangeTree
 
 _MANY = 100
-"""Reports of every level from which on their sums are taken as normal; below, Chebyshev's inequality is used."""
+"""Reports of every level from which on their sums are taken as normal; below, Chebyshev's inequality is used.
+
+Reports of the largest weight: sum a^2 over the largest a^2, as a sum that a few reports carry is not normal.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class RangeEstimate:
     branching : int
         Children of a node.
     fewest : int
-        Reports of the level that has fewest.
+        Reports of the level that has fewest, in reports of the largest weight.
     uninformative : int
         Users whose report carries no information (epsilon0 = 0).
     """
@@ -259,7 +262,7 @@ class TreeTally(Tally):
     def _estimate(self, uninformative: int) -> RangeEstimate:
         """Estimate all ranges from what was counted."""
         tree, (table,), (found,) = self._tree, self._tables, self._sums
-        counts = table.read(found, 0)
+        counts, largest = table.read(found, 0), float(table.coefficients[0].max())
         squares, kept, reports = (np.add.reduceat(table.read(found, row), tree.offsets[:-1]) for row in (1, 2, 3))
         if not self.task.by_level:  # which budget sent which report is not known: their mean is
             kept = reports * (self._public(lambda rows: (self._law(rows),))[0] / self.n)
@@ -271,7 +274,8 @@ class TreeTally(Tally):
             nodes.append(np.full(sums.size, 1.0 / sums.size) if empty else sums / scale)
             variances.append(np.full(sums.size, 1.0 if empty else square / scale**2))
         fractions, pooled = consistent(nodes, variances, tree.branching)
-        return RangeEstimate(fractions, pooled, tree.branching, round(float(reports.min())), uninformative)
+        fewest = round(float(squares.min()) / largest**2)
+        return RangeEstimate(fractions, pooled, tree.branching, fewest, uninformative)
 
 
 def consistent(

@@ -6,7 +6,8 @@ With v_i the vector that report i stands for, c_i its slope as drawn (E v_i = c_
     variance <= bound^2 sum a_i^2 E(v_ij^2) / A^2 - mean_j^2 / n                                              (M)
 
 per coordinate j, by Jensen and Cauchy-Schwarz as for the mean of a number: with equality for one budget and equal
-records, and covering the assignment of budgets to users. E(v_ij^2) is known, or averaged over the reports themselves.
+records, and covering the assignment of budgets to users. E(v_ij^2) is known, or averaged over the reports themselves,
+to which four of the usual size are added: by the number of reports for which the a_i^2 stand, as a few may carry it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
 from shuffledp.protocol.sums import LevelSums, Whole
-from shuffledp.protocol.weights import Weights
+from shuffledp.protocol.weights import SMOOTHING, Weights, effective_number
 from shuffledp.randomizers.balls import VectorRandomizer
 from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.sketch import SignedSketch
@@ -31,8 +32,6 @@ from shuffledp.setting import Seen
 
 NORMS = ("l2", "linf", "l1")
 VECTOR_SEEN: tuple[Seen, ...] = ("reports", "levels")
-_SMOOTHING = 4.0
-"""Reports added around 0 before the mean enters its own variance (Agresti and Coull 1998)."""
 _WORTH = 0.9
 """A codebook, which costs more to draw, replaces a coordinate's bit if it lowers the error below this share."""
 
@@ -114,11 +113,11 @@ class VectorTally(Tally):
         family, n, bound = self._family, self.n, self._family.bound
         table, found = self._tables[0], self._sums[0]
 
-        def terms(rows: slice) -> tuple[FloatArray, FloatArray]:
-            a = self._at(table, 0, rows)
-            return a * self._law(rows), a * a * np.ones_like(self._law(rows))
+        def terms(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+            a, ones = self._at(table, 0, rows), np.ones_like(self._law(rows))
+            return a * self._law(rows), a * a * ones, a**4 * ones
 
-        slope, squared = self._public(terms)
+        slope, squared, fourth = self._public(terms)
         scale, sums = bound / slope, table.read(found, 0)
         if isinstance(family, CoordinateSampling):
             value = (sums[1::2] - sums[::2]) * scale
@@ -126,8 +125,9 @@ class VectorTally(Tally):
         else:
             value = sums * (family.unit * scale)
             squares = self._tables[1].read(self._sums[1], 0) * family.square_unit
-            moments = (squares + _SMOOTHING / n * squared * family.typical_square) / (1.0 + _SMOOTHING / n)
-        centred = np.clip(value, -bound, bound) * n / (n + _SMOOTHING)
+            added = SMOOTHING / effective_number(squared, fourth)
+            moments = (squares + added * squared * family.typical_square) / (1.0 + added)
+        centred = np.clip(value, -bound, bound) * n / (n + SMOOTHING)
         variance = moments * scale**2 - centred**2 / n
         step = float(table.coefficients.max()) * scale * family.largest
         return VectorEstimate(value, np.sqrt(variance), step, (-bound, bound), uninformative)

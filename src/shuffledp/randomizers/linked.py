@@ -385,5 +385,6 @@ def attacks(cells: Iterable[Cell]) -> tuple[PairBlanket, PairBlanket]:
 
 
 def _apart(pair: PairBlanket) -> float:
-    """E_omega (r_0 - r_1)^2."""
-    return float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
+    """E_omega (r_0 - r_1)^2; infinite beyond double range."""
+    with np.errstate(over="ignore"):
+        return float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shuffledp.planning import Alternative, Bucketing, Plan
+from shuffledp.planning import MOST_FACTOR, Alternative, Bucketing, Plan
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
 from shuffledp.report.wording import count, counted, down, near, probability, situation, up
 
@@ -201,7 +201,8 @@ def advice(plan: Plan) -> list[str]:
         said.append(
             f"It would also be met by budgets {up(remedies.budget_factor, 3)} times as large."
             if remedies.budget_factor is not None
-            else "Larger budgets alone would not meet it: the central target would take them away again."
+            else f"Larger budgets alone, up to {count(MOST_FACTOR)} times these, would not meet it: the central target "
+            "would take them away again."
         )
     if plan.chosen.needs_independence:
         said.append(

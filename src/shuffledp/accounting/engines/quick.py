@@ -55,7 +55,8 @@ def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> 
     reports : float
         m.
     """
-    scale = math.sqrt(float((weights * values**2).sum(axis=1).max()) * reports)
+    with np.errstate(over="ignore"):  # squares of ratios of many linked rounds: then nothing better than 1 is said
+        scale = math.sqrt(float((weights * values**2).sum(axis=1).max()) * reports)
     best = np.ones(values.shape[0])
     if not 0.0 < scale < math.inf:
         return best

@@ -105,6 +105,11 @@ class ComposedProfile(PrivacyProfile):
         return any(part.directed for part, _ in self.parts)
 
     @property
+    def _both(self) -> bool:
+        """Whether both directions have to be summed up."""
+        return any(part.directed or part.sided for part, _ in self.parts)
+
+    @property
     def known_below(self) -> bool:
         """Whether some round is: of the others an attacker may forget what he sees."""
         return any(part.known_below for part, _ in self.parts)
@@ -132,7 +137,13 @@ class ComposedProfile(PrivacyProfile):
         if epsilon >= self.vanishes_at or math.isinf(epsilon):
             return self.mass_at_infinity, self.mass_at_infinity
         first = self._direction(epsilon, "forward")
-        return first, self._direction(epsilon, "reverse") if self.directed else first
+        if not self._both:
+            return first, first
+        second = self._direction(epsilon, "reverse")
+        if self.directed:
+            return first, second
+        larger = Interval(max(first.lower, second.lower), max(first.upper, second.upper))
+        return larger, larger
 
     def _direction(self, epsilon: float, view: View) -> Interval:
         self._refine(epsilon, view)
@@ -165,10 +176,10 @@ class ComposedProfile(PrivacyProfile):
 
     def _sum(self, above: bool, view: View) -> LossSum:
         """The rounds' finite pairs, as the tables are now."""
-        key: tuple[bool, View] = (above, view if self.directed else "forward")
+        key: tuple[bool, View] = (above, view if self._both else "forward")
         if key not in self._sums or self._sums[key][0] != self._knots:
-            pairs = [part.table.capped(key[1]) if above else part.table.lower(key[1]) for part, _ in self.parts]
-            self._sums[key] = self._knots, LossSum(tuple(p.law for p in pairs), tuple(count for _, count in self.parts))
+            laws = tuple(part.table.law(key[1], above=above) for part, _ in self.parts)
+            self._sums[key] = self._knots, LossSum(laws, tuple(count for _, count in self.parts))
         return self._sums[key][1]
 
     def guess_epsilon(self, delta: float) -> float | None:

@@ -28,7 +28,7 @@ from shuffledp.accounting.profiles.finite_pair import (
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import LOG_DEEP, TINY, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.loss_laws import log_sum
+from shuffledp.numerics.loss_laws import LossLaw, log_sum
 
 View = Literal["forward", "reverse", "worst"]
 """Which pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""
@@ -149,6 +149,10 @@ class ProfileTable:
     def lower(self, view: View) -> FinitePair:
         """A finite pair that the pair viewed dominates."""
         return self._pair("lower", view)
+
+    def law(self, view: View, *, above: bool) -> LossLaw:
+        """The losses of a round for composition: of the `capped` pair, or of the `lower` one."""
+        return (self.capped(view) if above else self.lower(view)).law
 
     def _pair(self, kind: Literal["upper", "capped", "lower"], view: View) -> FinitePair:
         key = kind, view if self._directions == 2 else "worst"

@@ -149,6 +149,11 @@ class PrivacyProfile(ABC):
         return both, both
 
     @property
+    def sided(self) -> bool:
+        """Whether each direction is an upper bound by itself, composed apart: `ProfileTable.law` tells them apart."""
+        return False
+
+    @property
     def known_below(self) -> bool:
         """Whether lower ends say anything: a profile may be known from above alone."""
         return True
