@@ -16,8 +16,8 @@ from typing import Any
 
 from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, named, path_shown, shown
-from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.chain import unchained
+from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import VERSION, connect, damage_told, version, writing
 from shuffledp.ledger.together import shared_by_one
 from shuffledp.ledger.totals import Limit, Total, composed_epsilon, fixed_together, levels_together
@@ -25,7 +25,8 @@ from shuffledp.ledger.turns import Turn
 from shuffledp.numerics.floats import deflated, inflated
 
 METER_SHARE = 1e-3
-"""Share of each release's own delta that may be spent as the chance to reveal a record, where there is no limit: the meter then proves nothing."""
+"""Share of a release's own delta that counts as its chance to reveal a record where there is no limit: the meter then
+proves nothing."""
 
 
 class Ledger:

@@ -105,8 +105,8 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
         )
     if before := ledger.unchained:
         said.append(
-            f"An earlier version of shuffledp, which kept no chain of hashes, entered {counted(before, 'release')}: what "
-            "was changed there from outside before the chain began is not noticed."
+            f"An earlier version of shuffledp, which kept no chain of hashes, entered {counted(before, 'release')}: "
+            "what was changed there from outside before the chain began is not noticed."
         )
     if total.levels:
         said.append(
