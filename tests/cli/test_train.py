@@ -277,6 +277,7 @@ LEDGERED = (*BY_ROW, "--rounds", "3", "--classes", "no,yes", "--holdout", "0", "
 
 
 def test_the_whole_run_is_entered(run, people):
+    run("ledger", "p.ledger", "--new")
     found = run(*LEDGERED, "--population", "town", "--fixed-in-advance", "plan", "--json").json
     (entry,) = run("ledger", "p.ledger", "--json").json["entries"]
     assert entry["epsilon"] == pytest.approx(found["guarantee"]["epsilon"]["upper"], rel=1e-6)

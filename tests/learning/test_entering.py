@@ -124,6 +124,8 @@ def test_a_run_goes_on_in_the_ledger_that_it_began_in(tmp_path, begun, resumed, 
     def where(name):
         return None if name is None else tmp_path / name
 
+    for name in "ab":
+        Ledger(where(name), make=True).close()
     path = tmp_path / "run.npz"
     model = classifier(random=secure_random(), checkpoint=path)
     model.fit(FEATURES, LABELS, groups=GROUPS, ledger=where(begun))
@@ -146,6 +148,7 @@ def test_presence_is_settled_before_the_first_round(tmp_path):
 
 
 def test_refusals(tmp_path):
+    Ledger(tmp_path / "l", make=True).close()
     with pytest.raises(InvalidInput, match="a simulation is not private"):
         classifier().fit(FEATURES, LABELS, groups=GROUPS, ledger=tmp_path / "l")
     with pytest.raises(InvalidInput, match="how many `classes`"):

@@ -34,8 +34,9 @@ def fitted(ledger, *, resume=False, **changes):
     "changes", [{}, {"mechanism": "sketch", "seen": "reports"}, {"unit": "example", "seen": "users"}]
 )
 def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
+    Ledger(tmp_path / "l", make=True).close()
     model = fitted(tmp_path / "l", **changes)
-    with Ledger(tmp_path / "l", make=True) as ledger:
+    with Ledger(tmp_path / "l") as ledger:
         (entry,) = ledger.entries()
     assert entry.spending.epsilon == model.guarantee_.epsilon.upper
     assert (entry.title, entry.population, entry.plan) == ("digits", "town", "plan")

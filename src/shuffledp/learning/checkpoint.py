@@ -3,17 +3,18 @@
 The file is written beside its place and renamed, so that it is either the old one or the new one. It is written before
 the first message of a round, with that round counted, and again after the round. A run that was cut short in the middle
 of a round therefore resumes with that round counted, and counts it again when it repeats it: both times messages may
-have left. The file holds nothing that the server has not seen: no record, no fingerprint of records.
+have left. That nobody goes on from an older copy is seen to by `shuffledp.learning.keeping`. The file holds nothing
+that the server has not seen: no record, no fingerprint of records.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
-import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ import numpy as np
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.rounds import Server
+from shuffledp.ledger import Turn
 from shuffledp.numerics.interval import FloatArray
 
-FORMAT = 2
+FORMAT = 3
+"""Format 2 named no turn, so nobody can tell whether a file of that format was gone on from before."""
+SLACK = 1e-9
+"""Relative difference up to which two numbers of the same run agree: another machine computes other last digits."""
 _ARRAYS = ("weights", "velocity", "total")
 
 
@@ -47,8 +52,10 @@ class Checkpoint:
         The server's vectors.
     averaged : int
         Models in ``total``.
-    mark : tuple or None
-        Of a run in a ledger: its name there, and the rounds that are entered, as ``spent`` counts them.
+    turn : Turn
+        The place that the run has reached.
+    entered : bool
+        Whether the run is in a ledger.
     """
 
     model: dict[str, object]
@@ -60,7 +67,8 @@ class Checkpoint:
     velocity: FloatArray
     total: FloatArray
     averaged: int
-    mark: tuple[str, Sequence[tuple[Sequence[int], int]]] | None = None
+    turn: Turn
+    entered: bool
 
     def restore(self, server: Server) -> None:
         """Put a server where this run stood."""
@@ -85,7 +93,8 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
         "spent": checkpoint.spent,
         "private": checkpoint.private,
         "averaged": checkpoint.averaged,
-        "ledger": checkpoint.mark,
+        "turn": list(astuple(checkpoint.turn)),
+        "ledger": checkpoint.entered,
     }
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     try:
@@ -96,7 +105,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(name, where)
-            _sync_directory(where.parent)
+            sync_directory(where.parent)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -104,15 +113,15 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
         raise InvalidInput(f"the checkpoint {where} cannot be written: {problem.strerror or problem}") from None
 
 
-def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
+def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
     """Read a checkpoint of the given model.
 
     Parameters
     ----------
     path : str or Path
         The file.
-    model : dict
-        What the caller is about to train; must equal what the file was written for.
+    model : mapping
+        What the caller is about to train; must be what the file was written for, its numbers to `SLACK`.
 
     Raises
     ------
@@ -129,42 +138,58 @@ def load(path: str | Path, model: dict[str, object]) -> Checkpoint:
                     "start again without resume"
                 )
             arrays = {key: stored[key] for key in _ARRAYS}
-        spent, kept = _counts(header["spent"]), header.get("ledger")
+        run, number, name, before = header["turn"]
         found = Checkpoint(
             header["model"],
             int(header["rounds"]),
             int(header["done"]),
-            spent,
+            _counts(header["spent"]),
             header["private"] is True,
             **arrays,
-            averaged=header["averaged"],
-            mark=None if kept is None else (str(kept[0]), _counts(kept[1])),
+            averaged=int(header["averaged"]),
+            turn=Turn(str(run), int(number), str(name), str(before)),
+            entered=header["ledger"] is True,
         )
+        if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
+            raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
     except InvalidInput:
         raise
     except FileNotFoundError:
         raise InvalidInput(f"there is no checkpoint {where}; train without resume first") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    except Exception:  # whatever a flipped bit makes zipfile, zlib, NumPy or json raise
         raise InvalidInput(
             f"{where} is no checkpoint of this library, or is damaged; start again without resume"
         ) from None
     wanted = json.loads(json.dumps(model))
     for key in (*wanted, *(key for key in found.model if key not in wanted)):
-        if wanted.get(key) != found.model.get(key):
+        if not agrees(wanted.get(key), found.model.get(key)):
             raise InvalidInput(
                 f"{where} is a checkpoint of another model: its {key} is {_short(found.model.get(key))}, "
                 f"not {_short(wanted.get(key))}; give it the same settings, or another file"
             )
-    if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
-        raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
     return found
+
+
+def agrees(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same, numbers that are not whole to `SLACK`.
+
+    Examples
+    --------
+    >>> agrees([1.0, "a"], [1.0 + 1e-13, "a"]), agrees([1.0], [1.0001]), agrees(3, 4)
+    (True, False, False)
+    """
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(agrees(*pair) for pair in zip(one, other, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SLACK)
+    return bool(one == other)
 
 
 def _counts(told: Any) -> list[tuple[list[int], int]]:
     return [([int(m) for m in messages], int(times)) for messages, times in told]
 
 
-def _sync_directory(folder: Path) -> None:
+def sync_directory(folder: Path) -> None:
     """Make a rename in the folder survive a power cut, where the system lets a folder be opened."""
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile
-from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
+from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.guarantee import Tier
-from shuffledp.ledger import MOST_LEVELS, Draft, LevelSpending, Spending
+from shuffledp.ledger import MOST_LEVELS, Draft, LevelSpending, Spending, Turn
 from shuffledp.protocol.entering import Entering
 
 MOST_TIERS = 32
@@ -22,22 +22,6 @@ MOST_TIERS = 32
 
 Rounds = dict[tuple[int, ...], int]
 """Messages per tier of a round, and how many such rounds."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a checkpoint keeps of the ledger.
-
-    Parameters
-    ----------
-    run : str
-        Random name of the run, which its entries carry.
-    entered : dict
-        The rounds that are entered, as `TrainingAccountant.spent` counts them.
-    """
-
-    run: str
-    entered: Rounds
 
 
 @dataclass(frozen=True)
@@ -135,50 +119,70 @@ def spending_by_level(tiers: Sequence[Priced], delta: float, people: int) -> Spe
     return Spending(epsilon, delta, people, len(kept), worst, tuple(kept) if apart else ())
 
 
-def enter_run(entering: Entering, mark: Mark | None, model: Mapping[str, Any], delta: float, plan: Plan) -> Mark:
-    """Enter what is not entered yet of a run, and return what its checkpoint must keep.
+def enter_run(
+    entering: Entering,
+    model: Mapping[str, Any],
+    delta: float,
+    plan: Plan,
+    turn: Turn | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Enter what is not entered yet of a run.
 
     Parameters
     ----------
     entering : Entering
         The ledger, and what the run is entered under.
-    mark : Mark or None
-        Of the checkpoint that the run goes on from; None for a new run.
     model : mapping
         All that is public and settled beforehand, as JSON values.
     delta : float
         Central delta.
     plan : Plan
         The rounds. A round that was cut short is repeated, so it counts twice, and the second time is entered here.
+    turn : Turn, optional
+        Of a run with a checkpoint: taken in the transaction that enters the rounds. Without, nobody goes on with it.
+    ready : callable
+        Called when the limit has room, before anything is entered: what it raises ends the run.
 
     Raises
     ------
     InvalidInput
-        If the limit has no room (the message says how many rounds would fit), or the ledger does not know the run.
+        If the limit has no room (the message says how many rounds would fit), or the run has gone on past the turn.
     """
-    run, before = (secrets.token_hex(8), Rounds()) if mark is None else (mark.run, mark.entered)
+    run = secrets.token_hex(8) if turn is None else turn.run
+    before = Counter[tuple[int, ...]]()
+    for counts in [] if turn is None else entering.ledger.rounds_of(run):
+        before.update({tuple(messages): times for messages, times in json.loads(counts)})
     fingerprint = hashlib.sha256(json.dumps(dict(model), sort_keys=True).encode()).hexdigest()
-    task = f"{fingerprint}/{run}"
-    if mark is not None and all(entry.task != task for entry in entering.ledger.entries()):
-        raise InvalidInput(
-            f"the run that the checkpoint keeps is not in the ledger {shown(entering.ledger.path.name)}; name the "
-            "`ledger` that it was entered in"
-        )
+    known = (entry.task for entry in entering.ledger.entries() if entry.task.endswith(f"/{run}"))
+    task = next(known, f"{fingerprint}/{run}")  # another machine's last digits would give another fingerprint
 
     def draft(rounds: int) -> Draft | None:
-        new = Counter(plan.whole(rounds)) - Counter(before)
+        new = Counter(plan.whole(rounds)) - before
         if not new:
             return None
         counted = replace(plan.accountant, spent=dict(new))
         words = f"unit {counted.unit}, {counted.rounds} rounds, seen {counted.seen}, {model['mechanism']}"
-        return Draft(f"training, {counted.rounds} rounds", task, words, spending_of(counted, delta))
+        title, cost, these = (
+            f"training, {counted.rounds} rounds",
+            spending_of(counted, delta),
+            json.dumps(list(new.items())),
+        )
+        kept = {} if turn is None else {"training": run, "rounds": these}
+        return Draft(title, task, words, cost, **kept)
 
     # what was sent before counts among the rounds that are asked for
-    admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()))
-    return Mark(run, dict(Counter(before) | Counter(plan.whole(len(plan.ahead)))))
+    admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()), turn=turn, ready=ready)
 
 
-def admit(entering: Entering, draft: Callable[[int], Draft | None], rounds: int, done: int = 0) -> None:
+def admit(
+    entering: Entering,
+    draft: Callable[[int], Draft | None],
+    rounds: int,
+    done: int = 0,
+    turn: Turn | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
     """Enter so many rounds, or say how many would fit.
 
     Parameters
@@ -191,6 +195,8 @@ def admit(entering: Entering, draft: Callable[[int], Draft | None], rounds: int,
         How many are left.
     done : int
         How many were sent before.
+    turn, ready
+        As for `enter_run`.
 
     Raises
     ------
@@ -198,14 +204,16 @@ def admit(entering: Entering, draft: Callable[[int], Draft | None], rounds: int,
         If the limit has no room.
     """
     whole = draft(rounds)
-    if whole is None:
-        return
-    refused = entering.ledger.refusal([whole], entering.use)
+    refused = None if whole is None else entering.ledger.refusal([whole], entering.use)
     if refused is not None:
         most = _largest(rounds, lambda some: _fits(entering, draft(some)))
         fits = f"what would fit: `rounds = {done + most}`" if most else "not even one round would fit"
         raise InvalidInput(f"{refused}; {fits}; smaller budgets cost less")
-    entering.ledger.enter([whole], entering.use)
+    ready()
+    if whole is not None:
+        entering.ledger.enter([whole], entering.use, turn)
+    elif turn is not None:
+        entering.ledger.take(turn)
 
 
 def _fits(entering: Entering, draft: Draft | None) -> bool:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, path_shown
+from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.checkpoint import Checkpoint, load, save
-from shuffledp.learning.entering import Mark, Plan, enter_run
-from shuffledp.learning.guarantee import TrainingGuarantee
+from shuffledp.learning.checkpoint import Checkpoint, save
+from shuffledp.learning.entering import Plan, enter_run
+from shuffledp.learning.guarantee import Tier, TrainingGuarantee
 from shuffledp.learning.inputs import (
     Clients,
     checked_features,
     checked_labels,
 )
+from shuffledp.learning.keeping import WITHOUT_LEDGER, Kept, agreed
 from shuffledp.learning.network import Network
 from shuffledp.learning.noise import mechanism_of
 from shuffledp.learning.pca import Projection
@@ -69,7 +69,7 @@ class Run:
         Prepared features and labels.
     presence : callable or None
         Who is there in a round.
-    features : str
+    features : str or list of float
         Fingerprint of what stands between rows and network, for the checkpoint; made without a record.
     entering : Entering or None
         The ledger, and what the run is entered under.
@@ -86,7 +86,7 @@ class Run:
     notes: list[str]
     validation: tuple[NDArray[np.generic], NDArray[np.int64]] | None
     presence: Callable[[int], ArrayLike] | None
-    features: str = ""
+    features: str | list[float] = ""
     history: list[RoundReport] = field(default_factory=list[RoundReport])
     stopped: str = ""
     private: bool = True
@@ -94,7 +94,7 @@ class Run:
     paid: list[int] | None = None
     best: tuple[int, float, FloatArray] | None = None
     entering: Entering | None = None
-    mark: Mark | None = None
+    kept: Kept | None = None
 
     @staticmethod
     def of(
@@ -157,15 +157,36 @@ class Run:
         self.stopped = "all rounds are done"
         if self.settings.patience is not None and (self.validation is None or self.presence is not None):
             raise InvalidInput("`patience` needs validation data that are public, and everybody there in every round")
-        if resume:
-            self._resume()
-        elif (kept := self.settings.checkpoint) is not None and Path(kept).exists():
-            raise InvalidInput(
-                f"`checkpoint` {path_shown(kept)} exists already, and holds the count of what its run has spent; go on "
-                "with `resume`, or name another file"
-            )
+        path = self.settings.checkpoint
+        if path is None:
+            if resume:
+                raise InvalidInput("resume needs the checkpoint file's name; give checkpoint=...")
+            self._begin()
+            self._rounds()
+            return
+        ledger = None if self.entering is None else self.entering.ledger
+        with Kept.held(path, ledger, resume=resume) as self.kept:
+            if ledger is None:
+                self.notes.append(WITHOUT_LEDGER)
+            if resume:
+                self._resume(self.kept)
+            try:
+                self._begin()
+            except BaseException:
+                self.kept.forget()
+                raise
+            self._rounds()
+
+    def _begin(self) -> None:
+        """Enter the rounds, and take the turn; the checkpoint is written before, so that it can be written."""
         if self.entering is not None:
             self._enter(self.entering)
+        elif self.kept is not None:
+            self._keep()
+            self.kept.keeper.take(self.kept.turn)
+
+    def _rounds(self) -> None:
+        """Run the rounds that are left."""
         while self.done < self.settings.rounds:
             present = self._present()
             counts = self.sender.plan.messages(present)
@@ -175,7 +196,7 @@ class Run:
                 break
             if released:
                 self.accountant.spend(counts)
-                self._keep()  # the count is on the disk before the first message of the round leaves
+                self._take_turn()  # the count is on the disk before the first message of the round leaves
                 with np.errstate(all="ignore"):  # a warning would tell of a record
                     self._round(present)
                     finite(self.server.weights)
@@ -245,7 +266,8 @@ class Run:
             self.presence = known.__getitem__
         ahead = [self.sender.plan.messages(who) if who.size >= s.min_messages else None for who in there.values()]
         plan = Plan(self.accountant, ahead, self._affordable)
-        self.mark = enter_run(entering, self.mark, self._model(), float(s.delta), plan)
+        turn = None if self.kept is None else self.kept.turn
+        enter_run(entering, self._agreed(), float(s.delta), plan, turn, self._keep)
 
     def _present(self) -> NDArray[np.int64]:
         return self._there(self.done)
@@ -285,78 +307,66 @@ class Run:
         if self.settings.progress is not None:
             self.settings.progress(report)
 
-    def _model(self) -> dict[str, object]:
-        """What a checkpoint must agree on; all of it is public."""
-        s, plan = self.settings, self.sender.plan
-        return {
-            "widths": list(self.sender.network.widths),
-            "inputs": self.inputs,
-            "features": self.features,
-            "unit": s.unit,
-            "seen": s.seen,
-            "delta": float(s.delta),
-            "mechanism": s.mechanism,
-            "clip": float(s.clip),
-            "clipped": self.sender.clipping.clipped,
-            "step": float(s.step),
-            "momentum": float(s.momentum),
-            "decay": s.decay,
-            "averaging": float(s.averaging),
-            "weighting": s.weighting,
-            "min_messages": int(s.min_messages),
-            "clients": self.sender.clients.count,
-            "names of clients": self.sender.clients.fingerprint(sizes=s.unit == "example"),
-            "grid": plan.grid,
-            "tiers": [[t.epsilon0, t.delta0, t.sensitivity, t.scale] for t in plan.tiers],
-            "budgets of clients": hashlib.sha256(
-                plan.tier_of.tobytes() + plan.scales.tobytes() + plan.weights.tobytes() + plan.gains.tobytes()
-            ).hexdigest(),
-        }
+    def _agreed(self) -> dict[str, object]:
+        return agreed(self.settings, self.sender, self.inputs, self.features)
+
+    def _take_turn(self) -> None:
+        """Write the checkpoint with the next turn, and take that turn: then this round's messages may leave."""
+        if self.kept is not None:
+            self.kept.next_turn()
+            self._keep()
+            self.kept.keeper.take(self.kept.turn)
 
     def _keep(self) -> None:
-        if self.settings.checkpoint is None:
+        if self.kept is None:
             return
         server = self.server
         spent = [(list(messages), times) for messages, times in self.accountant.spent.items()]
         vectors = server.weights, server.velocity, server.total
         save(
-            self.settings.checkpoint,
+            self.kept.path,
             Checkpoint(
-                self._model(),
+                self._agreed(),
                 int(self.settings.rounds),
                 self.done,
                 spent,
                 self.private,
                 *vectors,
                 averaged=server.averaged,
-                mark=None if self.mark is None else (self.mark.run, list(self.mark.entered.items())),
+                turn=self.kept.turn,
+                entered=self.entering is not None,
             ),
         )
 
-    def _resume(self) -> None:
+    def _resume(self, kept: Kept) -> None:
         s = self.settings
-        if s.checkpoint is None:
-            raise InvalidInput("resume needs the checkpoint file's name; give checkpoint=...")
-        found = load(s.checkpoint, self._model())
+        found = kept.load(self._agreed())
         if s.rounds < found.done:
             raise InvalidInput(
                 f"{s.checkpoint} has {found.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
             )
-        if (found.mark is None) != (self.entering is None):
-            raise InvalidInput(
-                f"the run in {s.checkpoint} was entered in a ledger; name it with `ledger`"
-                if found.mark is not None
-                else f"the run in {s.checkpoint} began without a ledger, and what it sent is in none; go on without "
-                "`ledger`, or start again"
-            )
-        if found.mark is not None:
-            run, entered = found.mark
-            self.mark = Mark(run, {tuple(messages): times for messages, times in entered})
         found.restore(self.server)
         if s.rounds != found.rounds and found.done < s.rounds * (1.0 - s.averaging):
             self.server.forget_average()  # in the longer run these models are not among the last ones
+        tiers = _worse(self.sender.plan.tiers, found.model["tiers"])
+        if tiers != self.sender.plan.tiers:
+            self.accountant = accountant_of(s, replace(self.sender.plan, tiers=tiers))
         self.accountant.spent = {tuple(messages): times for messages, times in found.spent}
         self.done, self.private = found.done, self.private and found.private
+
+
+def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
+    """Of message laws that agree but for last digits, computed here and where the run began: what hides less."""
+    known = [Tier(*other) for other in others]
+    return tuple(
+        Tier(
+            max(one.epsilon0, other.epsilon0),
+            max(one.delta0, other.delta0),
+            max(one.sensitivity, other.sensitivity),
+            min(one.scale, other.scale),
+        )
+        for one, other in zip(tiers, known, strict=True)
+    )
 
 
 def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
