@@ -26,6 +26,7 @@ from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, out
 from shuffledp.collection.asked import Dummies, Level
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
+from shuffledp.collection.work import check_work
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.numerics.floats import round_down, round_up
@@ -68,8 +69,9 @@ def floor(
     Raises
     ------
     InvalidInput
-        If the dummies are too many to be certified.
+        If the dummies are too many to be certified, or all laws together; `collection.work` counts before.
     """
+    check_work(draws, questions, dummies, reports)
     return tuple(_floor(tuple(draw), tuple(questions), tuple(dummies), delta, reports) for draw in draws)
 
 
@@ -243,7 +245,9 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
         return tuple(compose([(_local(level), reports)]) for level in draft.levels)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
-    return tuple(_floor_profile(level.draw, families, dummies, reports_of(draft)) for level in draft.levels)
+    reports = reports_of(draft)
+    check_work([level.draw for level in draft.levels], families, dummies, reports)
+    return tuple(_floor_profile(level.draw, families, dummies, reports) for level in draft.levels)
 
 
 @lru_cache(maxsize=512)
@@ -257,15 +261,16 @@ def _floor(
 def _floor_profile(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], reports: int
 ) -> PrivacyProfile:
-    profile = attempt(
-        lambda: compose_floors(
-            [
-                floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
-                for family, law, keep in zip(families, dummies, draw, strict=True)
-            ]
-        ),
-        (OutOfRegime,),
-    )
+    asked = list(zip(families, dummies, draw, strict=True))
+
+    def composed() -> PrivacyProfile:
+        each = {  # equal questions share one floor
+            (family, law, keep): floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
+            for family, law, keep in set(asked)
+        }
+        return compose_floors([each[one] for one in asked])
+
+    profile = attempt(composed, (OutOfRegime,))
     if isinstance(profile, Refused):
         raise InvalidInput(f"the dummies of this task cannot be certified: {profile.reason}")
     return profile
