@@ -277,6 +277,10 @@ def test_one_hand_is_promised_the_local_budget_alone(run, tmp_path):
     assert re.search(r"careful +│ +60 │ +0\.5 │", shown)
     assert "promised" not in shown
     assert "promise is kept" not in shown
+    (tmp_path / "lunch.task").write_bytes(task.data)
+    checked = ok(run, "task", "verify", "lunch.task", "lunch.release")
+    assert "both shuffled and analyzed" in checked
+    assert "promise is kept" not in checked
 
 
 def test_the_page_of_a_release_shows_both_kinds_of_questions():

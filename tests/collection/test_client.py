@@ -151,6 +151,27 @@ def test_the_same_bytes_are_sent_until_there_is_a_clear_answer(link, device):
         device.answer(link, TASK, [2], 1, patience=60)
 
 
+ALONE = {"analyzer": "The kitchen", "shuffler": "the Kitchen.", "page": "The kitchen"}
+SMALL = ((0.05, 9, 0.1), (0.5, 9, 0.3))
+SPENT = [
+    # operated by, level, its promise; of one question
+    (ALONE, 0, 0.05),
+    (ALONE, 1, 0.5),
+    (None, 0, 0.05),  # a promise above the local budget says nothing more
+    (None, 1, 0.3),
+]
+
+
+@pytest.mark.parametrize(("hands", "level", "promise"), SPENT)
+def test_the_ledger_holds_what_was_promised(tmp_path, hands, level, promise):
+    """One hand for everything promises the local budget alone; 0.2.0 entered the level's promise."""
+    task = posted(levels=SMALL, **({} if hands is None else {"operated_by": hands}))
+    device = Device(DeviceState(tmp_path / "answers.json"))
+    device.prepare(task, [2], level, CODE)
+    spent = device.spent("The kitchen")
+    assert (spent["epsilon0"], spent["promise"]) == (SMALL[level][0], promise)
+
+
 def test_what_was_not_confirmed_counts_as_sent_and_is_sent_again(link, device):
     Stub.answers = [(503, b"")]
     with pytest.raises(InvalidInput, match="same report"):

@@ -22,7 +22,7 @@ from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState, default_state_file
-from shuffledp.collection.task import LONGEST_POSTED, PostedTask
+from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
@@ -151,7 +151,7 @@ def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool
         shown.print(f"checked: {escape(sentence)}", highlight=False)
     for sentence in found.cannot:
         shown.print(f"cannot be checked: {sentence}", highlight=False)
-    shown.print("Every promise is kept." if found.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")
+    _print_verdict(task.draft, found.promise_kept)
 
 
 def _check_language(language: str) -> None:
@@ -165,11 +165,13 @@ def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, l
         "id": task.id,
         "title": dict(draft.title),
         "organizer": draft.organizer,
+        "one_hand": draft.operated_by.one_hand,
         "questions": [dict(question.text) for question in draft.questions],
         "levels": [
             {
                 "name": dict(level.name),
                 "floor": floor,
+                "headline": what_is_promised(draft, place, language).headline,
                 "sentences": [text for _, text in what_is_promised(draft, place, language).sentences],
             }
             for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True))
@@ -199,13 +201,17 @@ def _print_task(task: PostedTask, language: str) -> None:
 
 def _print_spent(task: PostedTask, device: Device) -> None:
     spent = device.spent(task.draft.organizer)
-    if spent["answers"]:
-        console().print(
-            f"Sent to {escape(task.draft.organizer)} before from this device: {counted(spent['answers'], 'answer')}, "
-            f"together {up(spent['epsilon0'])} if shuffler and analyzer are one, {up(spent['promise'])} at delta = "
-            f"{probability(spent['delta'])} by their promises.",
-            highlight=False,
-        )
+    if not spent["answers"]:
+        return
+    told = f"together {up(spent['epsilon0'])}"
+    if spent["promise"] < spent["epsilon0"]:  # where one hand ran everything nothing smaller was promised
+        central = f"{up(spent['promise'])} at delta = {probability(spent['delta'])} by their promises"
+        told += f" if shuffler and analyzer are one, {central}"
+    sent = counted(spent["answers"], "answer")
+    console().print(
+        f"Sent to {escape(task.draft.organizer)} before from this device: {sent}, {told}.",
+        highlight=False,
+    )
 
 
 def _print_opened(opened: Opened) -> None:
@@ -245,8 +251,15 @@ def _print_opened(opened: Opened) -> None:
             row += [up(floor), up(level.promise), "–" if crowd is None else up(crowd)]
         table.add_row(*row)
     shown.print(table)
+    _print_verdict(draft, opened.promise_kept)
+
+
+def _print_verdict(draft: Draft, promise_kept: bool) -> None:
+    """Say whether the promises are kept; where one hand ran everything there is none below the local budgets."""
     if draft.operated_by.one_hand:
         name = escape(draft.operated_by.analyzer)
-        shown.print(f"{name} both shuffled and analyzed, so nothing smaller is a promise.", highlight=False)
+        console().print(
+            f"{name} both shuffled and analyzed, so nothing below the local budgets is a promise.", highlight=False
+        )
     else:
-        shown.print("Every promise is kept." if opened.promise_kept else "A PROMISE IS NOT KEPT.", style="bold")
+        console().print("Every promise is kept." if promise_kept else "A PROMISE IS NOT KEPT.", style="bold")

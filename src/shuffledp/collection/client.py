@@ -17,6 +17,7 @@ from shuffledp.collection.asked import Question
 from shuffledp.collection.draw import draw_report
 from shuffledp.collection.fields import Fields, from_base64, to_base64
 from shuffledp.collection.promise import check_floor
+from shuffledp.collection.promised import spent_by_answering
 from shuffledp.collection.report import Verdict, seal_inner, seal_outer
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.sending import Link, TaskClosed, send
@@ -274,13 +275,14 @@ class Device:
         return f"{task.id}/{self.person}" if self.person else task.id
 
     def _line(self, task: PostedTask, level: int, slot: str) -> dict[str, Any]:
-        draft, chosen = task.draft, task.draft.levels[level]
+        draft = task.draft
+        epsilon0, promise = spent_by_answering(draft, level)
         return {
             "id": task.id,
             "slot": slot,
             "organizer": draft.organizer,
-            "epsilon0": chosen.epsilon0 * len(draft.questions),
-            "promise": chosen.promise,
+            "epsilon0": epsilon0,
+            "promise": promise,
             "delta": draft.delta,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "state": SENT,

@@ -106,6 +106,24 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
     return Promised(local if one_hand else promise, local, promise, crowd, sentences)
 
 
+def spent_by_answering(draft: Draft, level: int) -> tuple[float, float]:
+    """Tell what one answer adds to a device's ledger: the local budgets of its reports, and what is promised for them.
+
+    Where one hand runs analyzer and shuffler nothing below the local budgets is promised. The survey page's record has
+    the same two numbers (page/promise.js).
+
+    Parameters
+    ----------
+    draft : Draft
+        The task.
+    level : int
+        Place of the level, from 0.
+    """
+    chosen = draft.levels[level]
+    local = chosen.epsilon0 * len(draft.questions)
+    return local, local if draft.operated_by.one_hand else min(chosen.promise, local)
+
+
 @cache
 def promises_data() -> dict[str, Any]:
     """Return the sentences and when each is shown: what the page embeds."""

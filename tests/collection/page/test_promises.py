@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from shuffledp.collection.promised import LANGUAGES, shown, what_is_promised
+from shuffledp.collection.promised import LANGUAGES, shown, spent_by_answering, what_is_promised
 from tests.collection.page.samples import HOURS, SMOKE, task
 
 HANDS = {
@@ -64,6 +64,50 @@ give(told);
     for (_, numbers), one in zip(told, expected, strict=True):
         assert (numbers["headline"], numbers["local"]) == (one.headline, one.local)
         assert (numbers["promise"], numbers["crowd"]) == (one.promise, one.crowd)
+
+
+@pytest.mark.parametrize("hands", HANDS.values(), ids=HANDS.keys())
+def test_the_record_of_a_device_is_the_same_on_page_and_command_line(node, hands):
+    """The command's ledger told .1 "by their promises" where one hand promises nothing below .5."""
+    asked = [
+        task(*questions, operated_by=hands, admission=admission, levels=((0.05, 9, 0.1), (0.5, 9, 0.1), (4.0, 9, 9.0)))
+        for questions, admission in itertools.product([(SMOKE,), (SMOKE, HOURS)], ["codes", "open"])
+    ]
+    told = node(
+        """
+import { readTask } from "./task.js";
+import { spentByAnswering } from "./promise.js";
+const told = [];
+for (const { posted, id } of given) {
+  const task = await readTask(bytes(posted), id);
+  for (const level of task.levels) told.push(Object.values(spentByAnswering(task, level)));
+}
+give(told);
+""",
+        [{"posted": one.data.hex(), "id": one.id} for one in asked],
+    )
+    expected = [spent_by_answering(one.draft, level) for one in asked for level in range(len(one.draft.levels))]
+    assert [tuple(each) for each in told] == expected
+    for epsilon0, promise in expected:
+        assert promise <= epsilon0
+        if asked[0].draft.operated_by.one_hand:
+            assert promise == epsilon0
+
+
+def test_the_page_tells_one_sum_where_one_hand_ran_everything(node):
+    told = node(
+        """
+globalThis.navigator ??= { languages: ["en"] };
+import { spentLines } from "./steps.js";
+const reader = { say: (key, values) => `${key} ${JSON.stringify(values ?? {})}`, up: (value) => String(value) };
+const line = (promise) => ({ organizer: "O", epsilon0: 0.5, promise, level: 0 });
+const told = (...lines) => spentLines(reader, { organizer: "O" }, lines.slice(0, -1), lines.at(-1));
+give([told(line(0.5))[1], told(line(0.5), line(0.1))]);
+"""
+    )
+    assert "spentOneHand" in told[0]
+    assert "spentOneHand" in told[1][0]
+    assert "spentTwoHands" in told[1][1]
 
 
 def test_numbers_are_rounded_up_as_in_python(node):

@@ -33,6 +33,13 @@ export function numbersOf(task, level) {
   return { headline: isOneHand ? local : promise, local, promise, crowd: Math.min(level.crowd, local), isOneHand };
 }
 
+// {epsilon0, promise}: what one answer adds to this device's record, as promised.py has it for the command's ledger.
+export function spentByAnswering(task, level) {
+  const epsilon0 = level.epsilon0 * task.questions.length;
+  const isOneHand = isSame(task.operated_by.analyzer, task.operated_by.shuffler);
+  return { epsilon0, promise: isOneHand ? epsilon0 : Math.min(level.promise, epsilon0) };
+}
+
 // [[key, sentence], ...] in the order they are shown.
 export function sentences(task, level, language) {
   const { local, promise, crowd, isOneHand } = numbersOf(task, level);

@@ -148,12 +148,12 @@ export function allAnswered(answers) {
 export function spentLines(reader, task, lines, next) {
   const { say } = reader;
   const earlier = lines.filter((line) => line.organizer === task.organizer);
-  const { isOneHand } = numbersOf(task, task.levels[next.level]);
   const sum = (records) => {
     const count = records.length;
     const collections = count === 1 ? say("spentOne") : say("spentMany", { count });
-    const total = (key) => reader.up(records.reduce((whole, record) => whole + record[key], 0));
-    return say(isOneHand ? "spentOneHand" : "spentTwoHands", { collections, promise: total("promise"), local: total("epsilon0") });
+    const [promise, local] = ["promise", "epsilon0"].map((key) => records.reduce((whole, record) => whole + record[key], 0));
+    // where one hand ran everything, nothing below the local budgets was promised
+    return say(promise < local ? "spentTwoHands" : "spentOneHand", { collections, promise: reader.up(promise), local: reader.up(local) });
   };
   const before = earlier.length
     ? say("spent", { organizer: task.organizer, before: sum(earlier) })

@@ -10,7 +10,7 @@ import { readRelease } from "./release.js";
 import { button, el, reader } from "./view.js";
 import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, whoStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
-import { numbersOf } from "./promise.js";
+import { spentByAnswering } from "./promise.js";
 
 const LANGUAGES = Object.keys(WORDS);
 const main = document.getElementById("main");
@@ -249,11 +249,9 @@ async function another() {
 // The level is kept before any answer is given, so that it does not follow the answer, not even after a reload.
 async function fixLevel() {
   const { task } = state;
-  const level = task.levels[state.level];
-  const epsilon0 = level.epsilon0 * task.questions.length;
-  const promise = numbersOf(task, level).isOneHand ? epsilon0 : Math.min(level.promise, epsilon0);
   const { organizer, delta } = task;
-  const fresh = { id: state.id, organizer, epsilon0, promise, delta, level: state.level, state: "level" };
+  const spent = spentByAnswering(task, task.levels[state.level]);
+  const fresh = { id: state.id, organizer, ...spent, delta, level: state.level, state: "level" };
   try {
     state.record = await state.keep.update(state.slot, (now) => now ?? fresh);
   } catch {
