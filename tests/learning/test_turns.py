@@ -167,7 +167,7 @@ def test_nothing_is_entered_if_the_checkpoint_cannot_be_written(tmp_path):
     """All rounds were entered before it failed."""
     with Ledger(tmp_path / "l", make=True) as ledger:
         for path in (tmp_path / "none" / "run.npz", tmp_path / "l" / "run.npz"):
-            with pytest.raises(InvalidInput, match="cannot be opened|cannot be written"):
+            with pytest.raises(InvalidInput, match=r"cannot be opened|cannot be written"):
                 fitted(path, ledger)
         assert ledger.entries() == []
 
