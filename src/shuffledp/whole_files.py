@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sqlite3
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from shuffledp.errors import InvalidInput, path_shown
 
@@ -122,7 +123,8 @@ def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = Fals
     ------
     InvalidInput
         If the path is a symbolic link, a directory, a device or write-protected, if its folder is missing or not
-        writable, or if `fresh` and something stands there, also when it came after the block began.
+        writable, or if `fresh` and something stands there, also when it came after the block began; if what the block
+        writes cannot be written, as on a full disk.
 
     Examples
     --------
@@ -142,19 +144,44 @@ def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = Fals
             f"{what} cannot be written ({error.strerror}); {way_out(error, 'choose an existing, writable folder')}"
         ) from None
     try:
-        with open(handle, "wb") as stream:
+        with io.BufferedWriter(_Named(handle, what)) as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
-        if not private:
-            os.chmod(name, 0o666 & ~_umask())
-        if fresh:
-            _linked(name, target, what)
-        else:
-            os.replace(name, target)
+            with _said(what):
+                os.fsync(stream.fileno())
+        with _said(what):
+            if not private:
+                os.chmod(name, 0o666 & ~_umask())
+            if fresh:
+                _linked(name, target, what)
+            else:
+                os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+class _Named(io.FileIO):
+    """A file whose failures say its name: an error of the system alone does not, and might be any file's."""
+
+    def __init__(self, handle: int, what: str) -> None:
+        super().__init__(handle, "wb")
+        self._what = what
+
+    def write(self, data: Any, /) -> int:
+        with _said(self._what):
+            return super().write(data)
+
+
+@contextlib.contextmanager
+def _said(what: str) -> Generator[None]:
+    """Turn an error of the system into one that says which file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"{what} cannot be written ({error.strerror or error}); make room, or name another"
+        ) from None
 
 
 def _refuse(target: Path, what: str, fresh: bool) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import sqlite3
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import shuffledp as sdp
 from shuffledp.ledger import Ledger
+from tests.ledger.test_store import of_version_1
 
 MEAN = ("mean", "people.csv", "--value", "hours", "--low", 0, "--high", 80, "--epsilon0", 1, "--delta", 1e-6)
 QUESTIONS = {
@@ -110,6 +114,55 @@ def test_bad_input_is_one_line(run, made, arguments, told):
     assert told in run(*arguments).error
 
 
+TRAIN = ("train", "people.csv", "--label", "vote", "--features", "hours:0:80", "--unit", "client", "--seen", "reports",
+         "--epsilon0", 4, "--delta", 1e-5, "--classes", "no,yes", "--holdout", 0)  # fmt: skip
+
+
+def test_one_command_makes_a_ledger_and_nothing_else_does(run, tmp_path):
+    """A mistyped name, and a file of 0 or 1 bytes, became a new ledger without a limit."""
+    (tmp_path / "empty.ledger").write_bytes(b"")
+    (tmp_path / "short.ledger").write_bytes(b"x")
+    release = ("release", "people.csv", "--ask", "mean hours 0 80", *MEAN[8:])
+    for name, told in (("none.ledger", "shuffledp ledger none.ledger --new"), ("empty.ledger", "is empty"),
+                       ("short.ledger", "is no ledger"), (":memory:", "a file that stays"),
+                       ("file:x?mode=memory", "a file that stays")):  # fmt: skip
+        for command in (*QUESTIONS.values(), release, TRAIN):
+            assert told in run(*command, "--ledger", name).error
+        assert told in run("ledger", name, "--disjoint", "a,b").error
+    assert (tmp_path / "empty.ledger").stat().st_size == 0
+    assert sorted(path.name for path in tmp_path.glob("*")) == ["empty.ledger", "people.csv", "short.ledger"]
+    assert "Nothing has been released." in run("ledger", "free.ledger", "--new").out
+    assert run("ledger", "kept.ledger", "--limit", "1,1e-6", "--json").json["limit"]["epsilon"] == 1.0
+    assert run("ledger", "both.ledger", "--new", "--limit", "2,1e-6", "--json").json["limit"]["epsilon"] == 2.0
+    assert "--new makes a ledger, and free.ledger is there" in run("ledger", "free.ledger", "--new").error
+    assert "epsilon above 0" in run("ledger", "bad.ledger", "--limit", "0,1e-6").error
+    assert not (tmp_path / "bad.ledger").exists()
+
+
+def test_what_was_changed_from_outside_is_said(run, made, tmp_path):
+    run(*MEAN, "--ledger", "p.ledger")
+    db = sqlite3.connect(tmp_path / "p.ledger", isolation_level=None)
+    (trigger,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'entry_is_not_replaced'").fetchone()
+    columns = [row[1] for row in db.execute("PRAGMA table_info(entry)")]
+    db.execute("DROP TRIGGER entry_is_not_replaced")
+    db.execute(f"REPLACE INTO entry SELECT {', '.join(columns).replace(' mu', ' 0.0')} FROM entry")
+    db.execute(trigger)
+    db.close()
+    for command in (("ledger", "p.ledger"), (*MEAN, "--ledger", "p.ledger")):
+        assert (
+            "was changed from outside: its entry 1 is not what was entered; nothing may be claimed"
+            in run(*command).error
+        )
+
+
+def test_a_ledger_of_an_earlier_version_says_so(run):
+    of_version_1(Path("old.ledger"))
+    told = "An earlier version of shuffledp, which kept no chain of hashes, entered 1 release"
+    for _ in range(2):
+        assert told in " ".join(run("ledger", "old.ledger").out.split())
+        run(*MEAN, "--ledger", "old.ledger")  # migrates
+
+
 def test_disjoint_populations(run, made):
     for name in ("north", "south"):
         run(*MEAN, "--ledger", "p.ledger", "--population", name)
@@ -175,12 +228,18 @@ def test_total_refuses_what_it_cannot_read(run, tmp_path):
     told = run("amplify", "--epsilon0", 1, "--n", 1000, "--delta", 1e-6, "--json").json
     for changed, why in (
         ({"format": 99}, "has format 99, and this version reads formats 1 to 2; install the version that wrote it"),
+        ({"setting": told["setting"] | {"n": math.inf}}, "holds no guarantee; name what"),  # was an internal failure
         ({"setting": told["setting"] | {"n": -5}}, "holds no guarantee; name what amplify, an estimate, release or"),
         ({"groups": []}, "holds no guarantee; name what"),  # was an internal failure
         ({"releases": [{"groups": []}]}, "holds no guarantee; name what"),
     ):
         (tmp_path / "a.json").write_text(json.dumps(told | changed), encoding="utf-8")
         assert why in run("total", "a.json", "--delta", 1e-5).error
+    for content in ('{"a": ' * 5000, '{"releases": [' * 5000):  # was an internal failure
+        for name in ("a.json", "b.json"):
+            (tmp_path / name).write_text(content, encoding="utf-8")
+        assert "holds no guarantee" in run("total", "a.json", "--delta", 1e-5).error
+        assert "is no release of one" in run("difference", "a.json", "b.json", "--delta", 1e-5).error
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}", encoding="utf-8")
     assert "is no release of one question" in run("difference", "a.json", "b.json", "--delta", 1e-5).error

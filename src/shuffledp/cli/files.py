@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO
 
 from shuffledp.cli.output import WRITTEN
-from shuffledp.errors import InvalidInput
 from shuffledp.whole_files import replaced
 
 
@@ -36,10 +35,6 @@ def written(path: Path, *, private: bool = False, fresh: bool = False) -> Genera
     InvalidInput
         If it cannot be written, is a symbolic link, or must be fresh and is not.
     """
-    try:
-        with replaced(path, str(path), private=private, fresh=fresh) as stream:
-            yield stream
-    except OSError as error:
-        what = error.strerror or error
-        raise InvalidInput(f"{path} cannot be written ({what}); make room, or name another") from None
+    with replaced(path, str(path), private=private, fresh=fresh) as stream:
+        yield stream
     WRITTEN.set((*WRITTEN.get(), path))

@@ -30,6 +30,10 @@ AGREES = 1e-3
 """Relative distance within which a guarantee that is computed again is the one that a file states."""
 
 
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a JSON file that is not as it must be can raise: 1e999 people, a thousand brackets."""
+
+
 def run_ledger(
     path: Path,
     limit: str | None,
@@ -177,7 +181,7 @@ def read_guarantees(path: Path) -> list[Stated]:
             Stated(f"{what} {name}".rstrip(), cost, anew, unit)
             for (what, cost, anew), name, unit in zip(found, named, units, strict=True)
         ]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except UNREADABLE as error:
         if isinstance(error, InvalidInput):
             raise
         raise bad from None

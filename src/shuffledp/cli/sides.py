@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.cli.ledger import LONGEST_RESULT, check_format, read_guarantee, setting_of
+from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.protocol.differences import Side, check_question
 from shuffledp.protocol.estimate import Estimate
@@ -111,7 +111,7 @@ def _bad(path: Path) -> InvalidInput:
 def _object(path: Path) -> Known:
     try:
         known = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
-    except (ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         if isinstance(error, InvalidInput):
             raise
         raise _bad(path) from None
@@ -165,7 +165,7 @@ def _side(path: Path, entry: Known, besides: int = 0) -> Side:
         kind = {False: Estimate, True: LongTailedEstimate}[entry["long_tailed"]]
         n, uninformative = int(entry["n"]), int(entry["uninformative"])
         unit = str(entry["unit"]).partition(",")[0]
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except UNREADABLE as problem:
         if isinstance(problem, InvalidInput):
             raise
         raise _bad(path) from None

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
-from shuffledp.errors import InvalidInput, path_shown
+from shuffledp.errors import InvalidInput, named, path_shown
 from shuffledp.ledger import chain
 from shuffledp.whole_files import replaced, way_out
 
@@ -67,7 +67,7 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
         db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
     except (sqlite3.Error, OSError) as error:
         raise InvalidInput(
-            f"the ledger {shown} cannot be opened ({error}); {way_out(error, 'name another file')}"
+            f"the ledger {shown} cannot be opened ({_told(error)}); {way_out(error, 'name another file')}"
         ) from None
     try:
         with damage_told(shown):
@@ -101,12 +101,10 @@ def damage_told(shown: str) -> Generator[None]:
     except InvalidInput:
         raise
     except sqlite3.OperationalError as error:  # locked, unreadable, or damaged: SQLite tells which
-        raise InvalidInput(
-            f"the ledger {shown} cannot be used ({error}); {way_out(error, 'make it readable, or name another')}"
-        ) from None
+        what = f"cannot be used ({_told(error)}); {way_out(error, 'make it readable, or name another')}"
+        raise InvalidInput(f"the ledger {shown} {what}") from None
     except Exception as error:
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(f"the ledger {shown} is damaged ({what[:80]}){_CHANGED}") from None
+        raise InvalidInput(f"the ledger {shown} is damaged ({_told(error)}){_CHANGED}") from None
 
 
 @contextlib.contextmanager
@@ -144,10 +142,15 @@ def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Gen
                 db.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error):
             raise InvalidInput(
-                f"the ledger {shown} cannot be written ({error}), so nothing is released; make it writable, or wait "
-                "until nobody else uses it"
+                f"the ledger {shown} cannot be written ({_told(error)}), so nothing is released; make it writable, or "
+                "wait until nobody else uses it"
             ) from None
         raise
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says of a file that may hold anything, as a message shows it."""
+    return named(" ".join(str(error).split())) or type(error).__name__
 
 
 def version(db: sqlite3.Connection) -> int:
