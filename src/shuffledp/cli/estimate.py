@@ -105,7 +105,7 @@ def _arguments(typed: Typed) -> dict[str, Any]:
         "other": typed.get("other"),
         "clip": typed.get("clip", False),
         "random": choose_random(typed["simulation_seed"]),
-        "table_options": TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
+        "table_options": table_options(typed),
         "title": typed["title"] or "",
     } | {
         name: typed[name]
@@ -163,6 +163,11 @@ def title_of(found: Release, value: str) -> str:
 def choose_random(simulation_seed: int | None) -> Randomness:
     """Choose secure randomness, unless a simulation was asked for."""
     return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
+
+
+def table_options(typed: Typed) -> TableOptions:
+    """Read how the text file is written."""
+    return TableOptions(typed["separator"], typed["encoding"], typed["decimal"], typed["thousands"])
 
 
 def parse_budgets(typed: Typed) -> RowBudgets:

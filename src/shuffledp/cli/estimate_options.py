@@ -90,6 +90,15 @@ Encoding = Annotated[
     str | None, typer.Option("--encoding", metavar="NAME", help="Of a text file, such as cp1252; default UTF-8.")
 ]
 Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of a text file: . or ,")]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        "--thousands",
+        metavar="MARK",
+        help="Mark between thousands in numbers of a text file: , or . or _ or apostrophe or space. A number that may "
+        "have one is else refused with both its readings.",
+    ),
+]
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
 Candidates = Annotated[
     str | None,

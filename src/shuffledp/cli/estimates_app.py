@@ -33,6 +33,7 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "separator": (e.Separator, None),
     "encoding": (e.Encoding, None),
     "decimal": (e.Decimal, "."),
+    "thousands": (e.Thousands, None),
     "ledger": (e.LedgerFile, None),
     "population": (e.PopulationName, "everybody"),
     "fixed_in_advance": (e.FixedInAdvance, None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-_NAMED = re.compile(r"`(\w+)(?: = '?([\w.-]+)'?)?`")
+_NAMED = re.compile(r"`(\w+)(?: = '?([\w.,-]+)'?)?`")
 
 _TARGET = "epsilon"
 """What the searches of `calibrate` call --target-epsilon."""

@@ -18,6 +18,7 @@ from shuffledp.cli.estimate import (
     parse_at,
     parse_budgets,
     parse_categories,
+    table_options,
     title_of,
 )
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
@@ -40,7 +41,6 @@ from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
-from shuffledp.tables import TableOptions
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20
@@ -89,7 +89,7 @@ def run_together(typed: Typed) -> None:
                 any_delta=typed["any_delta"],
                 weights=typed["weights"],
                 random=choose_random(typed["simulation_seed"]),
-                table_options=TableOptions(typed["separator"], typed["encoding"], typed["decimal"]),
+                table_options=table_options(typed),
                 progress=progress,
                 ledger=typed["ledger"],
                 population=typed["population"],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
+from shuffledp.tables.marks import text_number, way_out
 from shuffledp.tables.spelling import canonical_texts, one_spelling, spelled, twice
 
 if TYPE_CHECKING:
@@ -363,18 +364,22 @@ def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, wha
 
 def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
     """Numbers, NaN where an entry is missing (None, NaN or empty text); the first that is no number is named."""
-    try:
+    if column.dtype.kind not in "OUS":
         return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        pass
     out = np.empty(len(column))
     for row, entry in enumerate(column.tolist()):
-        try:
-            out[row] = np.nan if isinstance(entry, str) and not entry.strip() else float(entry)
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                f"{name} in row {before + row + 1} is {shown(entry)}, not a number; give every row a number", name
-            ) from None
+        found: float | None = None
+        if isinstance(entry, str):
+            found = text_number(entry)  # Python itself would read 1_000
+        else:
+            try:
+                found = np.nan if entry is None else float(entry)
+            except (TypeError, ValueError):
+                pass
+        if found is None:
+            way = (way_out(entry, ".", None) if isinstance(entry, str) else None) or "give every row a number"
+            raise InvalidInput(f"{name} in row {before + row + 1} is {shown(entry)}, not a number; {way}", name)
+        out[row] = found
     return out
 
 

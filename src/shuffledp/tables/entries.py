@@ -6,20 +6,23 @@ decided in `shuffledp.tables.spelling`.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.tables.marks import plain_numbers, way_out
 from shuffledp.tables.spelling import MISSING, TRUTH, as_text, spans_of_time
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str = ".") -> NDArray[np.float64]:
+def numbers(
+    column: pl.Series, before: int, *, gaps: bool = False, decimal: str = ".", thousands: str | None = None
+) -> NDArray[np.float64]:
     """Read a column as numbers.
 
     Parameters
@@ -30,8 +33,8 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         Rows that came before these, for the row in an error.
     gaps : bool
         Whether an entry may be missing; it is NaN then.
-    decimal : str
-        The decimal mark of numbers written as text.
+    decimal, thousands
+        The marks in numbers written as text, see `shuffledp.tables.marks`.
 
     Raises
     ------
@@ -49,7 +52,7 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not numbers; name a numeric one")
     if kept.dtype == pl.String:
         kept = kept.str.strip_chars()
-        values = _parsed(kept, decimal)
+        values = _parsed(kept, decimal, thousands)
     else:
         values = kept.cast(pl.Float64, strict=False)
     if values.null_count() == 0:
@@ -63,18 +66,15 @@ def numbers(column: pl.Series, before: int, *, gaps: bool = False, decimal: str 
         missing = kept.is_null() | (values.is_nan() if kept.dtype != pl.String else False)
         bad &= ~missing.fill_null(True)
         values = values.fill_null(float("nan"))
-    _refuse_first(bad, kept, "give every row a number", before)
+    _refuse_first(bad, kept, before, lambda entry: way_out(entry, decimal, thousands) or "give every row a number")
     return values.to_numpy()
 
 
-def _parsed(texts: pl.Series, decimal: str) -> pl.Series:
+def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
     """Numbers; words for true and false as 1 and 0; null for every other text."""
     import polars as pl
 
-    plain = texts
-    if decimal == ",":
-        points = texts.str.contains(".", literal=True)
-        plain = texts.str.replace(",", ".", literal=True).set(points, None)
+    plain = plain_numbers(texts, decimal, thousands)
     values = plain.cast(pl.Float64, strict=False)
     if values.null_count() > texts.null_count():
         truth = texts.replace_strict(list(TRUTH), [float(word == "true") for word in TRUTH.values()], default=None)
@@ -104,11 +104,11 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     if gaps:
         return text
     text = text.str.strip_chars()
-    _refuse_first(text.is_null() | (text == ""), text, "give every row an entry", before)
+    _refuse_first(text.is_null() | (text == ""), text, before, lambda _: "give every row an entry")
     return text
 
 
-def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str, before: int) -> None:
+def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable[[str], str]) -> None:
     """Name the first bad row, counted from 1, and how many there are."""
     count = int(bad.sum())
     if count == 0:
@@ -117,7 +117,6 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, way_out: str, before: int)
     entry = entries[row]
     missing = entry is None or entry == ""
     what = "missing" if missing else f"{shown(str(entry))}, not a number"
-    if not missing and re.match(r"^[+-]?[0-9]+,[0-9]+$", str(entry)[:80]):
-        way_out = "if the comma is a decimal mark, say so with `decimal`"
     others = f" ({count} such rows in all)" if count > 1 else ""
-    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {way_out}{others}", entries.name)
+    told = way("" if missing else str(entry))
+    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", entries.name)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from shuffledp.errors import InvalidInput, named, path_shown, shown
+from shuffledp.tables.marks import THOUSANDS
 from shuffledp.tables.rows import BYTE_ORDER_MARK, LINE_END, field_count
 
 STANDARD_INPUT = "-"
@@ -60,6 +61,9 @@ class TableOptions:
         mark.
     decimal : str
         The decimal mark of numbers, ``"."`` or ``","``.
+    thousands : str, optional
+        The mark between thousands: ``","``, ``"."``, ``"_"``, ``"apostrophe"`` or ``"space"``. By default there is none, and a
+        number that may have one is refused with both its readings.
 
     Raises
     ------
@@ -75,6 +79,7 @@ class TableOptions:
     separator: str | None = None
     encoding: str | None = None
     decimal: str = "."
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         mark = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
@@ -85,6 +90,14 @@ class TableOptions:
             )
         if self.decimal not in (".", ",") or self.decimal == mark:
             raise InvalidInput(f"`decimal` must be . or , and not the separator; got {shown(self.decimal)}", "decimal")
+        between = {"space": " ", "apostrophe": "'"}.get(self.thousands or "", self.thousands)
+        object.__setattr__(self, "thousands", between)
+        if between is not None and (between not in THOUSANDS or between == self.decimal):
+            raise InvalidInput(
+                "`thousands` must be one of , . _ apostrophe and space, and not the decimal mark; got "
+                f"{shown(self.thousands)}",
+                "thousands",
+            )
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)

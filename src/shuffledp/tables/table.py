@@ -60,8 +60,8 @@ class Table:
         What error messages call it.
     lines : TextRows, optional
         The rows of a text file as they stand there; None for every other table, whose rows cannot differ in length.
-    decimal : str
-        The decimal mark of numbers written as text.
+    decimal, thousands
+        The marks in numbers written as text, see `shuffledp.tables.marks`.
     opened : Opened, optional
         The file behind it. A temporary copy of a packed file lives as long as this, so `frame` needs it to be kept.
     """
@@ -70,6 +70,7 @@ class Table:
     name: str
     lines: TextRows | None = None
     decimal: str = "."
+    thousands: str | None = None
     opened: Opened | None = None
 
     @classmethod
@@ -83,7 +84,7 @@ class Table:
             packed with gzip or zstd; ``"-"`` for standard input; or a table of any library that speaks the Arrow
             PyCapsule interface (pandas, pyarrow, duckdb, ...).
         options : TableOptions, optional
-            Separator, encoding and decimal mark of a text file, where they are not to be found out.
+            Separator, encoding and marks of numbers of a text file, where they are not to be found out.
 
         Raises
         ------
@@ -99,12 +100,12 @@ class Table:
                 return cls(pl.scan_parquet(opened.path), opened.name, opened=opened)
             frame = pl.scan_csv(opened.path, separator=opened.separator, infer_schema=False)
             lines = TextRows(opened.path, opened.separator, opened.name)
-            return cls(frame, opened.name, lines, how.decimal, opened)
+            return cls(frame, opened.name, lines, how.decimal, how.thousands, opened)
         if isinstance(source, pl.LazyFrame):
-            return cls(source, "the table", decimal=how.decimal)
+            return cls(source, "the table", decimal=how.decimal, thousands=how.thousands)
         if hasattr(source, "__arrow_c_stream__"):
             try:
-                return cls(pl.DataFrame(source).lazy(), "the table", decimal=how.decimal)
+                return cls(pl.DataFrame(source).lazy(), "the table", decimal=how.decimal, thousands=how.thousands)
             except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
                 raise unreadable("the dataframe", error) from None
         raise InvalidInput(
@@ -147,7 +148,8 @@ class Table:
         read = 0
         try:
             for batch in self._frames(self._names(wanted), rows):
-                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, decimal=self.decimal)
+                marks = {"decimal": self.decimal, "thousands": self.thousands}
+                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, **marks)
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
@@ -284,6 +286,7 @@ def read_frame(
     texts: Sequence[str] = (),
     gaps: Sequence[str] = (),
     decimal: str = ".",
+    thousands: str | None = None,
 ) -> Columns:
     """Read the named columns of some rows, each row checked.
 
@@ -295,8 +298,8 @@ def read_frame(
         Rows that came before these, for the row in an error.
     numbers, texts, gaps
         As for `Table.batches`.
-    decimal : str
-        The decimal mark of numbers written as text.
+    decimal, thousands
+        The marks in numbers written as text, see `shuffledp.tables.marks`.
 
     Raises
     ------
@@ -304,7 +307,10 @@ def read_frame(
         For the first entry that is missing and may not be, or no number; if a column holds neither numbers nor words.
     """
     return Columns(
-        numbers={name: entries.numbers(frame[name], before, gaps=name in gaps, decimal=decimal) for name in numbers},
+        numbers={
+            name: entries.numbers(frame[name], before, gaps=name in gaps, decimal=decimal, thousands=thousands)
+            for name in numbers
+        },
         texts={name: entries.texts(frame[name], before, gaps=name in gaps) for name in texts},
         rows=frame.height,
     )
