@@ -173,7 +173,7 @@ def test_levels_visible(seed, own):
     protocol = oracles.ShuffledProtocol([channels[E] for E in ratios], [few.index(E) for E in ratios])
     setting = setting_of(ratios, own, seen="levels")
     e0 = log_up(few[0])
-    profiles = [bounds["levels"].profile(setting, epsilon0=e0), privacy_profile(setting, epsilon0=e0)]
+    profiles = [bounds["clones"].profile(setting, epsilon0=e0), privacy_profile(setting, epsilon0=e0)]
     for t in asked_ratios(rng, few[0])[:3]:
         exact = protocol.worst(0, t)
         for profile in profiles:

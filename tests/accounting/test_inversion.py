@@ -118,7 +118,7 @@ def test_levels_is_left_to_blanket_over_several_rounds():
     """Everybody counts there: never below, and each level would be composed by itself."""
     setting = Setting(Budgets([0.5, 1.0], [500, 500]), RandomizedResponse(10), "reports", "replace-one", rounds=3)
     with pytest.raises(OutOfRegime, match="never below 'blanket'"):
-        bounds["levels"].level_epsilons(setting, 1e-6, np.arange(2))
+        bounds["clones"].level_epsilons(setting, 1e-6, np.arange(2))
     whole = bounds["blanket"].level_epsilons(setting, 1e-6, np.arange(2)).upper
     for epsilon0, epsilon in zip((0.5, 1.0), whole, strict=True):
-        assert epsilon < bounds["levels"].profile(setting, epsilon0).epsilon(1e-6).upper
+        assert epsilon < bounds["clones"].profile(setting, epsilon0).epsilon(1e-6).upper

@@ -28,7 +28,7 @@ from tests import oracles
 
 SLACK = Fraction(1, 10**12)
 RATIOS = [Fraction(x, 100) for x in (110, 150, 200, 300, 500, 900, 2000)]
-UPPERS = ("clones", "blanket", "levels", "local")
+UPPERS = ("clones", "blanket", "local")
 Law = dict[object, Fraction]
 
 

@@ -49,13 +49,3 @@ def test_blanket_of_added_noise_does_not_stand_for_all(monkeypatch):
     levels = tuple(sdp.LevelGuarantee(float(e), 0.0, 40, sdp.Interval(0.0, 1.5)) for e in budgets)
     curve = Spending.of(sdp.Guarantee(setting, 1e-6, levels, 9, ())).worst
     assert 1.5 <= curve.epsilon(1e-6).upper < 1.50001
-
-
-def test_what_takes_seconds_for_one_number_is_not_asked(monkeypatch):
-    """The crowd programme was, at every epsilon that is kept: ten seconds for the JSON of 900 people's mean."""
-    thorough = [bound for bound in bounds.values() if bound.thorough]
-    assert thorough
-    for bound in thorough:
-        monkeypatch.setattr(type(bound), "profile", lambda bound, *_: pytest.fail(f"{bound.key} was asked"))
-    setting = sdp.Setting(sdp.Budgets((0.5,), (900,)), Laplace(0.0, 1.0), seen="reports", neighboring="replace-one")
-    assert Spending.of(certify(setting, 1e-6)).worst.epsilon(1e-6).upper < 0.07

@@ -27,7 +27,6 @@ from shuffledp.accounting.theorems.count_exact import CountWitness
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
 from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
-from shuffledp.accounting.theorems.levels import LevelsBound
 from shuffledp.accounting.theorems.linked import LinkedBound
 from shuffledp.accounting.theorems.linked_exact import LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound
@@ -45,7 +44,7 @@ from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
 
-RENAMED = {"rr-exact": "count-exact"}
+RENAMED = {"levels": "clones", "rr-exact": "count-exact"}
 """Keys of 0.2.0 that are answered under another name, one version longer."""
 
 
@@ -81,7 +80,6 @@ bounds: Mapping[str, AmplificationBound] = Keyed(
         CountBound(),
         BlanketBound(),
         OrderedBound(),
-        LevelsBound(),
         SumBound(),
         ApproximateBound(),
         ChainBound(),
@@ -100,25 +98,40 @@ bounds: Mapping[str, AmplificationBound] = Keyed(
 )
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
-ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
-"""The two papers' formulas, shown beside every certified number; other published bounds on request."""
+ALWAYS_SHOWN = ("clones-2022", "gspa", "rdp-gdp", "rdp-renyi")
+"""The proof of 2022 that most people know, and the two papers' formulas: shown beside every certified number, never in
+it; other published bounds on request."""
 
 
-def entering() -> list[AmplificationBound]:
-    """Return the bounds of a bracket."""
-    return [bound for bound in bounds.values() if bound.enters_bracket]
+def entering(setting: Setting) -> list[AmplificationBound]:
+    """Return the bounds that may enter the bracket of a setting.
+
+    `approximate` is left out where 'blanket' and 'chain' know more: of shuffled reports of a stated randomizer.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    """
+    idle = ApproximateBound.key if setting.law is not None and setting.seen != "users" else ""
+    return [bound for bound in bounds.values() if bound.enters_bracket and bound.key != idle]
 
 
-def certified_uppers() -> list[AmplificationBound]:
-    """Return those of `entering` that bound from above."""
-    return [bound for bound in entering() if bound.kind is Kind.CERTIFIED_UPPER]
+def certified_uppers(setting: Setting) -> list[AmplificationBound]:
+    """Return those of `entering` that bound from above.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    """
+    return [bound for bound in entering(setting) if bound.kind is Kind.CERTIFIED_UPPER]
 
 
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
-    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo;
-    what hides users among those of their own level, where there are several levels; `approximate` of any randomizer.
+    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
 
     Parameters
     ----------
@@ -127,15 +140,11 @@ def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     published : bool
         Whether to ask every published bound, or only the certified ones, witnesses and the two papers' formulas.
     """
-    asked = [bound for bound in bounds.values() if published or bound.enters_bracket or bound.key in ALWAYS_SHOWN]
+    published_too = [bound for bound in PUBLISHED if published or bound.key in ALWAYS_SHOWN]
     idle: set[str] = set() if setting.dummies is not None else {FloorBound.key}
     if not (setting.linked or isinstance(setting.law, MadeFromMemo)):
         idle |= {LinkedBound.key, LinkedWitness.key}
-    if setting.law is not None:  # of a stated randomizer 'blanket' and 'chain' know more
-        idle.add(ApproximateBound.key)
-    if setting.budgets.levels == 1:  # the level is everybody: 'clones' and 'blanket' say the same
-        idle.add(LevelsBound.key)
-    return [bound for bound in asked if published or bound.key not in idle]
+    return [*(bound for bound in entering(setting) if published or bound.key not in idle), *published_too]
 
 
 def certify(
@@ -248,7 +257,7 @@ def remembered_bracket(setting: Setting, epsilon0: float) -> BracketProfile:
     """
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
-    for answer in weigh(entering(), lambda bound: bound.profile(setting, epsilon0)):
+    for answer in weigh(entering(setting), lambda bound: bound.profile(setting, epsilon0)):
         if answer.value is not None:
             (uppers if answer.bound.kind is Kind.CERTIFIED_UPPER else witnesses).append(answer.value)
     return BracketProfile(SmallestProfile(tuple(uppers)), tuple(witnesses))
@@ -276,9 +285,9 @@ def _worst_level(setting: Setting, delta: float) -> int:
         return checked[0]
     every = np.arange(setting.budgets.levels)
     if every.size <= MANY_LEVELS:
-        found = weigh_levels(setting, delta, every, certified_uppers()).smallest
+        found = weigh_levels(setting, delta, every, certified_uppers(setting)).smallest
         return int(np.flatnonzero(found == found.max())[-1])
-    together = [bounds[key] for key in ("clones", "blanket", "ordered")]
+    together = [bounds[key] for key in ("blanket", "ordered")]
     if setting.adds_noise is None and any(
         answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
     ):
@@ -287,7 +296,7 @@ def _worst_level(setting: Setting, delta: float) -> int:
     capped = ("local", "blanket") if setting.adds_noise is not None else ("local",)
     caps = [bounds[key] for key in ((*capped, "linked") if setting.linked else capped)]
     local = weigh_levels(setting, delta, every, caps).smallest
-    own = [bounds[key] for key in ("local", "levels", "approximate")]
+    own = [bounds[key] for key in ("local", "clones", "approximate")]
     best, worst = -math.inf, int(every[-1])
     for level in np.lexsort((-every, -local)):
         if local[level] <= best:
@@ -323,7 +332,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
     """`worst_mu`, remembered: a filter asks for the same round again and again."""
     (levels, alike), pure = _levels_for_mu(setting), setting.budgets.is_pure
     # where the top level stands for all, only what rises with the victim's budget may be asked
-    asked = [bound for bound in certified_uppers() if not (alike and bound.key == "levels")]
+    asked = [bound for bound in certified_uppers(setting) if not alike or bound.rises_with_budget(setting)]
     tolerance = 2e-4 if setting.adds_noise is None else 2e-3  # noise is slow to evaluate
     worst = 0.0
     for level in levels:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
+from shuffledp.accounting.bound import MANY_LEVELS, levels_to_check
 from shuffledp.accounting.certify import certified_uppers
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.accounting.weighing import weigh_levels
@@ -71,7 +71,9 @@ class Target:
 
     def _log_ratios(self, setting: Setting, epsilon0: float) -> Iterator[float]:
         """log(certified delta/wanted delta) at the target epsilon, up to the first bound that is within."""
-        for answer in weigh(_uppers(setting), lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)):
+        for answer in weigh(
+            certified_uppers(setting), lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)
+        ):
             if answer.value is None:
                 continue
             found = answer.value.upper
@@ -83,7 +85,7 @@ class Target:
         """Certified epsilon of the worst level, as `certify` has it."""
         worst = 0.0
         for level in levels_to_check(setting):
-            found = weigh_levels(setting, self.delta, np.array([level]), _uppers(setting))
+            found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting))
             worst = max(worst, float(found.smallest[0]))
         return worst
 
@@ -117,12 +119,6 @@ class Search:
     def room(self, number: int) -> float:
         """At most 0 if the certified epsilon exceeds the target."""
         return next_above(self.target.epsilon) - self.certified(number)
-
-
-def _uppers(setting: Setting) -> list[AmplificationBound]:
-    """Certified upper bounds; in a population of one level "levels" only repeats "clones" and "blanket"."""
-    repeated = "levels" if setting.budgets.levels == 1 else ""
-    return [bound for bound in certified_uppers() if bound.key != repeated]
 
 
 def last_within(

@@ -21,7 +21,8 @@ MOST_LEVELS = 8
 """Levels whose own profile is kept; of more levels only the worst is."""
 _TOP_STANDS_FOR_ALL = ("clones", "blanket", "ordered", "local", "floor")
 """Upper bounds whose curve for the users of the largest budget lies on or above everybody's: (T) of
-docs/theorems/ledger.md. Of added noise this is not known of `blanket`, which is then left out."""
+docs/theorems/ledger.md. Of added noise this is not known of `blanket`, which is then left out; so is `clones` where
+levels do not hide each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ class Spending:
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
     """The certified upper end alone: witnesses would cost time, and do not enter."""
-    return SmallestProfile(_answers(certified_uppers(), setting, epsilon0))
+    return SmallestProfile(_answers(certified_uppers(setting), setting, epsilon0))
 
 
 def _among_many(guarantee: Guarantee) -> StoredProfile:
@@ -139,7 +140,8 @@ def _among_many(guarantee: Guarantee) -> StoredProfile:
     stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
     if not setting.budgets.is_pure:
         return stated
-    asked = [bounds[key] for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
+    known = [bounds[key] for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
+    asked = [bound for bound in known if bound.rises_with_budget(setting)]
     return StoredProfile.of(SmallestProfile((stated, *_answers(asked, setting, float(setting.budgets.epsilons[-1])))))
 
 

@@ -154,7 +154,7 @@ class ClonesClosedBound(PublishedBound):
 
 
 class Clones2022Bound(AmplificationBound):
-    """The clone pair of 2022, p = e^{-epsilon0}: proved, and weaker than `clones`, p = 2/(1 + e^{epsilon0}).
+    """The clone pair of 2022, p = e^{-epsilon0}: proved and shown; `clones`, p = 2/(1 + e^{epsilon0}), is smaller.
 
     See docs/theorems/clones-2022.md.
     """
@@ -163,6 +163,7 @@ class Clones2022Bound(AmplificationBound):
     kind = Kind.CERTIFIED_UPPER
     reference = "Feldman, McMillan, Talwar (FOCS 2021), the clone pair with p = e^{-epsilon0}, evaluated exactly"
     source: ClassVar[str] = PAPER
+    enters_bracket = False
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """The clone pair with fewer clones; see `AmplificationBound.one_round`."""

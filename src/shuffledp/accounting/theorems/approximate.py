@@ -25,7 +25,7 @@ from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.engines.clone_pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.theorems.levels import AmongEquals
+from shuffledp.accounting.theorems.clones import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime
@@ -240,7 +240,7 @@ class ApproximateBound(AmongEquals):
             raise OutOfRegime("approximate needs budgets that belong to users; got seen = users with several budgets")
         delta0 = float(budgets.deltas[budgets.index_of(epsilon0)])
         if delta0 == 0.0:
-            raise OutOfRegime("approximate is for delta0 > 0; a pure budget is served by 'clones', 'levels', 'blanket'")
+            raise OutOfRegime("approximate is for delta0 > 0; a pure budget is served by 'clones', 'blanket'")
         same = budgets.epsilons == epsilon0
         n = int(budgets.counts[same].min())
         if n == 1:

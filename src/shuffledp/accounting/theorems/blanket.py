@@ -142,7 +142,7 @@ class BlanketBound(AmplificationBound):
         if setting.budgets.levels > 1 and not family.mixture:
             raise OutOfRegime(
                 f"blanket with several budgets needs one blanket for all of them; the reports of {family.name} "
-                "give their sender's budget away: use 'levels'"
+                "give their sender's budget away: use 'clones'"
             )
         return family
 

@@ -10,7 +10,7 @@ from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.engines.chain import ChainProfile, PureChainProfile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.levels import AmongEquals
+from shuffledp.accounting.theorems.clones import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind

@@ -65,7 +65,7 @@ class CountBound(AmplificationBound):
         """With many levels, all victims are read off one curve."""
         self._check(setting)
         if setting.seen == "levels":
-            raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'levels'")
+            raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'clones'")
         channel = two_outcomes(setting.law)
         if channel is not None:  # everybody has the same chances, whatever the stated budget
             found = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
@@ -76,7 +76,7 @@ class CountBound(AmplificationBound):
         """The best company is left out, whoever the victim is."""
         self._check(setting)
         if setting.seen == "levels":
-            raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'levels'")
+            raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'clones'")
         channel = two_outcomes(setting.law)
         if channel is not None:
             alike = channel_count(channel, setting.budgets.n, above=True)
