@@ -272,6 +272,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
     from rich.table import Table
     from rich.text import Text
 
+    from shuffledp.collection.promised import quoted
+
     for row in store.tasks():
         facts = _facts(store, row)
         table = Table(title=Text(f"{facts['title']} ({facts['state']})"), caption=facts["id"])
@@ -283,7 +285,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
         yield table
         for question in facts["questions"]:
             if question["half_width"] is not None:
-                yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
+                asked = quoted(question["text"])
+                yield f"{asked}: with these people the answer would be within ± {question['half_width']:.3g}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
