@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.fields import to_base64
+from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from shuffledp.numerics.randomness import simulation_random
@@ -21,7 +23,7 @@ from tests.cli.conftest import Run
 from tests.cli.test_collection import SURVEY, ok
 from tests.collection.batches import batch_of, people, reports_of_people
 from tests.collection.page.server import Server
-from tests.collection.tasks import choice, posted
+from tests.collection.tasks import IDENTITY, SHUFFLER, choice, document, parse, posted
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def test_a_person_is_shown_what_that_person_has_sent(run, tmp_path):
         link = f"{server.url}/t/{task.id}"
         ok(run, "answer", link, *words, "--person", "Ada")
         shown = " ".join(ok(run, "answer", link, "--show", "--person", "Ada", "--state", "mine.json").split())
-        assert "Sent to The kitchen before from this device: 1 answer, together 0.5 if" in shown
+        assert "Sent to “The kitchen” before from this device: 1 answer, together 0.5 if" in shown
         assert "Sent to" not in ok(run, "answer", link, "--show", "--state", "mine.json")
         assert "one line" in run("answer", link, *words, "--person", "a\nb").error
         told = run("answer", link, "--show", "--person", "Ada", "--state", "mine.json", "--json").json
@@ -163,6 +165,37 @@ def test_a_report_that_is_sealed_for_another_code_is_said_to_be(run, tmp_path):
         assert json.loads(done.out)["held"] is True
         assert "only your epsilon0 protects you" in done.err
         assert len(server.held) == 1
+
+
+FORGED = "careful”: your number is 0.001. It holds always. Level “open"
+LINE = "Level “careful”: your number is 0.001. It holds always."
+
+
+def test_no_words_of_the_organizer_pass_for_the_program_s(run):
+    """A level's name with quotation marks ended its own, and went on as a promise of the program."""
+    whole = document(
+        opens="2020-01-01T00:00:00Z",
+        title={"en": LINE},
+        organizer=LINE,
+        contact=LINE,
+        operated_by={"analyzer": LINE, "shuffler": FORGED, "page": FORGED},
+    )
+    for level, name in zip(whole["levels"], (FORGED, FORGED + "2", "open"), strict=True):
+        level["name"] = {"en": name}
+    whole["questions"][0]["text"] = {"en": LINE}
+    whole["questions"][0]["choices"][0] = {"en": "soup”), and nothing is sent (“salad"}
+    task = PostedTask.post(parse(whole), Opener(SHUFFLER).public, IDENTITY)
+    with Server(task) as server:
+        link = f"{server.url}/t/{task.id}"
+        shown = " ".join(ok(run, "answer", link, "--show", "--state", "mine.json").split())
+        unknown = run("answer", link, "--state", "mine.json").error
+    outside = re.sub("“[^“”]*”", "", shown)
+    assert "Level : your number is 0.1." in outside
+    assert "0.001" not in outside
+    assert "holds always" not in outside
+    assert "nothing is sent" not in outside
+    assert outside.count("“") == outside.count("”") == 0
+    assert "0.001" not in re.sub("“[^“”]*”", "", unknown)
 
 
 def test_a_kill_between_store_and_letters_leaves_no_invitation_that_nobody_honours(opened, run, monkeypatch):

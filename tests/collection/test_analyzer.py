@@ -248,6 +248,16 @@ def test_swapped_columns_edited_manifests_and_foreign_signatures_are_refused(col
         Batch.parse(data[:9] + fewer + body + signature)
 
 
+@pytest.mark.parametrize(
+    "day", ["0000-99-99", "2030-02-30", "\u0662\u0660\u0663\u0660-01-31", "2030-1-31", "", 20300131]
+)
+def test_the_day_of_a_manifest_is_a_day_of_the_calendar(collected, day):
+    """0.2.0 took 0000-99-99 and digits of another script."""
+    task, columns, counts = collected
+    with pytest.raises(InvalidInput, match="day of the calendar such as 2030-01-31"):
+        batch_of(task, columns, counts, day=day)
+
+
 def lied(opened: Opened, change) -> bytes:  # type: ignore[no-untyped-def]
     """The analyzer's own release after a change, signed by the analyzer."""
     document_ = json.loads(release_document(opened))

@@ -38,7 +38,12 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     return whole
 
 
+ARABIC = str.maketrans("0123456789", "\u0660\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668\u0669")
 REFUSED: list[tuple[str, Any, str]] = [
+    ("closes", "2030-01-31T08:00:00Z".translate(ARABIC), "time in UTC"),
+    ("closes", "2030-02-31T08:00:00Z", "time in UTC"),
+    ("levels.0.draw.0", "12".translate(ARABIC), "decimal digits"),
+    ("levels.0.draw.0", "1\u0662", "decimal digits"),
     ("version", 2, "version"),
     ("version", True, "version"),
     ("suite", 0, "suite"),

@@ -17,7 +17,7 @@ from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
-from shuffledp.collection.promised import LANGUAGES, in_language, what_is_promised
+from shuffledp.collection.promised import LANGUAGES, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
@@ -73,7 +73,7 @@ def run_answer(
         raise InvalidInput(f"--patience must be a number of seconds; got {patience}")
     task = fetch_task(link)
     if level is None:
-        names = ", ".join(in_language(each.name, language) for each in task.draft.levels)
+        names = ", ".join(quoted(in_language(each.name, language)) for each in task.draft.levels)
         raise InvalidInput(f"choose a level with --level: {names}; --show tells what each promises")
     if len(answers) != len(task.draft.questions):
         raise InvalidInput(f"this task has {len(task.draft.questions)} questions; got {len(answers)} --answer")
@@ -182,18 +182,24 @@ def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, l
 
 def _print_task(task: PostedTask, language: str) -> None:
     draft, shown = task.draft, console()
-    shown.print(f"[bold]{escape(in_language(draft.title, language))}[/]", highlight=False)
+
+    def theirs(text: str) -> str:
+        return quoted(text, language)  # whatever the organizer wrote: it must not pass for words of this program
+
+    shown.print(f"[bold]{escape(theirs(in_language(draft.title, language)))}[/]", highlight=False)
     shown.print(
-        escape(f"{draft.organizer} ({draft.contact}); privacy notice: {draft.privacy_notice}; open from "
-               f"{write_time(draft.opens)} to {write_time(draft.closes)}"),
+        escape(
+            f"{theirs(draft.organizer)} ({theirs(draft.contact)}); privacy notice: {draft.privacy_notice}; open "
+            f"from {write_time(draft.opens)} to {write_time(draft.closes)}"
+        ),
         highlight=False,
-    )  # fmt: skip
+    )
     for place, question in enumerate(draft.questions, start=1):
         if question.kind == "choice":
-            said = ", ".join(in_language(choice, language) for choice in question.choices)
+            said = ", ".join(theirs(in_language(choice, language)) for choice in question.choices)
         else:
             said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
-        shown.print(escape(f"{place}. {in_language(question.text, language)} ({said})"), highlight=False)
+        shown.print(escape(f"{place}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
     for place in range(len(draft.levels)):
         shown.print()
         shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
@@ -209,7 +215,7 @@ def _print_spent(task: PostedTask, device: Device) -> None:
         told += f" if shuffler and analyzer are one, {central}"
     sent = counted(spent["answers"], "answer")
     console().print(
-        f"Sent to {escape(task.draft.organizer)} before from this device: {sent}, {told}.",
+        f"Sent to {escape(quoted(task.draft.organizer))} before from this device: {sent}, {told}.",
         highlight=False,
     )
 
@@ -257,7 +263,7 @@ def _print_opened(opened: Opened) -> None:
 def _print_verdict(draft: Draft, promise_kept: bool) -> None:
     """Say whether the promises are kept; where one hand ran everything there is none below the local budgets."""
     if draft.operated_by.one_hand:
-        name = escape(draft.operated_by.analyzer)
+        name = escape(quoted(draft.operated_by.analyzer))
         console().print(
             f"{name} both shuffled and analyzed, so nothing below the local budgets is a promise.", highlight=False
         )

@@ -299,6 +299,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
     from rich.table import Table
     from rich.text import Text
 
+    from shuffledp.collection.promised import quoted
+
     for row in store.tasks():
         facts = _facts(store, row)
         table = Table(title=Text(f"{facts['title']} ({facts['state']})"), caption=facts["id"])
@@ -310,7 +312,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
         yield table
         for question in facts["questions"]:
             if question["half_width"] is not None:
-                yield f"{question['text']} With these people the answer would be within ± {question['half_width']:.3g}."
+                asked = quoted(question["text"])
+                yield f"{asked}: with these people the answer would be within ± {question['half_width']:.3g}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":
             yield "This store was put back from a copy: the task has ended before, and takes no answers."

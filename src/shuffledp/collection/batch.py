@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_DUMMIES, MOST_PEOPLE
 from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
 from shuffledp.collection.task import MOST_LEVELS, PostedTask
-from shuffledp.errors import InvalidInput, path_shown, shown
+from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.numerics.randomness import Randomness
 
 MAGIC, VERSION = b"SHFB", 1
@@ -105,7 +104,7 @@ class Manifest:
             data=bytes(data),
             task=task,
             columns_sha256=fields.bytes_of("columns_sha256", 32),
-            day=fields.line("day"),
+            day=fields.day("day"),
             counts=fields.wholes("counts", levels, MOST_PEOPLE),
             refusals=fields.object("refusals", lambda entry: {k: entry.whole(k, 0, 2**53) for k in REFUSALS}),
             dummies=fields.wholes("dummies", questions, MOST_DUMMIES),
@@ -118,8 +117,6 @@ class Manifest:
         return manifest
 
     def _check(self) -> None:
-        if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.day):
-            raise InvalidInput(f"the manifest's day must look like 2030-01-31; got {shown(self.day)}")
         wanted = tuple(question.dummies.count for question in self.task.draft.questions)
         if self.dummies != wanted:
             raise InvalidInput(f"the manifest counts dummies {self.dummies}; the task asks for {wanted}")

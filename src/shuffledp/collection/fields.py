@@ -21,8 +21,9 @@ Text = Mapping[str, str]
 """The same text in one or several languages, by language code such as ``"en"``."""
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_DIGITS = re.compile(r"0|[1-9]\d{0,19}")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_DIGITS = re.compile(r"0|[1-9]\d{0,19}", re.ASCII)
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _FORBIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -180,6 +181,13 @@ class Fields:
         if found is None:
             self.refuse(key, value, "a time in UTC such as 2030-01-31T08:00:00Z")
         return found
+
+    def day(self, key: str) -> str:
+        """Take a day of the calendar, such as ``"2030-01-31"``."""
+        value = self.take(key)
+        if not isinstance(value, str) or not _DAY.fullmatch(value) or read_time(f"{value}T00:00:00Z") is None:
+            self.refuse(key, value, "a day of the calendar such as 2030-01-31")
+        return value
 
     def web_address(self, key: str) -> str:
         """Take an address that begins with https:// (or http://)."""

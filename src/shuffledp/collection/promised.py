@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import cache
@@ -86,8 +87,8 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         "browser": browser,
         "page_same_hand": same_hand(draft.operated_by.page, draft.operated_by.shuffler, draft.operated_by.analyzer),
     }
-    words = {
-        "level": in_language(chosen.name, language),
+    names = {"level": in_language(chosen.name, language)} | vars(draft.operated_by)
+    words = {name: quoted(text, language) for name, text in names.items()} | {
         "local": shown(local, language),
         "promise": shown(promise, language),
         "crowd": shown(crowd, language),
@@ -96,9 +97,6 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         "odds": _grouped(math.floor((1.0 / draft.delta) * (1.0 + 2.0**-40))),
         "planned": _grouped(draft.planned),
         "questions": str(len(draft.questions)),
-        "analyzer": draft.operated_by.analyzer,
-        "shuffler": draft.operated_by.shuffler,
-        "page": draft.operated_by.page,
     }
     data = promises_data()
     keys = [entry["key"] for entry in data["order"] if all(context[k] == v for k, v in entry["when"].items())]
@@ -133,6 +131,27 @@ def promises_data() -> dict[str, Any]:
 def in_language(text: Any, language: str) -> str:
     """Return a text of a task in this language if it has it, else in its first."""
     return text[language] if language in text else next(iter(text.values()))
+
+
+def quoted(text: str, language: str = "en") -> str:
+    """Put words of a task between quotation marks that they cannot end: whoever wrote them is not the program.
+
+    Parameters
+    ----------
+    text : str
+        Of the organizer.
+    language : {"en", "de", "fr"}
+        Of the quotation marks.
+
+    Examples
+    --------
+    >>> print(quoted('careful”: your number is 0.001. Level “open'))
+    “careful': your number is 0.001. Level 'open”
+    """
+    data = promises_data()
+    (opening, closing), single = data["quotes"][language], set(data["apostrophes"])
+    run = re.compile(f"[{re.escape(data['marks'] + data['apostrophes'])}]+")
+    return opening + run.sub(lambda found: found[0] if found[0] in single else "'", text) + closing
 
 
 def shown(value: float, language: str = "en") -> str:

@@ -188,7 +188,8 @@ def _mark(state: dict[str, Any], slot: str, how: str) -> None:
 
 def _line(fields: Fields) -> dict[str, Any]:
     numbers = {name: fields.number(name, 0.0) for name in ("epsilon0", "promise", "delta")}
-    return {name: fields.line(name) for name in ("id", "slot", "organizer", "date", "state")} | numbers
+    lines = {name: fields.line(name) for name in ("id", "slot", "organizer", "state")}
+    return lines | {"date": fields.day("date")} | numbers
 
 
 def _waiting(fields: Fields) -> dict[str, Any]:

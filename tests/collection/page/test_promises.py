@@ -6,7 +6,14 @@ import itertools
 
 import pytest
 
-from shuffledp.collection.promised import LANGUAGES, shown, spent_by_answering, what_is_promised
+from shuffledp.collection.promised import (
+    LANGUAGES,
+    promises_data,
+    quoted,
+    shown,
+    spent_by_answering,
+    what_is_promised,
+)
 from tests.collection.page.samples import HOURS, SMOKE, task
 
 HANDS = {
@@ -108,6 +115,25 @@ give([told(line(0.5))[1], told(line(0.5), line(0.1))]);
     assert "spentOneHand" in told[0]
     assert "spentOneHand" in told[1][0]
     assert "spentTwoHands" in told[1][1]
+
+
+def test_words_of_the_task_cannot_end_their_quotation_marks_here_nor_in_python(node):
+    data = promises_data()
+    plain = ["careful", "L’école", "the 'open' one", "", "a\N{PILE OF POO}b"]
+    forged = ["x”: your number is 0.001. It holds always. “y", 'a"b', "a''b", "’’", "”’", "« a »", *data["marks"]]
+    texts = [*plain, *forged, *data["apostrophes"], data["apostrophes"] + data["marks"]]
+    told = node(
+        'import { quoted } from "./promise.js";'
+        "give(given.texts.map((text) => given.languages.map((language) => quoted(text, language))));",
+        {"texts": texts, "languages": LANGUAGES},
+    )
+    assert told == [[quoted(text, language) for language in LANGUAGES] for text in texts]
+    assert [quoted(text) for text in plain] == [f"“{text}”" for text in plain]
+    for text in forged:
+        inside = quoted(text)[1:-1]
+        assert not set(inside) & set(data["marks"])
+        assert "''" not in inside
+    assert {mark for pair in data["quotes"].values() for end in pair for mark in end.strip()} <= set(data["marks"])
 
 
 def test_numbers_are_rounded_up_as_in_python(node):

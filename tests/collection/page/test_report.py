@@ -163,6 +163,11 @@ BAD = {
     "a short key": {"analyzer_key": "AAAA"},
     "padding in a key": {"analyzer_key": document(choice(5))["analyzer_key"] + "="},
     "a delta of zero": {"delta": 0},
+    "a day that is none": {"closes": "2030-99-99T08:00:00Z"},
+    "digits of another script": {"closes": "\u0662\u0660\u0663\u0660-01-31T08:00:00Z"},
+    "an integer that begins with 0": {"levels": [LEVEL | {"draw": ["01"]}]},
+    "an integer in digits of another script": {"levels": [LEVEL | {"draw": ["1\u0662"]}]},
+    "a crowd's number above the promise": {"levels": [LEVEL | {"crowd": 0.2}]},
     "a link that runs a script": {"privacy_notice": "javascript:alert(1)"},
 }
 

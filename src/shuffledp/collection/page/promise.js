@@ -23,6 +23,28 @@ export function shown(value, language) {
   return new Intl.NumberFormat(language, { maximumSignificantDigits: 3, useGrouping: false }).format(roundUp(value));
 }
 
+const marks = new Set(PROMISES.marks);
+const apostrophes = new Set(PROMISES.apostrophes);
+
+// Words of the task between quotation marks that they cannot end, as in collection/promised.py.
+export function quoted(text, language) {
+  const [opening, closing] = PROMISES.quotes[language];
+  const isMark = (letter) => marks.has(letter) || apostrophes.has(letter);
+  const parts = []; // letters, and runs of marks
+  for (const letter of text) {
+    const last = parts[parts.length - 1];
+    if (last !== undefined && isMark(letter) && isMark([...last][0])) parts[parts.length - 1] += letter;
+    else parts.push(letter);
+  }
+  return opening + parts.map((part) => (isMark([...part][0]) && !apostrophes.has(part) ? "'" : part)).join("") + closing;
+}
+
+const FOREIGN = ["level", "organizer", "contact", "analyzer", "shuffler", "page"];
+
+// A template of the program with its {names} filled; what the task says stands in quotation marks.
+export const fill = (template, values, language) =>
+  template.replace(/\{(\w+)\}/g, (_, name) => (FOREIGN.includes(name) ? quoted(values[name], language) : values[name]));
+
 const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
 
 // {headline, local, promise, crowd}: the numbers of a level over all questions, for two answers under open admission.
@@ -65,7 +87,7 @@ export function sentences(task, level, language) {
   };
   return PROMISES.order
     .filter(({ when }) => Object.entries(when).every(([name, value]) => holds[name] === value))
-    .map(({ key }) => [key, PROMISES.sentences[language][key].replace(/\{(\w+)\}/g, (_, name) => words[name])]);
+    .map(({ key }) => [key, fill(PROMISES.sentences[language][key], words, language)]);
 }
 
 // Keeps signs on the line of the word before them: French and German put a space between.

@@ -39,6 +39,7 @@ function onlyKeys(object, kind) {
   for (const key of Object.keys(object)) need(known.includes(key), `unknown key ${key}`);
 }
 
+const isTime = (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) && !Number.isNaN(Date.parse(text));
 const isDecimal = (keep) => typeof keep === "string" && /^(0|[1-9][0-9]{0,19})$/.test(keep);
 const isCount = (value, most) => Number.isSafeInteger(value) && value >= 1 && value <= most;
 
@@ -73,6 +74,7 @@ function readDraft(bytes) {
   need(draft.version === 1 && draft.suite === 1, "version");
   need(draft.admission === "codes" || draft.admission === "open", "admission");
   need(draft.delta > 0 && draft.delta < 1, "delta");
+  need([draft.opens, draft.closes, draft.expires].every(isTime), "times");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");
   need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
   const questions = draft.questions.map(readQuestion);

@@ -1,6 +1,6 @@
 // Pieces of the page: elements made without any HTML text, and numbers and words in the reader's language.
 import { WORDS } from "./words.js";
-import { shown, typeset } from "./promise.js";
+import { fill, shown, typeset } from "./promise.js";
 
 // An element. Attributes are set as such, but "onclick" and the like as listeners, true as an empty attribute, and
 // false, null and undefined not at all; children are nodes, texts, or lists of them.
@@ -15,8 +15,6 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
-export const fill = (template, values = {}) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-
 // {language, say, text, number, up, date}: how this reader reads.
 export function reader(language) {
   const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
@@ -26,7 +24,7 @@ export function reader(language) {
     say: (key, values) => {
       const template = WORDS[language][key];
       if (template === undefined) throw new Error(`no words for ${key}`);
-      return typeset(fill(template, values));
+      return typeset(fill(template, values ?? {}, language));
     },
     // A text of the task: in the reader's language where it has one, else marked as what it is.
     text: (texts) => {
