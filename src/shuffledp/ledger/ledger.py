@@ -21,7 +21,7 @@ from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import connect, writing
 from shuffledp.ledger.together import shared_by_one
-from shuffledp.numerics.floats import deflated, inflated
+from shuffledp.numerics.floats import deflated, few_digits_up, inflated
 
 OUTSIDE_SHARE = 0.1
 """Share of the limit's delta that may be spent as the chance to reveal a record."""
@@ -341,7 +341,7 @@ class Ledger:
 
 
 def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
-    """Return a certified upper end of the epsilon of releases that were fixed in advance.
+    """Return a certified upper end of the epsilon of releases fixed in advance, rounded up to 10 digits.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
     for profile in profiles:
         key = profile.knots, profile.log_delta
         alike[key] = alike.get(key, (profile, 0))[0], alike.get(key, (profile, 0))[1] + 1
-    return float(compose(list(alike.values())).epsilon(delta).upper)
+    return few_digits_up(compose(list(alike.values())).epsilon(delta).upper)
 
 
 def fixed_together(entries: Sequence[Entry]) -> bool:
