@@ -32,7 +32,8 @@ HEAD = """\
 | 2 | bad input, or a question that no theorem answers; one line on stderr says what to do |
 | 3 | `audit` broke the claim |
 
-With `--json` a command prints one JSON object on stdout and nothing else: numbers at full precision, infinity as the
+With `--json` a command prints one JSON object on stdout and nothing else: certified ends rounded outward to 10
+significant digits, so that every machine states the same, other numbers at full precision, infinity as the
 string `"inf"`.
 Noise comes from secure randomness. `--simulation-seed` repeats a run for testing, and marks its output as not private.
 

@@ -1,4 +1,8 @@
-"""The only thing anyone may quote: a central guarantee, per level, with the evidence for it."""
+"""The only thing anyone may quote: a central guarantee, per level, with the evidence for it.
+
+`shuffledp.certify` rounds every end outward to 10 significant digits. The last digits of exp and log differ between
+processors; what is quoted, compared and certified anew elsewhere should not.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +148,7 @@ class Guarantee:
 
     @property
     def epsilon(self) -> Interval:
-        """Worst central epsilon over levels: the end to publish is ``.upper``."""
+        """Worst central epsilon over levels: to publish is ``.upper``, which `certify` rounds up to 10 digits."""
         return Interval(
             max(level.epsilon.lower for level in self.levels),
             max(level.epsilon.upper for level in self.levels),

@@ -10,6 +10,7 @@ import mpmath
 import pytest
 
 import shuffledp as sdp
+from shuffledp.accounting import largest_pure
 from shuffledp.errors import InvalidInput, OutOfRegime
 from tests import oracles
 from tests.accounting.test_brute_force import log_down, log_up
@@ -173,3 +174,20 @@ def test_limits_must_be_numbers(mu):
 def test_bad_input_is_named(call, message):
     with pytest.raises(InvalidInput, match=message):
         call(sdp.PrivacyFilter(0.5, 1e-8))
+
+
+@pytest.mark.parametrize("limit", [0.3, 1.0, 6.5])
+def test_the_largest_pure_release_that_a_limit_has_room_for(limit):
+    """Just below it is admitted, just above it is not; a limit of 1 has no room for one release of 1."""
+    room = sdp.PrivacyFilter.within(limit, 1e-6).limit.mu
+    largest = largest_pure(room)
+    exact = mpmath.log(mpmath.ncdf(mpmath.mpf(room) / 2) / mpmath.ncdf(-mpmath.mpf(room) / 2))
+    assert exact * (1 - mpmath.mpf(10) ** -8) <= largest <= exact
+
+    def admitted(epsilon):
+        alone = sdp.Setting(sdp.Budgets([epsilon], [1]), sdp.RandomizedResponse(2), "reports", "replace-one")
+        return sdp.PrivacyFilter.within(limit, 1e-6).admit(sdp.certify(alone, 1e-6), outside=0.0)
+
+    assert admitted(largest * 0.999)
+    assert not admitted(largest * 1.001)
+    assert admitted(1.0) == (limit == 6.5)

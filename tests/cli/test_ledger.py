@@ -48,6 +48,13 @@ def test_every_estimate_is_entered(run, made, name):
     assert entry.task == found["fingerprint"]
 
 
+def test_what_a_limit_costs_is_said_where_it_is_set(run):
+    """A limit of 1 refuses a single release of 1, and admits a hundred that add up to more."""
+    text = " ".join(run("ledger", "p.ledger", "--limit", "1,1e-6").out.split())
+    assert "kept as a Gaussian shift of mu = 0.2355, whose squares add up: it has room for one release of" in text
+    assert "of epsilon 0.1878 at delta 0 (not for one of 1), or for 100 of 0.01877 (together 1.877)." in text
+
+
 def test_the_object_of_the_contract(run):
     run("ledger", "p.ledger", "--limit", "1,1e-6")
     run(*MEAN, "--ledger", "p.ledger")

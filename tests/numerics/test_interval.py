@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
@@ -12,7 +13,15 @@ import numpy as np
 import pytest
 
 from shuffledp.numerics import floats
-from shuffledp.numerics.floats import SMALLEST, next_above, next_below, round_down, round_up
+from shuffledp.numerics.floats import (
+    SMALLEST,
+    few_digits_down,
+    few_digits_up,
+    next_above,
+    next_below,
+    round_down,
+    round_up,
+)
 from shuffledp.numerics.interval import Enclosure, Interval
 
 ENDS = [
@@ -159,3 +168,48 @@ def test_rounding_moves_by_more_than_it_says():
     assert floats.largest_below_one(np.float32) == np.nextafter(np.float32(1), np.float32(0))
     assert floats.roundoff(3, 2.0) == 6 * 2.0**-53
     assert floats.inflated(-1.0, 2) < -1.0 < floats.deflated(-1.0, 2)
+
+
+def digits(value: float) -> int:
+    """Significant digits of what is printed of a double."""
+    return len(Decimal(repr(value)).normalize().as_tuple().digits)
+
+
+def doubles() -> list[float]:
+    rng = random.Random(7)
+    some = [rng.uniform(0.5, 10.0) * 10.0 ** rng.randint(-300, 300) for _ in range(4000)]
+    decimals = [float(f"{rng.randint(1, 10**10 - 1)}e{rng.randint(-40, 40)}") for _ in range(2000)]
+    near = [
+        f(value) for value in (0.1, 0.3, 0.9999999999, 1.0, 9.999999999, 9.9999999995) for f in (next_above, next_below)
+    ]
+    return [*some, *decimals, *near, 5e-324, 2.2e-308, 1.797693134e308, 0.0]
+
+
+def test_few_digits_are_outward_and_few():
+    """Against exact rationals: at or above, at or below, at most ten digits, and less than a step away."""
+    for size in doubles():
+        for value in (size, -size):
+            up, down = few_digits_up(value), few_digits_down(value)
+            assert exactly(down) <= exactly(value) <= exactly(up)
+            if math.isfinite(up) and math.isfinite(down):
+                assert digits(up) <= 10
+                assert digits(down) <= 10
+                assert exactly(up) - exactly(down) <= abs(exactly(value)) * Fraction(11, 10**10) + Fraction(10) ** -323
+            assert few_digits_up(up) == up
+            assert few_digits_down(down) == down
+
+
+def test_a_number_of_ten_digits_is_itself():
+    for value in (0.1, 0.3, 0.5, 1.0, 0.1234567891, 123456.7891, 1e-6, 7e22, 0.0, math.inf):
+        assert few_digits_up(value) == few_digits_down(value) == value
+
+
+def test_a_number_beyond_the_largest_of_ten_digits_is_infinite():
+    assert few_digits_up(1.7976931348623157e308) == math.inf
+    assert few_digits_down(1.7976931348623157e308) == 1.797693134e308
+
+
+def test_an_interval_is_published_outward():
+    found = Interval(0.12345678912345, 0.12345678912346).published()
+    assert (found.lower, found.upper) == (0.1234567891, 0.1234567892)
+    assert found.published() == found

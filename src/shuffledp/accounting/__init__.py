@@ -20,7 +20,7 @@ from shuffledp.accounting.certify import bounds, certified_uppers, certify, priv
 from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu
+from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
 from shuffledp.accounting.profiles.combined import SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.accounting.profiles.domination import dominating_mu
@@ -80,6 +80,7 @@ __all__ = [
     "from_dp_accounting",
     "gaussian_epsilon",
     "gspa_mu",
+    "largest_pure",
     "last_within",
     "one_budget_profile",
     "privacy_profile",

@@ -320,8 +320,9 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
     largest = float(budgets.epsilons[-1])
     if largest == 0.0:
         raise InvalidInput("every budget is 0, so any factor serves; give the budgets to scale")
-    # a pure local budget is safe by itself if all changed reports of all rounds together stay within epsilon
-    safe = min(target.epsilon / (setting.changed_reports * setting.rounds) * (1 - 1e-9), MAX_EPSILON0) / largest
+    # a pure local budget is safe by itself if all changed reports of all rounds together stay within epsilon, with
+    # room for the ten digits to which a certified epsilon is rounded up
+    safe = min(target.epsilon / (setting.changed_reports * setting.rounds) * (1 - 2e-9), MAX_EPSILON0) / largest
     top = MAX_EPSILON0 / float(budgets.epsilons[budgets.epsilons > 0.0][0])
 
     def scaled(step: int) -> Setting:

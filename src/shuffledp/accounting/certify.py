@@ -39,6 +39,7 @@ from shuffledp.accounting.weighing import Weighed, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Guarantee, Kind, LevelGuarantee
+from shuffledp.numerics.floats import few_digits_up
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
@@ -173,7 +174,8 @@ def certify(
     Returns
     -------
     Guarantee
-        Per level the smallest certified upper bound and the largest witness, and the evidence.
+        Per level the smallest certified upper bound and the largest witness, and the evidence; all ends are rounded
+        outward to 10 significant digits, so that every machine states the same.
 
     Raises
     ------
@@ -197,20 +199,23 @@ def certify(
     _check_consistent(setting.budgets, listed, found.lower, found.smallest)
     levels = _level_guarantees(setting, listed, found)
     mu = partial(worst_mu, setting)
-    return Guarantee(setting, target, levels, setting.budgets.levels, found.evidence, mu)
+    evidence = tuple(
+        one if one.epsilon is None else replace(one, epsilon=one.epsilon.published()) for one in found.evidence
+    )
+    return Guarantee(setting, target, levels, setting.budgets.levels, evidence, mu)
 
 
 def _level_guarantees(setting: Setting, listed: NDArray[np.int64], found: Weighed) -> tuple[LevelGuarantee, ...]:
     """List the levels; with dummies each with its floor, and with what the crowd keeps."""
     budgets, floor, known = setting.budgets, found.floor, list[LevelGuarantee]()
     for row, level in enumerate(listed):
-        epsilon = Interval(float(found.lower[row]), float(found.smallest[row]))
+        epsilon = Interval(float(found.lower[row]), float(found.smallest[row])).published()
         one = LevelGuarantee(
             float(budgets.epsilons[level]), float(budgets.deltas[level]), int(budgets.counts[level]), epsilon
         )
         if setting.dummies is not None:
-            kept = None if floor is None else Interval(float(floor.lower[row]), float(floor.upper[row]))
-            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, float(found.upper[row])))
+            kept = None if floor is None else Interval(float(floor.lower[row]), float(floor.upper[row])).published()
+            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, few_digits_up(float(found.upper[row]))))
         known.append(one)
     return tuple(known)
 
@@ -343,7 +348,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
         answers = weigh(asked, lambda bound, e=epsilon0: bound.profile(setting, e))
         profile = SmallestProfile(tuple(answer.value for answer in answers if answer.value is not None))
         worst = dominating_mu(profile, outside, at_least=worst, tolerance=tolerance)
-    return worst
+    return few_digits_up(worst)
 
 
 def _levels_for_mu(setting: Setting) -> tuple[list[int], bool]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from shuffledp.accounting.profiles.domination import check_outside
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
@@ -244,6 +245,25 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
         raise InvalidInput(f"outside must be below delta = {delta:g}; got {outside:g}")
     # a little short of it, so that the roundings of `epsilon` and `delta` stay within the target
     return Lower(float(largest_shift(target, _beyond(delta, outside) * (1.0 - 1e-9))))
+
+
+def largest_pure(mu: float) -> Lower:
+    """Return the largest epsilon such that every (epsilon, 0)-private release is covered by one Gaussian shift of mu.
+
+    The worst is randomized response; its trade-off function has one kink, at equal errors 1/(1 + e^epsilon), and the
+    Gaussian one, convex and symmetric, is below it exactly if it is there: Phi(-mu/2) <= 1/(1 + e^epsilon).
+
+    Parameters
+    ----------
+    mu : float
+        Positive, at most 1000.
+
+    Examples
+    --------
+    >>> round(largest_pure(0.237), 3)
+    0.189
+    """
+    return Lower(max(float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9), 0.0))
 
 
 def _beyond(delta: float, outside: float) -> Lower:

@@ -22,7 +22,7 @@ from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.accounting.weighing import weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import next_above
+from shuffledp.numerics.floats import few_digits_up, next_above
 from shuffledp.setting import Setting
 
 _NEAR = 0.2
@@ -82,12 +82,12 @@ class Target:
                 return
 
     def certified(self, setting: Setting) -> float:
-        """Certified epsilon of the worst level, as `certify` has it."""
+        """Certified epsilon of the worst level, as `certify` publishes it."""
         worst = 0.0
         for level in levels_to_check(setting):
             found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting))
             worst = max(worst, float(found.smallest[0]))
-        return worst
+        return few_digits_up(worst)
 
 
 @dataclass(frozen=True)

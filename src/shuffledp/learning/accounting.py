@@ -200,10 +200,10 @@ class TrainingAccountant:
         return best, smallest, tuple(evidence)
 
     def _epsilon(self, profile: PrivacyProfile, delta: float) -> Interval:
-        """Invert a profile once, also where it serves many tiers: that takes longer than all else here."""
+        """Invert a profile once, also where it serves many tiers: that takes longest. Ends as published."""
         found = self._answers.get((id(profile), delta))
         if found is None or found[0] is not profile:
-            found = profile, profile.epsilon(delta)
+            found = profile, profile.epsilon(delta).published()
             self._answers[id(profile), delta] = found  # it keeps the profile, so that no other gets its id
         return found[1]
 

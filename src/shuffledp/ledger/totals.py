@@ -10,6 +10,7 @@ from typing import Any
 from shuffledp.accounting import StoredProfile, allowed_mu, check_delta, compose
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.ledger.entry import Entry
+from shuffledp.numerics.floats import few_digits_up
 
 OUTSIDE_SHARE = 0.1
 """Share of the limit's delta that may be spent as the chance to reveal a record."""
@@ -98,7 +99,7 @@ class Total:
 
 
 def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
-    """Return a certified upper end of the epsilon of releases that were fixed in advance.
+    """Return a certified upper end of the epsilon of releases fixed in advance, rounded up to 10 digits.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
     for profile in profiles:
         key = profile.knots, profile.log_delta
         alike[key] = alike.get(key, (profile, 0))[0], alike.get(key, (profile, 0))[1] + 1
-    return float(compose(list(alike.values())).epsilon(delta).upper)
+    return few_digits_up(compose(list(alike.values())).epsilon(delta).upper)
 
 
 def fixed_together(entries: Sequence[Entry]) -> bool:

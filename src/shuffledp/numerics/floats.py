@@ -6,6 +6,7 @@ Accuracy contracts are relative, in units of EPS = 2^-53, and hold for real argu
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, NewType, overload
 
@@ -43,6 +44,9 @@ LOG_DEEP = math.log(1e-270)
 
 JUST_BELOW = 1.0 - 1e-12
 """Factor of a search that must not touch an end; nothing is proved by it."""
+
+DIGITS = 10
+"""Significant digits of the certified ends that are published."""
 
 UNBOUNDED = Upper(math.inf)
 """The upper end of which nothing is known."""
@@ -163,6 +167,33 @@ def root_down(square: Fraction) -> Lower:
     """Return a double at or below a square root; the root itself where it is a double. See `root_up`."""
     found = math.sqrt(fraction_down(square))
     return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
+
+
+def few_digits_up(value: float) -> Upper:
+    """Return the number of at most `DIGITS` significant digits at or above a double: itself if it has no more.
+
+    The last digits of exp and log differ between processors. A certified end that leaves the library is moved outward
+    to few digits, so that machines state the same but for a value that lies within their last digits of a step.
+
+    Parameters
+    ----------
+    value : float
+        Finite or infinite, never NaN.
+
+    Examples
+    --------
+    >>> few_digits_up(0.1), few_digits_up(0.14867283457719), few_digits_up(-0.14867283457719)
+    (0.1, 0.1486728346, -0.1486728345)
+    """
+    near = f"{value:.{DIGITS - 1}e}"  # correctly rounded; infinities are themselves
+    if float(near) >= value:  # the double next to a decimal at or above a double is at or above it
+        return Upper(float(near))
+    return Upper(float(Context(prec=DIGITS).next_plus(Decimal(near))))
+
+
+def few_digits_down(value: float) -> Lower:
+    """Return the number of at most `DIGITS` significant digits at or below a double; see `few_digits_up`."""
+    return Lower(-few_digits_up(-value))
 
 
 def two_product(a: Any, b: Any) -> tuple[FloatArray, FloatArray]:

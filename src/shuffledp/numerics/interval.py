@@ -21,6 +21,8 @@ from shuffledp.numerics.floats import (
     Lower,
     Upper,
     deflated,
+    few_digits_down,
+    few_digits_up,
     inflated,
     next_above,
     next_below,
@@ -197,6 +199,13 @@ class Interval:
         For ends that a few plain operations made from certified ones; see `shuffledp.numerics.floats.inflated`.
         """
         return Interval(deflated(self.lower, operations), inflated(self.upper, operations))
+
+    def published(self) -> Interval:
+        """Return the interval as it may leave the library, rounded outward to 10 significant digits.
+
+        See `shuffledp.numerics.floats.few_digits_up`.
+        """
+        return Interval(few_digits_down(self.lower), few_digits_up(self.upper))
 
     def clipped(self, lower: float, upper: float) -> Interval:
         """Return what is known of a number that lies between two doubles as well, ``lower <= upper``."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Total
-from shuffledp.report.wording import count, counted, probability, up
+from shuffledp.accounting import largest_pure
+from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Limit, Total
+from shuffledp.report.wording import count, counted, down, near, probability, up
 
 MOST_ENTRIES = 60
 """Entries that a terminal lists: the latest ones."""
+_MANY = 100
+"""So many releases stand for many."""
+_FOUND = 0.999
+"""Of the largest epsilon that fits; a release's mu is found to 2e-4."""
 
 
 def ledger_to_json(ledger: Ledger, total: Total) -> dict[str, Any]:
@@ -112,7 +118,25 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
         said.append(
             "The number of a budget is for people who had that budget in every release; the others hold for everybody."
         )
-    return said if ledger.entries() else ["Nothing has been released.", *(said[:1] if limit is not None else [])]
+    if ledger.entries():
+        return said
+    return ["Nothing has been released.", *([] if limit is None else [said[0], cost_of_limit(limit)])]
+
+
+def cost_of_limit(limit: Limit) -> str:
+    """Say what a limit has room for: it adds up squares of mu, which suits many small releases and not a large one.
+
+    Parameters
+    ----------
+    limit : Limit
+        Of a ledger.
+    """
+    one, many = (_FOUND * largest_pure(limit.mu / math.sqrt(releases)) for releases in (1, _MANY))
+    return (
+        f"The limit is kept as a Gaussian shift of mu = {down(limit.mu)}, whose squares add up: it has room for one "
+        f"release of epsilon {down(one)} at delta 0 (not for one of {near(limit.epsilon)}), or for {_MANY} of "
+        f"{down(many)} (together {down(_MANY * many)})."
+    )
 
 
 def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:

@@ -1,4 +1,4 @@
-"""Guarantees as the JSON objects of the contract: full precision, infinity as "inf"."""
+"""Guarantees as the JSON objects of the contract: certified ends as `certify` rounds them, infinity as "inf"."""
 
 from __future__ import annotations
 
