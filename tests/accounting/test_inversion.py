@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -78,9 +78,10 @@ def test_the_same_question_is_answered_from_memory():
 
 
 def test_rounds_of_one_profile_are_composed_once():
-    setting = Setting(Budgets([1.0], [1000]), RandomizedResponse(4), "reports", "replace-one", rounds=3)
-    blanket, levels = (bounds[key].profile(setting, 1.0) for key in ("blanket", "levels"))
-    assert any(part is blanket for part in levels.parts)
+    alone = Setting(Budgets([1.0], [1000]), RandomizedResponse(4), "reports", "replace-one", rounds=3)
+    visible = replace(alone, budgets=Budgets([0.5, 1.0], [1000, 1000]), seen="levels")
+    blanket, level = bounds["blanket"].profile(alone, 1.0), bounds["clones"].profile(visible, 1.0)
+    assert any(part is blanket for part in level.parts)
 
 
 def of_channel(counts: list[int], rounds: int = 1) -> Setting:
