@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput
 
 MAX_EPSILON0 = 700.0
 """Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
@@ -159,8 +159,8 @@ def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]
         try:
             out[row] = float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            what = "is missing" if value is None or value == "" else f"is {shown(value)}, not a number"
-            raise InvalidInput(f"{name} in row {row + 1} {what}; give every user a number") from None
+            what = "is missing" if value is None or value == "" else f"is {VALUE}, not a number"
+            raise BadEntry(f"{name} in row {row + 1} {what}; give every user a number", value) from None
     return out
 
 

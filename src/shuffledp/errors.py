@@ -2,6 +2,7 @@
 
     ShuffleDPError
     ├── InvalidInput         a value breaks a stated rule (also a ValueError)
+    │   └── BadEntry         an entry of a row does; its value is not told
     ├── OutOfRegime          a theorem's hypotheses do not fit the question
     ├── NotConverged         a numerical search or sum could not be certified
     └── InconsistentBounds   an upper bound fell below a witness: a bug in shuffledp, never smoothed over
@@ -11,7 +12,8 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -110,6 +112,70 @@ class InvalidInput(ShuffleDPError, ValueError):
     def __init__(self, message: str, parameter: str | None = None) -> None:
         super().__init__(message)
         self.parameter = parameter
+
+    def and_then(self, more: str) -> InvalidInput:
+        """Return the same refusal with more to say."""
+        return InvalidInput(f"{self}{more}", self.parameter)
+
+
+VALUE = "\0"
+"""Where a message of `BadEntry` has the value, followed by a comma."""
+
+
+class BadEntry(InvalidInput):
+    """An entry of somebody's row breaks a rule: the message names the row and the rule, and not what stands there.
+
+    What a program refuses is read by people who may not see the table, and kept in logs.
+
+    Parameters
+    ----------
+    message : str
+        One line, with `VALUE` and a comma where the value stands.
+    value : object
+        What stands in the row.
+    parameter : str, optional
+        The column.
+
+    Examples
+    --------
+    >>> refusal = BadEntry(f"the record in row 3 is {VALUE}, none of the categories", "HIV")
+    >>> str(refusal), str(refusal.with_value())
+    ('the record in row 3 is none of the categories', "the record in row 3 is 'HIV', none of the categories")
+    """
+
+    def __init__(self, message: str, value: object = None, parameter: str | None = None) -> None:
+        super().__init__(message.replace(f"{VALUE}, ", ""), parameter)
+        self._message, self._value = message, value
+        self._told = message.replace(VALUE, value if isinstance(value, Written) else shown(value))
+
+    def and_then(self, more: str) -> InvalidInput:
+        """Return the same refusal with more to say."""
+        return BadEntry(self._message + more, self._value, self.parameter)
+
+    def with_value(self) -> InvalidInput:
+        """Return the same refusal with the value, for whoever holds the table and asks to see it."""
+        return InvalidInput(self._told, self.parameter)
+
+
+class Written(str):
+    """A value as a message shows it."""
+
+
+@contextmanager
+def values_shown(asked: bool) -> Iterator[None]:
+    """Show values in refusals of entries, if whoever holds the table asked for it.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether that was asked for.
+    """
+    try:
+        yield
+    except BadEntry as refusal:
+        if not asked:
+            raise
+        raise refusal.with_value() from None
 
 
 class OutOfRegime(ShuffleDPError):

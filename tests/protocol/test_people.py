@@ -134,7 +134,7 @@ def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(miss
     options = ASKED | {"delta": 1e-3}
     with pytest.raises(InvalidInput, match=r"^the record in row 2 is missing; .* with `missing_as`, or add one$"):
         sdp.release(VOTE, data, other="none", **options)
-    with pytest.raises(InvalidInput, match=r"^the record in row 3 is 'maybe', none of the categories"):
+    with pytest.raises(InvalidInput, match=r"^the record in row 3 is none of the categories"):
         sdp.release(VOTE, data, missing_as="none", **options)
     found = sdp.release(VOTE, data, missing_as="none", other="yes", **options)
     assert found.estimate == pytest.approx([0.5, 0.25, 0.25], abs=1e-9)

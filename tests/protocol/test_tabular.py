@@ -118,7 +118,7 @@ def test_files_of_both_kinds(people, tmp_path):
         (
             RowBudgets("consent", {"strict": 1.0}),
             "reports",
-            r"^consent in row \d+ is 'open', which consent does not explain; say what it stands for with `consent`$",
+            r"^consent in row \d+ is a word that consent does not explain; say what it stands for with `consent`$",
         ),
         (0.0, None, r"^every epsilon0 is 0, so no report carries information"),
         (-1.0, None, r"^epsilon0 must be a finite number of nats from 0 to 700; got -1"),
@@ -135,9 +135,9 @@ def test_a_bad_record_in_a_late_batch_is_named_by_its_row(people):
         pl.when(pl.int_range(N) == 2500).then(pl.lit("e")).otherwise("answer").alias("answer"),
         pl.when(pl.int_range(N) == 2600).then(1e6).otherwise("hours").alias("hours"),
     )
-    with pytest.raises(InvalidInput, match=r"^the record in row 2501 is 'e', none of the categories"):
+    with pytest.raises(InvalidInput, match=r"^the record in row 2501 is none of the categories"):
         frequency_of_table(worse, "answer", CATEGORIES, 1.0, seen=None, delta=DELTA, rows=100)
-    with pytest.raises(InvalidInput, match=r"^the value in row 2601 is 1000000.0, outside \[0.0, 99.0\]; say `clip`"):
+    with pytest.raises(InvalidInput, match=r"^the value in row 2601 is outside \[0.0, 99.0\]; say `clip`"):
         mean_of_table(worse, "hours", 0, 99, 1.0, seen=None, delta=DELTA, rows=100)
 
 
@@ -162,14 +162,14 @@ def test_words_are_found_with_white_space_and_in_other_spellings():
     assert codes.tolist() == [0, 0, 1, 1, 2, 4, 4, 3]
     blank = category_codes(column, ("yes", "true", 1, "no", " ", ""), recode=Recode(missing_as="no"))
     assert blank.tolist() == [0, 0, 1, 1, 2, 3, 3, 3]
-    with pytest.raises(InvalidInput, match=r"row 3 is ' maybe', none of the categories"):
+    with pytest.raises(InvalidInput, match=r"row 3 is none of the categories"):
         category_codes(pl.Series([" yes", "no", " maybe"]), ("yes", "no"))
 
 
 def test_an_unexplained_word_of_consent_is_named_and_not_a_padded_one(people):
     padded = people.with_columns(pl.col("consent") + " ")
     padded[2000, "consent"] = "perhaps "
-    with pytest.raises(InvalidInput, match=r"consent in row 2001 is 'perhaps '"):
+    with pytest.raises(InvalidInput, match="consent in row 2001 is a word that consent does not explain"):
         frequency_of_table(padded, "answer", CATEGORIES, TRUTHFUL, seen="reports", delta=DELTA)
 
 

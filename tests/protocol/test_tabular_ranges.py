@@ -98,7 +98,7 @@ def test_estimates_are_near_the_truth(people, seen, weights):
         ({"high": 30.0}, r"^the value in row \d+ is .*, outside \[0.0, 30.0\]; say `clip`"),
         ({"seen": None}, r"^there are 3 different budgets, so `seen` is needed"),
         ({"seen": "sum"}, r"^seen must be one of reports, levels; got 'sum'$"),
-        ({"value": "consent"}, r"^consent in row 1 is '(strict|open)', not a number"),
+        ({"value": "consent"}, r"^consent in row 1 is not a number"),
         ({"epsilon0": 0.0}, r"^every epsilon0 is 0"),
         ({"weights": "best"}, r"^weights must be one of population, precision"),
         ({"rows": 0}, r"^a batch needs at least one row; got 0$"),
@@ -123,7 +123,7 @@ def test_rows_count_over_batches(people):
         lambda: quantiles_of_table(table, "hours", 0, 99, 0.5, 1.0, bins=9, seen=None, delta=DELTA, rows=300),
         lambda: variance_of_table(table, "hours", 0, 99, 1.0, seen=None, delta=DELTA, rows=300),
     ):
-        with pytest.raises(InvalidInput, match=r"^the value in row 1701 is 150.0, outside"):
+        with pytest.raises(InvalidInput, match=r"^the value in row 1701 is outside"):
             ask()
     clipped = histogram_of_table(table, "hours", 0, 99, 9, 700.0, seen=None, delta=DELTA, clip=True, mechanism="krr")
     assert float(np.sum(clipped.estimate)) == pytest.approx(1.0)

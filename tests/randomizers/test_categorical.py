@@ -136,8 +136,8 @@ def test_bad_k(k):
 @pytest.mark.parametrize(
     ("records", "epsilon0", "message"),
     [
-        ([0, 1, 3], 1.0, "record in row 3 is 3"),
-        ([0, -1], 1.0, "record in row 2 is -1"),
+        ([0, 1, 3], 1.0, "record in row 3 is no category"),
+        ([0, -1], 1.0, "record in row 2 is no category"),
         ([0.0, 1.0], 1.0, "whole numbers from 0 to 2"),
         ([[0, 1]], 1.0, "one-dimensional"),
         ([0, 1], [1.0], "2 records need as many budgets"),

@@ -55,7 +55,7 @@ def test_bad_range(low, high):
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf")])
 def test_value_outside(value):
-    with pytest.raises(InvalidInput, match=r"value in row 2 is .* outside the range \[0.0, 1.0\]"):
+    with pytest.raises(InvalidInput, match=r"value in row 2 is outside the range \[0.0, 1.0\]"):
         OneBit(0, 1).randomize([0.5, value], 1.0, secure_random())
 
 

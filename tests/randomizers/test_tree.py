@@ -183,7 +183,7 @@ def test_a_few_ulps_at_every_budget(epsilon0):
         (lambda: RangeTree(2.0), "whole number of bins from 2"),
         (lambda: RangeTree(2**22 + 1), "whole number of bins from 2"),
         (lambda: RangeTree(10, 1), "whole branching from 2"),
-        (lambda: RangeTree(10).randomize([10], 1.0, secure_random()), "record in row 1 is 10"),
+        (lambda: RangeTree(10).randomize([10], 1.0, secure_random()), "record in row 1 is no category"),
         (lambda: RangeTree(10).randomize([1, 2], [1.0], secure_random()), "2 records need as many budgets"),
         (lambda: RangeTree(10).randomize([1], 701.0, secure_random()), "from 0 to 700"),
         (lambda: RangeTree(4).checked(np.array([0, 8])), "row 2 is 8"),

@@ -102,7 +102,7 @@ def test_every_form_of_a_table_means_the_same(tmp_path, form):
     (batch,) = table.batches(numbers=list(NUMBERS), texts=list(WORDS))
     assert {name: canonical_texts(column).to_list() for name, column in batch.texts.items()} == WORDS
     assert {name: column.tolist() for name, column in batch.numbers.items()} == NUMBERS
-    with pytest.raises(InvalidInput, match=r"^(column 'day' holds Date|day in row 1 is '2013-01-01'), not "):
+    with pytest.raises(InvalidInput, match=r"^(column 'day' holds Date|day in row 1 is), not|^day in row 1 is not "):
         list(table.batches(numbers=["day"]))
 
 
@@ -141,7 +141,8 @@ def test_a_bad_entry_is_cut_in_the_message(tmp_path, size):
     path.write_text("x\n1\n" + "y\u202e\x1b" * (size // 8) + "\n")
     with pytest.raises(InvalidInput) as raised:
         read_columns(path, numbers=["x"])
-    line = str(raised.value)
+    assert str(raised.value) == "x in row 2 is not a number; give every row a number"
+    line = str(raised.value.with_value())
     assert line.startswith(r"x in row 2 is 'y\u202e\x1by\u202e\x1b")
     assert line.isprintable()
     assert len(line) < 200

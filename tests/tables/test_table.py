@@ -62,7 +62,7 @@ def test_text_numbers_of_every_common_spelling(tmp_path):
 
 def test_a_late_word_in_a_long_column_is_not_lost(tmp_path):
     path = written(tmp_path, "t.csv", "x\n" + "1\n" * 20_000 + "many\n")
-    with pytest.raises(InvalidInput, match=r"^x in row 20001 is 'many', not a number; "):
+    with pytest.raises(InvalidInput, match=r"^x in row 20001 is not a number; "):
         read_columns(path, numbers=["x"])
 
 
@@ -79,7 +79,7 @@ def test_a_late_word_in_a_long_column_is_not_lost(tmp_path):
             r"^x in row 2 is missing; give every row a number$",
         ),
         ("x,y\n1,2\nnan,3\n", r"^x in row 2 is missing; "),
-        ("x,y\n1,2\n'3',3\n", r"^x in row 2 is \"'3'\", not a number; "),
+        ("x,y\n1,2\n'3',3\n", "^x in row 2 is not a number; "),
         ("x,y\n", r"has no rows; give one row per user$"),
         ("", r"t\.csv is empty; give a header line and one row per user$"),
         ("y,X\n1,2\n", r"^no column 'x' in .*t\.csv; its columns are y, X$"),
@@ -176,7 +176,7 @@ def test_batches_are_the_whole_table_cut_up(tmp_path):
 
 def test_a_bad_row_of_a_late_batch_is_named_by_its_place_in_the_table(tmp_path):
     path = written(tmp_path, "t.csv", "x\n" + "1\n" * 2_000_000 + "many\n")
-    with pytest.raises(InvalidInput, match=r"^x in row 2000001 is 'many', not a number; "):
+    with pytest.raises(InvalidInput, match=r"^x in row 2000001 is not a number; "):
         for _ in Table.of(path).batches(numbers=["x"], rows=1000):
             pass
 

@@ -71,7 +71,7 @@ def test_a_name_twice_beside_one_like_it(tmp_path, header):
 
 
 def test_what_a_cut_file_tells_and_what_it_does_not(tmp_path):
-    """A row, a quote and a character show where they were cut; the end of a number does not, see docs/how-to/tables.md."""
+    """A row, a quote and a character show where they were cut; the end of a number does not (docs/how-to/tables.md)."""
     whole = 'vote,x\n"ja",40\nGrüße,40\n'.encode()
     for cut in (whole[:-8], whole[: whole.index(b'\n"') + 3], whole[: whole.index(b"\xbc") + 0]):
         with pytest.raises(InvalidInput):

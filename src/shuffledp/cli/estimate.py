@@ -167,7 +167,9 @@ def choose_random(simulation_seed: int | None) -> Randomness:
 
 def table_options(typed: Typed) -> TableOptions:
     """Read how the text file is written."""
-    return TableOptions(typed["separator"], typed["encoding"], typed["decimal"], typed["thousands"])
+    return TableOptions(
+        typed["separator"], typed["encoding"], typed["decimal"], typed["thousands"], typed["show_values"]
+    )
 
 
 def parse_budgets(typed: Typed) -> RowBudgets:

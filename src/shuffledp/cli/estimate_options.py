@@ -99,6 +99,14 @@ Thousands = Annotated[
         "have one is else refused with both its readings.",
     ),
 ]
+ShowValues = Annotated[
+    bool,
+    typer.Option(
+        "--show-values",
+        help="Show what stands in a row that is refused; without, its number and the rule are told. For whoever holds "
+        "the table.",
+    ),
+]
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
 Candidates = Annotated[
     str | None,

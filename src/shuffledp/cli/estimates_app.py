@@ -34,6 +34,7 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "encoding": (e.Encoding, None),
     "decimal": (e.Decimal, "."),
     "thousands": (e.Thousands, None),
+    "show_values": (e.ShowValues, False),
     "ledger": (e.LedgerFile, None),
     "population": (e.PopulationName, "everybody"),
     "fixed_in_advance": (e.FixedInAdvance, None),

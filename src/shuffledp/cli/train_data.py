@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.learning import assign_clients, read_digits, sample_folder
 from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
@@ -192,10 +192,11 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     words: list[str] = canonical_texts(columns.texts[asked.label]).to_list()
     classes, notes = _classes(asked.classes, words)
     place = {canonical(name): i for i, name in enumerate(classes)}
-    unknown = next((word for word in words if word not in place), None)
+    unknown = next((row for row, word in enumerate(words) if word not in place), None)
     if unknown is not None:
-        raise InvalidInput(
-            f"{asked.label} holds {shown(unknown)}, which is not among --classes; name every class there"
+        raise BadEntry(
+            f"{asked.label} in row {unknown + 1} is {VALUE}, not among --classes; name every class there",
+            words[unknown],
         )
     labels = np.array([place[word] for word in words], dtype=np.int64)
     named = asked.groups
@@ -300,7 +301,7 @@ def _classes(given: str | None, words: list[str]) -> tuple[tuple[str, ...], list
     if given is None:
         names = tuple(sorted(set(words)))
         if len(names) < 2:
-            raise InvalidInput(f"the labels are all {shown(words[0])}: there is nothing to learn; check --label")
+            raise InvalidInput("the labels are all the same: there is nothing to learn; check --label")
         return names, ["the labels that exist were read off the table, and are public (--classes states them)"]
     names = tuple(each.strip() for each in given.split(","))
     if len(names) < 2 or not all(names) or twice(names):

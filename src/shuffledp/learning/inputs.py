@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.tables.spelling import twice
@@ -158,7 +158,7 @@ def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[ND
     most = classes if classes is not None else max(int(labels.max()) + 1, 2)
     bad = np.flatnonzero((labels < 0) | (labels >= most))
     if bad.size:
-        raise InvalidInput(f"labels must lie in 0..{most - 1}; row {bad[0] + 1} has {labels[bad[0]]}")
+        raise BadEntry(f"labels must lie in 0..{most - 1}; row {bad[0] + 1} has {VALUE}, another", labels[bad[0]])
     return labels.astype(np.int64), most
 
 

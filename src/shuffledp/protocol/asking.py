@@ -99,7 +99,8 @@ def release(
     rows : int
         About how many rows are held at a time.
     table_options : TableOptions, optional
-        Separator, encoding and decimal mark of a text file, where they are not to be found out.
+        Separator, encoding and marks of numbers of a text file, where they are not to be found out; and whether
+        refusals show what stands in a row (``show_values``).
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
     ledger : Ledger, str or Path, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
 from shuffledp.tables.marks import text_number, way_out
@@ -125,11 +126,12 @@ def category_codes(
             codes[unknown[gone]] = labels.index(label)
         elif gone.any():
             row = int(unknown[np.argmax(gone)])
-            listed = f"is {shown(column[row])}, none of the categories ({known})"
+            listed = f"is {VALUE}, none of the categories ({known})"
             what = "is missing" if parameter == "missing_as" else listed
-            raise InvalidInput(
+            raise BadEntry(
                 f"the record in row {before + row + 1} {what}; name the category that such a record counts "
-                f"as with `{parameter}`, or add one"
+                f"as with `{parameter}`, or add one",
+                column[row],
             )
     return codes
 
@@ -277,9 +279,10 @@ def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RE
     outside = (numbers < low) | (numbers > high)
     if outside.any():
         row = int(np.argmax(outside))
-        raise InvalidInput(
-            f"the value in row {before + row + 1} is {numbers[row]}, outside [{low}, {high}]; "
-            "say `clip`, or widen the range without looking at the values"
+        raise BadEntry(
+            f"the value in row {before + row + 1} is {VALUE}, outside [{low}, {high}]; "
+            "say `clip`, or widen the range without looking at the values",
+            numbers[row],
         )
     return numbers
 
@@ -335,9 +338,10 @@ def bounded_vectors(
     outside = ~(lengths <= norm)
     if outside.any():
         row = int(np.argmax(outside))
-        raise InvalidInput(
-            f"the vector in row {before + row + 1} has {kind} norm {lengths[row]:g}, beyond {norm:g}; "
-            "say `clip`, or allow a larger norm without looking at the vectors"
+        raise BadEntry(
+            f"the vector in row {before + row + 1} has {kind} norm {VALUE}, beyond {norm:g}; "
+            "say `clip`, or allow a larger norm without looking at the vectors",
+            Written(f"{lengths[row]:g}"),
         )
     return table
 
@@ -372,13 +376,11 @@ def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
         if isinstance(entry, str):
             found = text_number(entry)  # Python itself would read 1_000
         else:
-            try:
+            with suppress(TypeError, ValueError):
                 found = np.nan if entry is None else float(entry)
-            except (TypeError, ValueError):
-                pass
         if found is None:
             way = (way_out(entry, ".", None) if isinstance(entry, str) else None) or "give every row a number"
-            raise InvalidInput(f"{name} in row {before + row + 1} is {shown(entry)}, not a number; {way}", name)
+            raise BadEntry(f"{name} in row {before + row + 1} is {VALUE}, not a number; {way}", entry, name)
         out[row] = found
     return out
 

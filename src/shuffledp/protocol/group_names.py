@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput
 from shuffledp.protocol.columns import as_labels, check_different, known_codes
 from shuffledp.protocol.sources import Batch
 from shuffledp.tables.spelling import one_spelling
@@ -58,8 +58,9 @@ class Groups:
             return codes
         row = int(np.argmin(codes))
         word = one_spelling(column[row])
-        what = "is missing" if word is None else f"is {shown(column[row])}, none of the groups"
-        raise InvalidInput(
+        what = "is missing" if word is None else f"is {VALUE}, none of the groups"
+        raise BadEntry(
             f"{self.column} in row {batch.before + row + 1} {what}; a person's group is public: give every row one "
-            "of those that `groups` names, or name this one too"
+            "of those that `groups` names, or name this one too",
+            column[row],
         )

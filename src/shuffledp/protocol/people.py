@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import MAX_EPSILON0, Budgets
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.budget_grid import checked_levels, rounded_down
@@ -130,7 +130,7 @@ class RowBudgets:
         """Add to an error about the column of budgets that words need to be explained."""
         if self.consent is not None or error.parameter != self.epsilon0:
             return error
-        return InvalidInput(f"{error}; if words stand for budgets, say what each stands for with `consent`")
+        return error.and_then("; if words stand for budgets, say what each stands for with `consent`")
 
     def deltas(self, batch: Batch) -> FloatArray:
         """Local delta0 of a batch, shape () or (rows,)."""
@@ -158,8 +158,9 @@ class RowBudgets:
         where = f"{self.epsilon0} in row {before + row + 1}"
         if one_spelling(column[row]) is None:
             return InvalidInput(f"{where} is missing; say which budget such a row has, as `missing_budget = 0`")
-        return InvalidInput(
-            f"{where} is {shown(column[row])}, which consent does not explain; say what it stands for with `consent`"
+        return BadEntry(
+            f"{where} is {VALUE}, a word that consent does not explain; say what it stands for with `consent`",
+            column[row],
         )
 
     def _checked(self, budgets: FloatArray, before: int) -> FloatArray:
@@ -169,11 +170,12 @@ class RowBudgets:
         bad = ~((budgets >= 0.0) & (budgets <= MAX_EPSILON0))
         if bad.any():
             row = int(np.argmax(bad))
-            what = "missing" if np.isnan(budgets[row]) else str(budgets[row])
+            what = "missing" if np.isnan(budgets[row]) else f"{VALUE}, no budget"
             way = "; say which budget such a row has, as `missing_budget = 0`" if what == "missing" else ""
-            raise InvalidInput(
+            raise BadEntry(
                 f"{self.epsilon0} in row {before + row + 1} is {what}; a local budget is a number of nats from 0 to "
-                f"{MAX_EPSILON0:g}{way}"
+                f"{MAX_EPSILON0:g}{way}",
+                budgets[row],
             )
         return budgets if self.levels is None else rounded_down(budgets, self.levels)
 

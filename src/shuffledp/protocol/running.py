@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, shown, values_shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
@@ -132,9 +133,10 @@ class Run:
             As `release`.
         """
         random = self._checked_random()
-        engine = self._engine(data)
-        people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
-        return [found for (found,) in self._asked(asked, engine, [people], random, first)]
+        with self._refusing():
+            engine = self._engine(data)
+            people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
+            return [found for (found,) in self._asked(asked, engine, [people], random, first)]
 
     def ask_groups(self, ask: Ask, data: Any, groups: Groups) -> list[Release]:
         """Ask one question of each group, in one pass over all records; groups share nobody.
@@ -154,9 +156,14 @@ class Run:
             As `release`, for any of the groups.
         """
         random = self._checked_random()
-        engine = self._engine(data)
-        people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
-        return list(self._asked([ask], engine, people, random, None)[0])
+        with self._refusing():
+            engine = self._engine(data)
+            people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
+            return list(self._asked([ask], engine, people, random, None)[0])
+
+    def _refusing(self) -> AbstractContextManager[None]:
+        """Show values in refusals of entries where that was asked for."""
+        return values_shown(self.table_options is not None and self.table_options.show_values)
 
     def _checked_random(self) -> Randomness:
         check_choice("weights", self.weights, WEIGHTS)

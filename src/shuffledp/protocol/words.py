@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.protocol.columns import Recode
 from shuffledp.randomizers.item_domain import UTF8, WordItems
 from shuffledp.tables.spelling import one_spelling, spelled
@@ -80,13 +80,13 @@ def word_symbols(
     if other is None:
         row = int(np.argmax(bad))
         what = (
-            f"has {sizes[row]} characters, above {domain.length}; allow a larger `max_length`, say `cut`, or name"
+            f"is {VALUE}, longer than {domain.length} characters; allow a larger `max_length`, say `cut`, or name"
             if sizes[row] > domain.length
-            else f"has a character outside the alphabet {shown(domain.alphabet)}; name another `alphabet`, or"
+            else f"is {VALUE}, with a character outside {shown(domain.alphabet)}; name another `alphabet`, or"
         )
-        raise InvalidInput(
-            f"the record in row {before + row + 1} is {shown(words[row])}, which {what} the item that such a record "
-            "counts as with `other`"
+        raise BadEntry(
+            f"the record in row {before + row + 1} {what} the item that such a record counts as with `other`",
+            words[row],
         )
     import polars as pl
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import RandomizerLaw
@@ -86,9 +86,10 @@ def checked_vectors(records: ArrayLike, dimension: int, norm: str, bound: float)
 def _refuse(vectors: FloatArray, start: int, lengths: FloatArray, row: int, norm: str, bound: float) -> None:
     if not np.isfinite(vectors[row]).all():
         raise InvalidInput(f"the vector in row {start + row + 1} has an entry that is missing or infinite")
-    raise InvalidInput(
-        f"the vector in row {start + row + 1} has {norm} norm {lengths[row]:.6g}, above the bound {bound:g}; "
-        "clip, or widen the bound without looking at the vectors"
+    raise BadEntry(
+        f"the vector in row {start + row + 1} has {norm} norm {VALUE}, above the bound {bound:g}; "
+        "clip, or widen the bound without looking at the vectors",
+        Written(f"{lengths[row]:.6g}"),
     )
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 
 MAX_SIZE = 10**9
@@ -150,11 +150,11 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     if raw.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
     if raw.size and raw.dtype.kind not in "iu":
-        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {shown(raw[0])}")
+        raise InvalidInput(f"records must be whole numbers from 0 to {k - 1}; got {raw.dtype}")
     bad = (raw < 0) | (raw >= k)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InvalidInput(f"record in row {row + 1} is {raw[row]}; it must be a category from 0 to {k - 1}")
+        raise BadEntry(f"record in row {row + 1} is {VALUE}, no category; it must be one from 0 to {k - 1}", raw[row])
     return raw.astype(np.int64)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 
@@ -31,14 +31,15 @@ def unit_fractions(records: ArrayLike, low: float, high: float) -> FloatArray:
     try:
         values = np.asarray(records, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"records must be numbers from {low} to {high}; got {shown(np.ravel(records)[0])}") from None
+        raise InvalidInput(f"records must be numbers from {low} to {high}") from None
     if values.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {values.shape}")
     inside = (values >= low) & (values <= high)
     if not inside.all():
         row = int(np.argmin(inside))
-        raise InvalidInput(
-            f"value in row {row + 1} is {values[row]}, outside the range [{low}, {high}]; widen the range, or clip"
+        raise BadEntry(
+            f"value in row {row + 1} is {VALUE}, outside the range [{low}, {high}]; widen the range, or clip",
+            values[row],
         )
     fractions = values - low
     fractions /= high - low

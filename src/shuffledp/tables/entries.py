@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.tables.marks import plain_numbers, way_out
 from shuffledp.tables.spelling import MISSING, TRUTH, as_text, spans_of_time
 
@@ -116,7 +116,7 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable
     row = int(bad.arg_max() or 0)
     entry = entries[row]
     missing = entry is None or entry == ""
-    what = "missing" if missing else f"{shown(str(entry))}, not a number"
+    what = "missing" if missing else f"{VALUE}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
     told = way("" if missing else str(entry))
-    raise InvalidInput(f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", entries.name)
+    raise BadEntry(f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", str(entry), entries.name)

@@ -62,8 +62,11 @@ class TableOptions:
     decimal : str
         The decimal mark of numbers, ``"."`` or ``","``.
     thousands : str, optional
-        The mark between thousands: ``","``, ``"."``, ``"_"``, ``"apostrophe"`` or ``"space"``. By default there is none, and a
-        number that may have one is refused with both its readings.
+        The mark between thousands: ``","``, ``"."``, ``"_"``, ``"apostrophe"`` or ``"space"``. By default there is
+        none, and a number that may have one is refused with both its readings.
+    show_values : bool
+        Whether a refusal of an entry shows what stands in the row: for whoever holds the table. By default it names
+        the row and the rule alone.
 
     Raises
     ------
@@ -80,6 +83,7 @@ class TableOptions:
     encoding: str | None = None
     decimal: str = "."
     thousands: str | None = None
+    show_values: bool = False
 
     def __post_init__(self) -> None:
         mark = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)

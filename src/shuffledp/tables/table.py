@@ -148,8 +148,9 @@ class Table:
         read = 0
         try:
             for batch in self._frames(self._names(wanted), rows):
-                marks = {"decimal": self.decimal, "thousands": self.thousands}
-                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, **marks)
+                yield read_frame(
+                    batch, read, numbers=numbers, texts=texts, gaps=gaps, decimal=self.decimal, thousands=self.thousands
+                )
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
