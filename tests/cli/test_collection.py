@@ -73,6 +73,8 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert [level["headline"] for level in told["levels"]] == [0.1, 0.5]
     assert all(level["crowd"] < level["floor"] <= level["promise"] for level in told["levels"])
     assert told["questions"][0]["dummies"] > 0
+    shifts = told["questions"][0]["level_shift"]
+    assert 0.0 < shifts["of_1_percent"] < shifts["of_5_percent"] < shifts["of_10_percent"]
     assert (tmp_path / "lunch.key").stat().st_mode & 0o777 == 0o600
     assert "lunch.task" in ok(run, "task", "post", "lunch.draft")
     task = PostedTask.parse((tmp_path / "lunch.task").read_bytes())
@@ -260,6 +262,7 @@ def test_the_price_is_what_estimates_show():
     assert half_width(more, 0, [price.for_five_points]) <= 0.05
     assert half_width(more, 0, [int(price.for_five_points * 0.99)]) > 0.05
     assert price.junk_shift == pytest.approx(0.05 / keep, rel=1e-4)
+    assert price.level_shift == (0.0, 0.0, 0.0)  # one level
     assert half_width(more, 0, [0]) == np.inf
     bits = draft(number(0, 100, 1, 0), levels=((1.0, 1000, 0.9),))
     assert half_width(bits, 0, [1000]) == pytest.approx(196 * np.sqrt(0.25 / 1000) / keep, rel=1e-4)

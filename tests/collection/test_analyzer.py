@@ -300,7 +300,9 @@ def test_a_release_is_verified_without_a_key(opened):
     assert found.promise_kept
     assert list(found.floor.values()) == list(opened.floor)
     assert any("272" in check or "472" in check for check in found.checks)
-    assert len(found.cannot) == 4
+    assert len(found.cannot) == 5
+    told = json.loads(release_document(opened))["releases"][0]["level_effect"]
+    assert 0.0 < told["of_1_percent"] < told["of_5_percent"] < told["of_10_percent"]
 
 
 @pytest.mark.parametrize("lie", LIES)

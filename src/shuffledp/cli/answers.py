@@ -15,6 +15,7 @@ from shuffledp.cli.files import write_bytes
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
+from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promised import LANGUAGES, in_language, quoted, what_is_promised
@@ -224,7 +225,8 @@ def _print_opened(opened: Opened) -> None:
     from shuffledp.report.rows import CONFIDENCE, frequency_rows
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
-    for question, release, junk in zip(draft.questions, opened.releases, opened.junk, strict=True):
+    asked = zip(draft.questions, opened.releases, opened.junk, strict=True)
+    for place, (question, release, junk) in enumerate(asked):
         title = escape(next(iter(question.text.values())))
         if release.categories is None:
             low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
@@ -240,7 +242,9 @@ def _print_opened(opened: Opened) -> None:
                 table.add_row(escape(row.category), share(row.frequency), share(row.standard_error), ends)
             shown.print(table)
         shown.print(
-            f"{count(junk.total)} rows not used; 5 % of junk could shift this by {near(junk.effect_of_share, 3)}",
+            f"{count(junk.total)} rows not used; 5 % of junk could shift this by {near(junk.effect_of_share, 3)}, "
+            "5 % of the people counted at another level than theirs by "
+            f"{near(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), 3)}",
             highlight=False,
         )
     table = Table(

@@ -17,7 +17,7 @@ from shuffledp.cli.files import write_bytes, written
 from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
-from shuffledp.collection.estimates import JUNK, shift_of_junk, slopes_of
+from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.price import Price, prices
@@ -187,7 +187,7 @@ def _check_shift(draft: Draft) -> None:
         return
     mix = [max(level.planned, 0) for level in draft.levels]
     for place in range(len(draft.questions)):
-        shift = shift_of_junk(slopes_of(draft, place), mix if sum(mix) else [1] * len(mix), JUNK)
+        shift = shift_of_future_junk(slopes_of(draft, place), mix if sum(mix) else [1] * len(mix), JUNK)
         if shift > MOST_SHIFT:
             raise InvalidInput(
                 f"anybody may answer this task, and {JUNK:.0%} of junk could shift question {place + 1} by "
@@ -215,6 +215,10 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
                 "people_for_5_points": cost.for_five_points,
                 "widening": cost.widening,
                 "junk_shift": cost.junk_shift,
+                "level_shift": {
+                    f"of_{100 * share:g}_percent": shift
+                    for share, shift in zip(FALSE_LEVELS, cost.level_shift, strict=True)
+                },
             }
             for question, cost in zip(draft.questions, costs, strict=True)
         ],
@@ -246,5 +250,23 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
             *(f"× {up(cost.widening)}", near(cost.junk_shift, 3)),
         )
     shown.print(worth)
+    if len(draft.levels) > 1:
+        _print_level_shifts(draft, costs)
     for place in range(len(draft.levels)):
         shown.print(escape(what_is_promised(draft, place).sentences[0][1]), highlight=False)
+
+
+def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
+    """Tell what false counts per level could do: nobody can check them, so levels are chosen with this in view."""
+    shown = console()
+    table = Table(title="Shift if so many people are counted at another level than theirs", title_justify="left")
+    for heading in ("question", *(f"{100 * share:g} %" for share in FALSE_LEVELS)):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for question, cost in zip(draft.questions, costs, strict=True):
+        table.add_row(escape(next(iter(question.text.values()))), *(near(shift, 3) for shift in cost.level_shift))
+    shown.print(table)
+    shown.print(
+        "The counts per level are the shuffler's word. Levels close to each other, or one level for all, make this "
+        "small.",
+        highlight=False,
+    )

@@ -121,9 +121,90 @@ def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
 
 
 def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
-    """Return by how much a share of junk can shift an estimate at most: share/(p - q), times the range's width."""
+    """Return by how much a share of junk can shift an estimate at most: share/(p - q), times the range's width.
+
+    `counts` are those of the collection: junk is counted at the level it has chosen.
+    """
     slope = known.mean(counts)
     return share / slope * width if slope > 0.0 else float("inf")
+
+
+def shift_of_future_junk(known: Slopes, planned: Sequence[int], share: float, width: float = 1.0) -> float:
+    """Return by how much a share of junk will shift an estimate at most, whichever level it chooses.
+
+    Junk at the level with the smallest slope is counted there, which makes the mean slope smaller than planned:
+    share/((1 - share) slope + share x smallest slope), times the range's width.
+
+    Parameters
+    ----------
+    known : Slopes
+        Of the question.
+    planned : sequence of int
+        Honest people per level, in any proportion.
+    share : float
+        Of junk among all reports.
+    width : float
+        Of the range.
+    """
+    slope = (1.0 - share) * known.mean(planned) + share * min(known.slopes)
+    return share / slope * width if slope > 0.0 else float("inf")
+
+
+FALSE_LEVELS = (0.01, 0.05, 0.1)
+"""Shares of people counted at another level than theirs whose effect is told."""
+
+
+def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: float, *, told: bool) -> float:
+    """Return by how much an answer can be wrong at most because people are counted at another level than they chose.
+
+    The manifest's counts are the shuffler's word. A report supports an answer with chance c' + s (x - c), where s is
+    the slope of its level and x the share of the answer, so an estimate with a wrong mean slope is c + r (x - c), where
+    r is the right mean slope over the wrong one. c is 1/k of k answers, 1/2 of a number or two answers, and 0 for
+    hadamard, where c' is 1/2.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task's draft.
+    place : int
+        The question, from 0.
+    counts : sequence of int
+        People per level.
+    share : float
+        Of the people, counted falsely, from whichever level to whichever other one does most.
+    told : bool
+        Whether `counts` are the ones told, that may be false; else they are true, and will be told falsely.
+
+    Returns
+    -------
+    float
+        In the answer's unit; 0 where all levels are one.
+    """
+    question, known = draft.questions[place], slopes_of(draft, place)
+    mean = known.mean(counts)
+    others = _moved(known.slopes, counts, share)
+    if min(mean, *others) <= 0.0:
+        return float("inf")
+    ratios = [other / mean if told else mean / other for other in others]
+    center = 0.0 if question.family.kind == "hadamard" else float(question.family.own_share)
+    return max(center, 1.0 - center) * max(abs(ratio - 1.0) for ratio in ratios) * width_of(question)
+
+
+def _moved(slopes: Sequence[float], counts: Sequence[int], share: float) -> tuple[float, float]:
+    """The smallest and the largest mean slope once a share of the people has moved to another level."""
+    total = sum(counts)
+
+    def mean(order: Sequence[int]) -> float:
+        """Move people from the first levels of an order to its last one."""
+        left, changed = share * total, sum(n * slope for n, slope in zip(counts, slopes, strict=True))
+        for level in order[:-1]:
+            moving = min(left, counts[level])
+            changed += moving * (slopes[order[-1]] - slopes[level])
+            left -= moving
+        return changed / total
+
+    rising = sorted(range(len(slopes)), key=lambda level: slopes[level])
+    return mean(rising[::-1]), mean(rising)
 
 
 def width_of(question: Question) -> float:

@@ -10,7 +10,15 @@ import numpy as np
 
 from shuffledp.budgets import Budgets
 from shuffledp.collection.dummies import ones_moments
-from shuffledp.collection.estimates import JUNK, scaled_counts, shift_of_junk, slopes_of, width_of
+from shuffledp.collection.estimates import (
+    FALSE_LEVELS,
+    JUNK,
+    scaled_counts,
+    shift_of_future_junk,
+    shift_of_levels,
+    slopes_of,
+    width_of,
+)
 from shuffledp.collection.task import Draft
 from shuffledp.planning.error import Moments, predict
 from shuffledp.randomizers.numeric import OneBit
@@ -37,7 +45,9 @@ class Price:
     widening : float
         By which factor the dummies widen the interval at the planned number.
     junk_shift : float
-        The most by which 5 % of junk can shift the answer, in its unit.
+        The most by which 5 % of junk can shift the answer, in its unit, whichever level the junk chooses.
+    level_shift : tuple of float
+        The most by which the answer shifts if 1, 5 and 10 % of the people are counted at another level than theirs.
     """
 
     planned: float
@@ -45,6 +55,7 @@ class Price:
     for_five_points: int | None
     widening: float
     junk_shift: float
+    level_shift: tuple[float, ...]
 
 
 def prices(draft: Draft) -> tuple[Price, ...]:
@@ -111,7 +122,8 @@ def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
         at_least=half_width(draft, place, scaled_counts(mix, draft.at_least)),
         for_five_points=_people_for(draft, place, mix, POINTS * width_of(question)),
         widening=planned / half_width(draft, place, mix, dummies=False),
-        junk_shift=shift_of_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
+        junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
+        level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
     )
 
 

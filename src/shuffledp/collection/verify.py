@@ -5,20 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, outward
 from shuffledp.collection.batch import Batch
+from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 
-CANNOT = (
+_CANNOT = (
     "that the shuffler drew the dummies from the law, once, and forgot them",
     "that it permuted the rows and kept no record of who sent what",
     "that every participant is a person, and another one",
     "that the estimates, and the number of rows that could not be used, follow from the rows: only the analyzer's key "
     "opens them",
 )
+
+
+def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
+    """Say what nobody can check from the files of a collection, and what it could do to the answers.
+
+    Parameters
+    ----------
+    draft : Draft
+        What was asked.
+    counts : sequence of int
+        People per level, as they are told.
+    """
+    if len(draft.levels) == 1 or not sum(counts):
+        return _CANNOT
+    effects: list[str] = []
+    for place, question in enumerate(draft.questions):
+        unit, scale = ("", 1.0) if question.kind == "number" else (" points", 100.0)
+        shifts = [scale * shift_of_levels(draft, place, counts, share, told=True) for share in FALSE_LEVELS]
+        told = " / ".join(f"{outward(shift, 2):g}" for shift in shifts)
+        effects.append(f"question {place + 1} by up to {told}{unit}")
+    shares = " / ".join(f"{100 * share:g}" for share in FALSE_LEVELS)
+    falsely = f"false counts of {shares} % of the people shift {', '.join(effects)}"
+    return (*_CANNOT, f"that every person is counted at the level that the person chose: {falsely}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +115,8 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
         if (batch if isinstance(batch, Batch) else Batch.parse(batch)).manifest.data != manifest.data:
             raise InvalidInput("the release is not about this batch: their manifests differ")
         checks.append("the batch's columns have the signed hash and as many rows as people and dummies")
-    return Verified(tuple(checks), CANNOT, dict(zip(names, floors, strict=True)), kept)
+    cannot = cannot_be_checked(draft, manifest.counts)
+    return Verified(tuple(checks), cannot, dict(zip(names, floors, strict=True)), kept)
 
 
 def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shuffledp.collection.analyzer import Opened, by_level
+from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.to_json import dumps
@@ -25,11 +26,17 @@ def release_object(opened: Opened) -> dict[str, Any]:
     """Build the object: one answer a question, and what concerns the whole collection."""
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     answers: list[dict[str, Any]] = []
-    for question, release, junk in zip(draft.questions, opened.releases, opened.junk, strict=True):
+    asked = zip(draft.questions, opened.releases, opened.junk, strict=True)
+    for place, (question, release, junk) in enumerate(asked):
         answer = release_to_json(release)
         rows = {"unreadable": junk.unreadable, "repeated": junk.repeated, "impossible": junk.impossible}
         effect = {"of_5_percent": junk.effect_of_share, "seen": junk.effect_seen}
-        answers.append({"text": next(iter(question.text.values()))} | answer | {"junk": rows, "junk_effect": effect})
+        falsely = {
+            f"of_{100 * share:g}_percent": shift_of_levels(draft, place, manifest.counts, share, told=True)
+            for share in FALSE_LEVELS
+        }
+        untold = {"junk": rows, "junk_effect": effect, "level_effect": falsely}
+        answers.append({"text": next(iter(question.text.values()))} | answer | untold)
     return {
         "releases": answers,
         "collection": {

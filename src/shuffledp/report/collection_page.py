@@ -7,7 +7,7 @@ from typing import Any
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
 from shuffledp.collection.promised import what_is_promised
-from shuffledp.collection.verify import CANNOT
+from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
@@ -54,7 +54,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         promise_kept=opened.promise_kept,
         operated_by=draft.operated_by,
         day=manifest.day,
-        cannot=CANNOT,
+        cannot=cannot_be_checked(draft, manifest.counts),
         checklist=collection_checklist(opened),
         id=opened.batch.task.id,
         command=command,
