@@ -59,7 +59,7 @@ def test_marks_between_thousands_are_said(thousands, decimal, entries):
 
 @pytest.mark.parametrize("entry", ["1,00", "12,34,567", "1,0000", ",100", "1,000,", "1000,000", "1.5,000", "1,,000"])
 def test_marks_in_other_places_are_refused(entry):
-    with pytest.raises(InvalidInput, match="^x in row 2 is not a number"):
+    with pytest.raises(InvalidInput, match=r"^x in row 2 is not a number"):
         list(read(["1,000", entry], thousands=","))
 
 
@@ -99,7 +99,7 @@ def test_arrays_of_text_are_read_by_the_same_rule(dtype):
     assert as_floats(np.array(["1.5", " 2 ", "-3e2"], dtype=dtype), "x").tolist() == [1.5, 2.0, -300.0]
     assert np.isnan(as_floats(np.array(["", "nan"], dtype=dtype), "x")).all()
     for entry in ("1_000", "\uff11", "0x10"):
-        with pytest.raises(InvalidInput, match="^x in row 2 is not a number"):
+        with pytest.raises(InvalidInput, match=r"^x in row 2 is not a number"):
             as_floats(np.array(["1", entry], dtype=dtype), "x")
     with pytest.raises(InvalidInput, match=BOTH[0]):
         as_floats(np.array(["1,000"], dtype=dtype), "x")

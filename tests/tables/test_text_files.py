@@ -66,7 +66,7 @@ def test_names_like_those_that_the_table_reader_gives(tmp_path, header, name, fo
 
 @pytest.mark.parametrize("header", ["vote,vote,vote_duplicated_0", "vote,vote_duplicated_0,vote"])
 def test_a_name_twice_beside_one_like_it(tmp_path, header):
-    with pytest.raises(InvalidInput, match="^column 'vote' stands twice in the header of .*; rename one$"):
+    with pytest.raises(InvalidInput, match=r"^column 'vote' stands twice in the header of .*; rename one$"):
         votes(tmp_path / "t", f"{header}\na,b,c\n".encode(), "vote_duplicated_0")
 
 
