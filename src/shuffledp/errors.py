@@ -12,7 +12,7 @@ A message is one line: what, which value, what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -162,7 +162,7 @@ class Written(str):
 
 
 @contextmanager
-def values_shown(asked: bool) -> Iterator[None]:
+def values_shown(asked: bool) -> Generator[None]:
     """Show values in refusals of entries, if whoever holds the table asked for it.
 
     Parameters

@@ -65,7 +65,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "outside": ({"high": 50.0}, "the value in row 4 is outside [0.0, 50.0]; say `clip`, or widen the range"),
     "budgets": ({"budgets": "zero"}, "every epsilon0 is 0, so no report carries information"),
-    "negative": ({"budgets": "odd"}, "in row 2 is -1.0; a local budget is a number of nats from 0 to 700"),
+    "negative": ({"budgets": "odd"}, "in row 2 is no budget; a local budget is a number of nats from 0 to 700"),
     "seen": ({"seen": "users"}, "seen must be one of reports, levels, sum; got 'users'"),
     "unseen": (
         {"budgets": "budget", "seen": None},

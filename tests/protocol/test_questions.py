@@ -70,7 +70,7 @@ def test_whole_numbers_are_looked_up_whatever_their_width(kind):
 
 def test_long_vectors_are_named_or_shortened():
     columns = [np.array([3.0, 0.1, 1e200]), np.array([4.0, 0.1, 0.0])]
-    with pytest.raises(InvalidInput, match=r"^the vector in row 12 has l2 norm above beyond 1; say `clip`"):
+    with pytest.raises(InvalidInput, match=r"^the vector in row 12 has l2 norm beyond 1; say `clip`"):
         bounded_vectors(columns, 2, "l2", 1.0, before=11)
     shortened = bounded_vectors(columns, 2, "l2", 1.0, Recode(clip=True))
     assert shortened == pytest.approx(np.array([[0.6, 0.8], [0.1, 0.1], [1.0, 0.0]]))

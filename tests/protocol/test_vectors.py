@@ -143,7 +143,7 @@ def test_release_carries_its_guarantee():
 @pytest.mark.parametrize("norm", NORMS)
 def test_clip_shortens_but_never_invents(norm):
     x = data(50, 3, norm, bound=4.0)
-    with pytest.raises(InvalidInput, match=r"norm 3\.02732, beyond 2; say `clip`"):
+    with pytest.raises(InvalidInput, match=r"norm beyond 2; say `clip`"):
         ask(x, norm=norm)
     assert ask(x, norm=norm, clip=True).n == 50
     clipped = bounded_vectors([x], 3, norm, 2.0, Recode(clip=True))
