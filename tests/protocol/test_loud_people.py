@@ -157,7 +157,7 @@ def test_intervals_cover_where_few_people_carry_the_estimate(name: str, mixture:
     for share in SHARES:
         for loud in LOUD:
             for way in WAYS:
-                check(name, share, mixture, loud, way, 60 if name == "items" else 300)
+                check(name, share, mixture, loud, way, 40 if name == "items" else 200)
 
 
 @pytest.mark.parametrize(
