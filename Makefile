@@ -15,7 +15,7 @@ ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
 PYTHON := python3
 endif
 
-.PHONY: help setup demo demo-collection test test-all test-browser test-extras test-spark quick wheel-test docs lint types bench pins clean
+.PHONY: help setup demo demo-collection test test-all test-browser test-extras test-machines test-spark quick wheel-test docs lint types bench pins clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -70,6 +70,10 @@ docs: $(DOCS_STAMP)  ## the documentation site, in build/docs; a warning is an e
 
 wheel-test: $(STAMP)  ## build the wheel, install it into an empty environment, run the demo from there
 	$(BIN)/python -m tools.wheel_test --python $(PYTHON)
+
+# Environments of its own, in build/machines; Pythons that are not found by name: MACHINE_PYTHONS="--python PATH ...".
+test-machines: $(STAMP)  ## what must be the same everywhere, on other processors, libraries and Pythons
+	$(BIN)/python -m tools.test_machines $(MACHINE_PYTHONS)
 
 # Extras live in their own environment: torch is large, and Flower wants an older typer than the pins.
 EXTRAS := .venv-extras

@@ -22,6 +22,21 @@ collect_ignore_glob = [
     if find_spec(extra) is None
 ]
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that imitates another machine; see tests/perturbed.py."""
+    parser.addoption("--perturbed", type=int, metavar="SEED", help="other last digits of exp, expm1, log and log1p")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Change the functions before anything of the package is imported."""
+    seed = config.getoption("--perturbed")
+    if seed is not None:
+        from tests.perturbed import install
+
+        install(seed)
+
+
 gc.disable()  # while tests are collected: nothing of them goes, and looking takes as long as collecting
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import shuffledp as sdp
 from shuffledp.dummies import WHOLE, is_log_concave, thresholds_of
 
+pytestmark = pytest.mark.machine
+
 
 @settings(max_examples=60, deadline=None)
 @given(count=st.integers(0, 400), steepness=st.floats(0.0, 5.0))

@@ -22,6 +22,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.tasks import IDENTITY, SHUFFLER, choice, number, posted
 
+pytestmark = pytest.mark.machine
 HERE = Path(__file__).parent
 VECTORS = json.loads((HERE / "vectors.json").read_text(encoding="utf-8"))
 RFC = json.loads((HERE / "rfc9180_a1.json").read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ from shuffledp.randomizers.wire import unpack_each
 from tests.collection.laws import exact_law
 from tests.collection.tasks import choice, document, draft, number, parse
 
+pytestmark = pytest.mark.machine
 FAMILIES = [Family("rr", 2), Family("krr:5", 5), Family("one-bit", 7), Family("hadamard:3", 3), Family("hadamard:8", 8)]
 BUDGETS = (0.01, 0.5, 1.0, 1.0986122886681098, 4.0, 12.0, 30.0)
 

@@ -24,6 +24,7 @@ WITHOUT_DUMMIES = (0.28, 0.64, 3.42)
 """True epsilon of 30 honest people among 3,000 fakes without dummies; an honest crowd's number is .024/.056/.22."""
 
 
+@pytest.mark.machine
 def test_the_floor_of_172_dummies_is_theory_fs():
     floors = floor_of(draft())
     assert [round(value, 4) for value in floors] == [0.0996, 0.2337, 0.9976]
@@ -221,6 +222,7 @@ def test_every_sentence_exists_in_every_language_with_the_same_numbers():
         assert all(each[key] == placeholders[0][key] for each in placeholders), key
 
 
+@pytest.mark.machine
 def test_a_shown_number_is_never_too_small():
     for value in (0.1, 1 / 3, math.pi, 1e-7, 123456.7):
         assert float(shown(value)) >= value

@@ -48,6 +48,7 @@ def module_model(path):
         return json.loads(stored["header"].tobytes())["model"]
 
 
+@pytest.mark.machine
 def test_a_finished_run_resumes_to_itself(tmp_path):
     path = tmp_path / "run.npz"
     first = classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS)

@@ -33,6 +33,7 @@ def book(tmp_path):
         yield ledger
 
 
+@pytest.mark.machine
 def test_an_entry_says_what_it_must(book):
     found = ask(ledger=book, population="panel", fixed_in_advance="plan 7", title="Vote, wave 1")
     (entry,) = book.entries()

@@ -27,8 +27,12 @@ EDGES += [-599.9, -600.1, -707.9, -708.5, -740.0, -745.1, *(step * LN2 / 128 for
 
 
 def nearest(function, x: float) -> float:
+    """The double nearest to a value of 700 digits; a quotient of whole numbers is rounded once, small ones too."""
     with mpmath.workdps(700):
-        return float(function(mpmath.mpf(x)))
+        value = function(mpmath.mpf(x))
+        mantissa, exponent = mpmath.mpf(abs(value)).man_exp
+        size = mantissa << exponent if exponent >= 0 else mantissa / (1 << -exponent)
+        return math.copysign(size, value)
 
 
 def spread() -> np.ndarray:
@@ -42,7 +46,7 @@ def spread() -> np.ndarray:
 def test_the_nearest_double_is_returned(ours, theirs):
     points = spread()
     assert points.size > rounded._FEW
-    expected = [nearest(theirs, x) if x > -708.0 or theirs is mpmath.expm1 else math.exp(x) for x in points.tolist()]
+    expected = [nearest(theirs, x) for x in points.tolist()]
     assert ours(points).tolist() == expected
 
 
@@ -75,8 +79,11 @@ def test_log_is_the_nearest_double(x):
 
 
 def test_ends_of_the_range():
-    assert exp_rounded([0.0, 710.0, -746.0]).tolist() == [1.0, math.inf, 0.0]
-    assert expm1_rounded([0.0, 710.0, -746.0]).tolist() == [0.0, math.inf, -1.0]
+    points = [0.0, 710.1, -746.1, 1e300, -1e300] * 2  # in pairs of doubles; below one by one, in decimal
+    assert exp_rounded(points).tolist() == [1.0, math.inf, 0.0, math.inf, 0.0] * 2
+    assert expm1_rounded(points).tolist() == [0.0, math.inf, -1.0, math.inf, -1.0] * 2
+    assert [float(exp_rounded(x)) for x in (-1e300, 1e300)] == [0.0, math.inf]
+    assert [float(expm1_rounded(x)) for x in (-1e300, 1e300)] == [-1.0, math.inf]
     assert exp_rounded(np.zeros((2, 0))).shape == (2, 0)
     assert exp_rounded(np.zeros((3, 5))).shape == (3, 5)
 

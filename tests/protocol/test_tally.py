@@ -346,6 +346,7 @@ def test_bytes_that_are_no_state(family):
             tally_from_state(task, bad)
 
 
+@pytest.mark.machine
 def test_format_1_is_frozen():
     """States that one version writes another reads: the fingerprint and the bytes of two small tallies."""
     task = Task(RandomizedResponse(3), Budgets((0.5, 2.0), (2, 1)), "levels", "precision")

@@ -67,6 +67,7 @@ def test_the_documented_bytes():
     assert encode(np.array([5]), HadamardResponse(3))[-1:] == b"\x05"
 
 
+pytestmark = pytest.mark.machine
 KRR = RandomizedResponse(30)
 GOOD = encode(np.arange(30), KRR, task="a")
 

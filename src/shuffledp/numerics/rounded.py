@@ -20,6 +20,7 @@ as needed; it always does, since e^x and log(x) are irrational for every double 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -37,6 +38,8 @@ _DOUBT = 2.0**-62
 """Relative; see above."""
 _LEAST, _MOST = -600.0, 709.0
 """Beyond, e^x or its low part may leave the range of normal doubles: decided in decimal."""
+_NOTHING, _TOO_MUCH = -746.0, 710.0
+"""Beyond, e^x is nearest to 0, and to infinity."""
 _FEW = 4
 """So few numbers, often the same ones again, are looked up sooner than computed."""
 _FIRST_DIGITS = 40
@@ -158,7 +161,9 @@ def _chunk(x: FloatArray, less_one: bool) -> FloatArray:
     found = high + (low + doubt)
     sure = found == high + (low - doubt)
     if not every:
-        sure &= inside
+        small, large = x < _NOTHING, x > _TOO_MUCH
+        found[small], found[large] = -float(less_one), np.inf
+        sure = (sure & inside) | small | large
     for i in np.flatnonzero(~sure).tolist():
         found[i] = _exactly(float(x[i]), less_one)
     return found
@@ -222,8 +227,10 @@ def _constants() -> tuple[FloatArray, FloatArray, float, float, float]:
 
 @lru_cache(maxsize=1 << 14)
 def _exactly(x: float, less_one: bool) -> float:
-    if x == 0.0:
-        return 0.0 if less_one else 1.0
+    if x == 0.0 or x < _NOTHING:
+        return float(x == 0.0) - less_one
+    if x > _TOO_MUCH:
+        return math.inf
     return _nearest(lambda context: context.exp(Decimal(x)), int(less_one))
 
 
@@ -245,4 +252,4 @@ def _as_double(value: Fraction) -> float:
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        return float("inf")
+        return math.inf
