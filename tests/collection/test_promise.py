@@ -151,15 +151,7 @@ def test_a_number_is_never_rounded_inward():
 ONE, OTHER = {"analyzer": "A", "shuffler": "B", "page": "C"}, {"analyzer": "A", "shuffler": " a ", "page": "C"}
 TABLE = [
     # admission, operated by, level: headline, local, and the keys that must and must not be told
-    (
-        "codes",
-        ONE,
-        0,
-        0.1,
-        0.5,
-        {"headline_floor", "together", "crowd", "codes", "codes_tell"},
-        {"headline_local", "open"},
-    ),
+    ("codes", ONE, 0, 0.1, 0.5, {"headline_floor", "together", "codes", "codes_tell"}, {"headline_local", "open"}),
     ("codes", ONE, 2, 1.0, 4.0, {"headline_floor", "meaning_floor"}, {"one_hand_learns"}),
     ("open", ONE, 0, 0.1, 1.0, {"headline_floor", "open"}, {"codes", "codes_tell"}),
     ("codes", OTHER, 0, 0.5, 0.5, {"headline_local", "one_hand_learns"}, {"headline_floor", "crowd", "together"}),
