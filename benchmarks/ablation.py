@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 import shuffledp as sdp
-from shuffledp.accounting import AmplificationBound, bounds, weigh
+from shuffledp.accounting import AmplificationBound, weigh
+from shuffledp.accounting.certify import consulted
 from shuffledp.errors import ShuffleDPError
 from shuffledp.guarantee import Kind
 
@@ -82,7 +83,7 @@ def sampled(seed: int) -> tuple[str, sdp.Setting] | None:
 
 
 def ends(setting: sdp.Setting, spent: dict[str, float]) -> dict[str, tuple[float, Kind]]:
-    """Worst end over the levels of every bound that answers; CPU seconds are added to `spent`."""
+    """Worst end over the levels of every bound that `certify` asks and that answers; CPU seconds go into `spent`."""
     found: dict[str, tuple[float, Kind]] = {}
     every = np.arange(setting.budgets.levels)
 
@@ -93,7 +94,8 @@ def ends(setting: sdp.Setting, spent: dict[str, float]) -> dict[str, tuple[float
         finally:
             spent[bound.key] += time.process_time() - began
 
-    for answer in weigh([bound for bound in bounds.values() if bound.enters_bracket], ask):
+    asked = [bound for bound in consulted(setting, published=False) if bound.enters_bracket]
+    for answer in weigh(asked, ask):
         if answer.value is not None:
             upper = answer.bound.kind is Kind.CERTIFIED_UPPER
             end = answer.value.upper.max() if upper else answer.value.lower.max()

@@ -5,14 +5,12 @@ Both look at the private data or at private messages; what they return is for th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import GaussianSumProfile
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
 from shuffledp.numerics.floats import TINY, roundoff
@@ -140,16 +138,6 @@ def _norms(
     return np.concatenate(parts)
 
 
-def average_clipped_message(network: Network, weights: FloatArray, bound: float) -> Message:
-    """Clip only the *average* gradient to ``bound``: the published reading, not private at 2 bound/m per example."""
-
-    def message(features: FloatArray, labels: NDArray[np.int64]) -> FloatArray:
-        mean = network.weighted_sum(network.backward(weights, features, labels)) / labels.size
-        return mean * min(1.0, bound / max(float(np.linalg.norm(mean)), TINY))
-
-    return message
-
-
 @dataclass(frozen=True)
 class LeakAudit:
     """What personal noise scales tell about who sent a message.
@@ -209,18 +197,3 @@ def audit_budget_leak(messages: ArrayLike, senders: ArrayLike, scales: ArrayLike
     right = tied[np.arange(true.size), true] / tied.sum(axis=1)  # among equals the attacker guesses
     off = np.abs(spread / known[true] - 1.0)
     return LeakAudit(float(right.mean()), 1.0 / known.size, float(np.mean(off <= 0.02)))
-
-
-def real_epsilon(audit: SensitivityAudit, sigma: float, delta: float) -> float:
-    """Smallest epsilon that one message with normal noise can have, given how far it was seen to move.
-
-    Parameters
-    ----------
-    audit : SensitivityAudit
-        In Euclidean norm.
-    sigma : float
-        Standard deviation of the noise, in the messages' unit; positive.
-    delta : float
-        In (0, 1).
-    """
-    return GaussianSumProfile(audit.measured / sigma).epsilon(delta).lower if math.isfinite(sigma) else 0.0

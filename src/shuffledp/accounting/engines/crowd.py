@@ -26,8 +26,6 @@ WINDOWS = 64
 """The range of a number is cut into so many windows, which is what the attacker looks at."""
 _SMOOTHING = 0.03
 _LARGEST = 600.0
-_FINE = 96
-_CELL_ULPS = 2**10
 _REACH = 8.0
 """Standard deviations of a normal law that are cut into windows, on both sides."""
 _STEP = 0.1
@@ -113,38 +111,6 @@ def laplace_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
         PairBlanket(1.0, masses, ratios, one, losses, None, _ULPS),
         PairBlanket(1.0, masses, one, ratios, -losses, None, _ULPS),
     )
-
-
-def laplace_seen_from(scale: float, centre: float) -> PairBlanket:
-    """Records 0 and 1 against the law of a record between them, Laplace noise: a continuous law in cells.
-
-    On a cell without a record inside all three densities are exponential; beyond the records all ratios are constant.
-
-    Parameters
-    ----------
-    scale : float
-        Of the noise, in widths of the range.
-    centre : float
-        The record, in [0, 1], a decimal number of at most 10 digits.
-    """
-    rate = 1.0 / scale
-    ends = np.unique(np.round(np.append(np.linspace(0.0, 1.0, _FINE + 1), centre), 10))
-    low, high = ends[:-1], ends[1:]
-    share = -0.5 * np.expm1(-rate * (high - low))
-
-    def mass(record: float) -> FloatArray:
-        inside = share * np.exp(-rate * np.where(high <= record, record - high, low - record))
-        return np.concatenate(([0.5 * math.exp(-rate * record)], inside, [0.5 * math.exp(-rate * (1.0 - record))]))
-
-    mass0, mass1, crowd = mass(0.0), mass(1.0), mass(centre)
-    points = np.concatenate(([0.0], ends, [1.0]))
-    logs, losses = rate * (np.abs(points - centre) - points), rate * (1.0 - 2.0 * points)
-    least, most = np.minimum(logs[:-1], logs[1:]), np.maximum(logs[:-1], logs[1:])
-    ratio_low, ratio_high = round_down(np.exp(least), _CELL_ULPS), round_up(np.exp(most), _CELL_ULPS)
-    ratios = np.clip(mass0 / crowd, ratio_low, ratio_high)
-    loss = np.clip(np.log(mass0) - np.log(mass1), losses[1:], losses[:-1])
-    spread = CellSpread(ratio_low, ratio_high, losses[1:], losses[:-1], np.zeros(0), np.zeros(0))
-    return PairBlanket(1.0, crowd, ratios, ratios * np.exp(-loss), loss, spread)
 
 
 @lru_cache(maxsize=128)
