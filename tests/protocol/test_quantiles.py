@@ -305,7 +305,7 @@ def test_histogram_of_every_mechanism(mechanism):
 
 def test_histogram_clips_only_when_told():
     options = {"mechanism": "krr", "seen": "reports", "delta": 1e-6}
-    with pytest.raises(InvalidInput, match=r"row 2 is 11\.0, outside"):
+    with pytest.raises(InvalidInput, match=r"row 2 is outside"):
         estimate_histogram([1.0, 11.0], 0, 10, 5, 700.0, **options)
     assert estimate_histogram([1.0, 11.0], 0, 10, 5, 700.0, clip=True, **options).estimate == pytest.approx(
         [0.5, 0, 0, 0, 0.5], abs=1e-9
