@@ -92,7 +92,7 @@ def test_random_channels(seed):
     top = oracles.ldp_ratio(table)
     assert channel.epsilon0 >= float(oracles.fraction_log(top)) * (1 - 1e-15)
     setting = Setting(Budgets([channel.epsilon0], [n]), channel, seen="reports", neighboring="replace-one")
-    profiles = asked(setting, channel.epsilon0, ("blanket", "clones", "levels", "local"))
+    profiles = asked(setting, channel.epsilon0, ("blanket", "clones", "local"))
     protocol = oracles.ShuffledProtocol([table] * n)
     for ratio in between(top):
         check(profiles, protocol.worst(0, ratio), ratio, (table, n))
@@ -189,7 +189,7 @@ def test_every_family_with_one_budget(name, family, table):
         top = oracles.ldp_ratio(law)
         n = rng.choice([2, 3]) if len(law[0]) < 9 else 2
         setting = Setting(budgets_of([top] * n), family, seen="reports", neighboring="replace-one")
-        profiles = asked(setting, log_up(top), ("blanket", "clones", "levels"))
+        profiles = asked(setting, log_up(top), ("blanket", "clones"))
         protocol = oracles.ShuffledProtocol([law] * n)
         for ratio in rng.sample(between(top), 3):
             check(profiles, protocol.worst(0, ratio, [(0, 1)]), ratio, (name, str(top), n))
