@@ -17,7 +17,8 @@ def test_floor_and_crowd_in_json(run):
     for level in answer["levels"]:
         assert level["epsilon"]["upper"] == min(level["floor"]["upper"], level["crowd"]["upper"])
         known = sdp.floor_profile(sdp.RandomizedResponse(5), level["epsilon0"], sdp.Uniform(172)).epsilon(1e-6)
-        assert level["floor"] == {"lower": known.lower, "upper": known.upper}
+        assert level["floor"]["lower"] <= known.lower <= known.upper <= level["floor"]["upper"]
+        assert level["floor"]["upper"] - level["floor"]["lower"] <= known.upper - known.lower + 2e-10
     assert answer["floor"]["upper"] == max(level["floor"]["upper"] for level in answer["levels"])
     assert answer["crowd"]["upper"] == max(level["crowd"]["upper"] for level in answer["levels"])
     assert "an honest shuffler keeps epsilon at 0.9976" in " ".join(answer["notes"])

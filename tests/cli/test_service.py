@@ -86,7 +86,10 @@ def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_p
     assert done.out.strip() == str(path)
     assert Batch.parse(path.read_bytes()).manifest.n == 7
     assert list(shuffler.reports(TASK.digest)) == []
-    assert run("task", "close").error == f"name a task: 0 are open or closing; closed before, with the batch in {path}"
+    assert (
+        run("task", "close").error
+        == f"name a task: 0 are open or closing or restored; closed before, with the batch in {path}"
+    )
     assert run("task", "close", TASK.id).out == done.out, "named, it says again where the batch is"
 
 
@@ -118,7 +121,7 @@ def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, sh
     assert str(path) in run("task", "close").error
     assert run("task", "close", "lunch.task").out.strip() == str(path), "named, the task is deleted to the end"
     path.unlink()
-    assert run("task", "close").error == "name a task: 0 are open or closing"
+    assert run("task", "close").error == "name a task: 0 are open or closing or restored"
 
 
 def test_after_a_kill_past_the_commit_destroying_again_removes_the_files(run, shuffler, tmp_path, monkeypatch):

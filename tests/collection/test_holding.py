@@ -143,7 +143,7 @@ def test_a_report_whose_code_is_refused_takes_no_room_and_changes_no_answer(tmp_
         if held < 5:
             assert hold(store, [offer(task, *probes, sent[held])]) == [b"\3" * 100 + b"\0"], "the last one fits"
     assert hold(store, [offer(task, sent[5], *probes), offer(task, sent[4])]) == [Refused.FULL, b"\0"]
-    assert held_in(store, task) == {digest_of(report) for report in sent[:5]}
+    assert held_in(store, task) == {digest_of(task, report) for report in sent[:5]}
     store.close()
 
 
@@ -156,7 +156,7 @@ def test_a_code_is_not_spent_where_nothing_was_kept(tmp_path):
     assert hold(store, [offer(task, one, two, three)]) == [Refused.FULL]
     assert hold(store, [offer(task, one, two, three), offer(task, again, one)]) == [Refused.FULL, b"\0\3"]
     assert hold(store, [offer(task, two)]) == [b"\0"]
-    assert held_in(store, task) == {digest_of(again), digest_of(two)}
+    assert held_in(store, task) == {digest_of(task, again), digest_of(task, two)}
     store.close()
 
 

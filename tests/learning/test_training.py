@@ -257,7 +257,7 @@ def test_components_are_fitted_to_public_data_only():
         ({"delta0": 1e-6, "mechanism": "laplace"}, {}, "`mechanism = 'laplace'` is pure"),
         ({"hidden": (0,)}, {}, "layer widths"),
         ({"classes": 2}, {}, r"labels must lie in 0\.\.1"),
-        ({}, {"y": LABELS - 1}, r"labels must lie in 0\.\.2; row \d+ has -1"),
+        ({}, {"y": LABELS - 1}, r"labels must lie in 0\.\.2; row \d+ has another"),
         ({}, {"y": LABELS + 0.5}, "labels must be whole numbers"),
         ({}, {"y": LABELS[:-1]}, "one label for each of 240"),
         ({}, {"X": FEATURES[:, 0]}, "X must be a table"),

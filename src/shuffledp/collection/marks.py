@@ -42,7 +42,7 @@ def found_mark(store: Path, name: str, state: str) -> Path | None:
     """
     marks = [place for place in marks_of(store, name) if place.exists()]
     if state == "closing":
-        return next((mark for mark in marks if mark.read_text("utf-8", "replace").startswith(GONE)), None)
+        return next((mark for mark in marks if _says(mark).startswith(GONE)), None)
     batch = store.parent / "outbox" / f"{name}.batch"
     return next((place for place in (*marks, batch) if place.exists()), None) if state == "open" else None
 
@@ -60,7 +60,7 @@ def set_marks(store: Path, name: str, state: str, day: str) -> None:
         Such as ``"2030-01-31"``.
     """
     for place in marks_of(store, name):
-        if place.exists() and place.read_text("utf-8", "replace").startswith(state):
+        if place.exists() and _says(place).startswith(state):
             continue
         place.parent.mkdir(mode=0o700, exist_ok=True)
         with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -69,6 +69,12 @@ def set_marks(store: Path, name: str, state: str, day: str) -> None:
             os.fsync(file.fileno())
         sync_folder(place.parent)
         sync_folder(place.parent.parent)
+
+
+def _says(mark: Path) -> str:
+    """Return how a mark begins; it is short, whatever somebody has put in its place."""
+    with open(mark, encoding="utf-8", errors="replace") as file:
+        return file.read(64)
 
 
 def sync_folder(folder: Path) -> None:
