@@ -353,3 +353,19 @@ def test_names():
     assert SignedSketch(10, 3).name == "sketch:10:3"
     assert CoordinateSampling(10).name == "coordinates:10"
     assert [family.two_point for family in FAMILIES] == [False, True, True, False, False, True]
+
+
+@pytest.mark.machine
+def test_the_order_in_which_a_partition_leaves_its_numbers_does_not_matter(monkeypatch):
+    """NumPy's partition orders the largest numbers otherwise with AVX-512: 2,296 of 4,000 seeded reports differed."""
+    family, data = DirectionCodebook(20, 32, 7), np.random.default_rng(0)
+    vectors = data.normal(size=(300, 20))
+    vectors /= 1.01 * np.linalg.norm(vectors, axis=1)[:, None]
+    plain, partition = family.randomize(vectors, 4.0, simulation_random(3)), np.argpartition
+
+    def other(values, place, axis):
+        found = partition(values, place, axis=axis)
+        return np.concatenate((found[:, :place], found[:, place:][:, ::-1]), axis=1)
+
+    monkeypatch.setattr(np, "argpartition", other)
+    assert (family.randomize(vectors, 4.0, simulation_random(3)) == plain).all()

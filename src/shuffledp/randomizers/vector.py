@@ -169,7 +169,11 @@ class DirectionCodebook(SeededFamily):
         return self.sampled_law(epsilon0).keep * reach
 
     def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
-        """See `SeededFamily.close_codewords`; opposite records have opposite codewords, exactly."""
+        """See `SeededFamily.close_codewords`; opposite records have opposite codewords, exactly.
+
+        Which are closest is decided in single precision. That is no matter of privacy, for which any such set will do;
+        where two codewords are as close up to 2^-20 or so, another processor may take the other one.
+        """
         lengths = norms(vectors, "l2")
         # x and -x are projected as one vector, whose first entry that is not 0 is positive: so their sets are disjoint
         lead = np.argmax(vectors != 0.0, axis=1)
@@ -180,7 +184,8 @@ class DirectionCodebook(SeededFamily):
         inward = np.maximum(1.0 - lengths, 0.0) * 2.0**63  # chance (1 - |x|)/2 of the opposite direction
         flipped = negative ^ random.bernoulli(inward.astype(np.uint64), lengths.size)
         along = self._components(units.astype(np.float32), seeds)
-        near = np.argpartition(np.abs(along), -self.close, axis=1)[:, -self.close :]
+        # ascending, as the order in which a partition leaves them depends on the processor
+        near = np.sort(np.argpartition(np.abs(along), -self.close, axis=1)[:, -self.close :], axis=1)
         away = np.take_along_axis(along, near, axis=1) < 0.0
         return 2 * near + (away ^ flipped[:, None])
 
