@@ -59,7 +59,7 @@ def test_budgets_that_change_between_the_passes_release_nothing(changes, seen):
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 def test_a_ledger_of_a_changed_table_has_no_entry(changes, tmp_path, seen):
     data = {"vote": np.array([0, 1] * 300), "budget": np.array([1.0, 2.0] * 300)}
-    with sdp.Ledger(tmp_path / "l") as ledger:
+    with sdp.Ledger(tmp_path / "l", make=True) as ledger:
         changes(lambda: data["budget"].sort())  # the same budgets in another order: as certified
         assert sdp.release(sdp.Mean(0, 1), data, **TOLD, seen=seen, ledger=ledger).n == 600
         changes(lambda: data["budget"].fill(1.0))

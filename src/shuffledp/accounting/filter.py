@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from shuffledp.accounting.profiles.domination import check_outside
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
@@ -32,6 +31,7 @@ from shuffledp.numerics.floats import (
     roundoff,
 )
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
+from shuffledp.numerics.special import log_ndtr
 
 _LARGEST_MU = 1000.0
 """Larger limits protect nothing."""
