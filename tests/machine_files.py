@@ -135,7 +135,7 @@ def make(folder: Path) -> None:
     columns, counts = reports_of_people(asked, people(np.random.default_rng(1), (60, 40, 20), 5, 101), random)
     (folder / "batch").write_bytes(batch_of(asked, columns, counts))
     (folder / "tally").write_bytes(tallies()[1])
-    with Ledger(folder / "people.ledger") as ledger:
+    with Ledger(folder / "people.ledger", make=True) as ledger:
         ledger.set_limit(3.0, 1e-5)
         ledger.enter([entered(1), entered(2)], Use())
         total = ledger.total(1e-6).epsilon
