@@ -89,9 +89,10 @@ def test_a_disk_without_room_is_not_answered_by_another_name(tmp_path, monkeypat
         with pytest.raises(InvalidInput, match=f"; {advice}$"):
             Store(tmp_path / "new.db")
     monkeypatch.undo()
+    Ledger(tmp_path / "l.db", make=True).close()
     for module, make in (
         ("collection", lambda: Store(tmp_path / "s.db")),
-        ("ledger", lambda: Ledger(tmp_path / "l.db", make=True)),
+        ("ledger", lambda: Ledger(tmp_path / "l.db")),
     ):
         monkeypatch.setattr(f"shuffledp.{module}.store.sqlite3.connect", raising(full()))
         with pytest.raises(InvalidInput, match=r"disk is full\); make room on its disk$"):

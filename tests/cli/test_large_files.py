@@ -41,7 +41,9 @@ def test_a_file_of_six_gigabytes_is_one_line(run, tmp_path, command):
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", 6 << 30)  # it takes no room, and could not be read within the time of a test
     said = run(*(word.format("huge") for word in command)).error
-    assert any(words in said for words in ("and is something else; name", "not a database", "is no ledger", "no batch")), said
+    assert any(
+        words in said for words in ("and is something else; name", "not a database", "is no ledger", "no batch")
+    ), said
 
 
 def test_a_device_without_end_is_one_line(run):

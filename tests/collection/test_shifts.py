@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp.collection.draw import exact_law
 from shuffledp.collection.estimates import (
     JUNK,
     estimate_question,
@@ -21,6 +20,7 @@ from shuffledp.collection.estimates import (
 from shuffledp.collection.price import prices
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
+from tests.collection.laws import exact_law
 from tests.collection.tasks import choice, document, draft, number, parse
 
 FAR = ((0.5, 500, 0.4), (4.0, 500, 1.0))
