@@ -118,7 +118,7 @@ LINES = {
     "girgis21": (GREY, "-"),
     "local": (GREY, "-"),
 }
-BRACKET_UPPER, BRACKET_LOWER = ("clones", "blanket", "levels"), ("count-exact", "window")
+BRACKET_UPPER, BRACKET_LOWER = ("clones", "blanket"), ("count-exact", "window")
 
 
 def curve_of(rows: list[dict[str, str]], seen: str, key: str) -> tuple[list[int], list[float], str]:
@@ -161,8 +161,8 @@ def draw_population(axes: Axes, rows: list[dict[str, str]], title: str) -> None:
         if ys:
             axes.plot(n, ys, color=color, ls=dashes, lw=1.1, marker="o" if len(ys) == 1 else None, ms=3)
             labels.append((key + (" ᵐᵃˣ" if how == "largest" else ""), ys[-1], color, "normal"))
-    for seen, name in (("ordered", "ordered steps"), ("levels", "levels visible")):
-        n, ys, _ = curve_of(rows, seen, seen)
+    for seen, key, name in (("ordered", "ordered", "ordered steps"), ("levels", "clones", "levels visible")):
+        n, ys, _ = curve_of(rows, seen, key)
         if abs(ys[-1] / high[-1] - 1) < 0.01:
             continue  # one budget: the same bound
         axes.plot(n, ys, color=BLUE, lw=1.0, ls=(0, (3, 1, 1, 1)))
