@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from shuffledp.collection.verify import cannot_be_checked
 from tests.collection.laws import exact_law
 from tests.collection.tasks import choice, document, draft, number, parse
 
+ROOT = Path(__file__).parents[2]
 FAR = ((0.5, 500, 0.4), (4.0, 500, 1.0))
 QUESTIONS = {
     "krr:5": choice(5, 0),
@@ -100,6 +102,24 @@ def test_close_levels_shift_little_and_one_level_not_at_all():
         "that every person is counted at the level that the person chose: false counts of 1 / 5 / 10 % of the people "
         "shift question 1 by up to 1.3 / 6.3 / 13 points"
     )
+
+
+PAGE = [
+    # levels and planned people, and the largest shifts in points, as the threat model's page has them
+    (((0.5, 540, 0.1), (1.0, 370, 0.25), (4.0, 90, 1.0)), "2.8 points | 16 | 35"),
+    (((0.5, 540, 0.1), (0.75, 370, 0.2), (1.0, 90, 0.25)), "0.75 | 3.9 | 7.7"),
+    (((0.5, 540, 0.1), (1.0, 460, 0.25)), "0.63 | 3.3 | 6.8"),
+    (((0.5, 1000, 0.1),), "0 | 0 | 0"),
+]
+
+
+@pytest.mark.parametrize(("levels", "row"), PAGE)
+def test_the_page_tells_these_shifts(levels, row):
+    page = (ROOT / "docs" / "collection" / "threat-model.md").read_text(encoding="utf-8")
+    shifts = [100 * shift for shift in prices(draft(levels=levels))[0].level_shift]
+    told = [float(number.split()[0]) for number in row.split(" | ")]
+    assert [float(f"{shift:.2g}") for shift in shifts] == told
+    assert f"| {row} |" in page
 
 
 def test_levels_that_nobody_has_can_be_told_all_the_same():

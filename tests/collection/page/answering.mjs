@@ -13,9 +13,9 @@ export async function answered() {
   assert.ok(await page.getByRole("button", { name: "Answer at this level" }).isDisabled());
   await fixLevel(page, "middle");
   await page.reload();
-  await page.getByText("Your level: middle.").waitFor();
+  await page.getByText("Your level: “middle”.").waitFor();
   assert.equal(await page.getByRole("radio", { name: "careful" }).count(), 0, "the level is fixed, also after a reload");
-  await page.getByText("This device has not told Institute of Occupational Health anything yet.").waitFor();
+  await page.getByText("This device has not told “Institute of Occupational Health” anything yet.").waitFor();
   const before = (await seen()).requests.length;
   await page.getByRole("radio", { name: "No", exact: true }).check();
   await page.getByLabel("Number").fill("12");
@@ -194,7 +194,7 @@ export async function tabs() {
   await fixLevel(page, "careful");
   await second.getByRole("radio", { name: "open" }).check();
   await second.getByRole("button", { name: "Answer at this level" }).click();
-  await second.getByText("Your level: careful.").waitFor();
+  await second.getByText("Your level: “careful”.").waitFor();
   for (const [tab, choice] of [[page, "Yes"], [second, "No"]]) {
     await tab.getByRole("radio", { name: choice, exact: true }).check();
     await tab.getByLabel("Number").fill("1");
