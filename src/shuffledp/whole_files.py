@@ -170,7 +170,7 @@ class _Named(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         with _said(self._what):
-            return super().write(data)
+            return os.write(self.fileno(), data)
 
 
 @contextlib.contextmanager

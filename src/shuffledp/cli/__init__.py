@@ -39,8 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always, with the exit status above. With SHUFFLEDP_DEBUG set, internal failures keep their traceback.
     """
+    from shuffledp.cli.left import left
+
     gc.set_threshold(NEW_OBJECTS)
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    try:
+        sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    finally:
+        left().close()
 
 
 def _run(arguments: list[str]) -> int:
@@ -50,13 +55,16 @@ def _run(arguments: list[str]) -> int:
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     from shuffledp.cli.app import options_of, parser
+    from shuffledp.cli.left import LEFT, Left
     from shuffledp.cli.messages import in_options
-    from shuffledp.cli.output import COMMAND_LINE, WRITTEN
+    from shuffledp.cli.output import COMMAND_LINE
 
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed before the command began
+        return _fail("standard output is closed, so no answer could be shown; nothing was done: open it", REFUSED)
     if threading.current_thread() is threading.main_thread():  # a polite kill leaves nothing half-written either
         signal.signal(signal.SIGTERM, _leave)
     COMMAND_LINE.set(shlex.join(["shuffledp", *arguments]))
-    WRITTEN.set(())
+    LEFT.set(Left())
     with contextlib.suppress(AttributeError):  # a terminal that lacks a letter shows its number instead of failing
         codecs.register_error("json", _escaped)
         sys.stdout.reconfigure(errors="json")  # pyright: ignore[reportAttributeAccessIssue]
@@ -64,26 +72,42 @@ def _run(arguments: list[str]) -> int:
         status = parser()(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
         sys.stdout.flush()
         # The parser turns Ctrl-C into this status without a word.
-        return _fail("interrupted; nothing was written", INTERRUPTED) if status == INTERRUPTED else status
+        return _interrupted() if status == INTERRUPTED else status
+    except KeyboardInterrupt:
+        return _interrupted()
     except (InvalidInput, OutOfRegime) as error:
-        return _fail(in_options(str(error), arguments, options_of(arguments)), REFUSED)
+        told = in_options(str(error), arguments, options_of(arguments))
+        return _fail("; ".join([told, *_left_behind()]), REFUSED)
     except TyperException as error:
         return _fail(_usage(error.format_message(), arguments), REFUSED)
     except ShuffleDPError as error:
         return _fail(f"{error}; {_released()}", INTERNAL)
-    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
-        _silence_stdout()
-        return INTERNAL
+    except SystemExit as stop:  # a signal, or a reader of our output who has gone, as in `| head`
+        return _stopped(stop.code if isinstance(stop.code, int) else INTERNAL)
+    except BrokenPipeError:
+        return _stopped(INTERNAL)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
         if isinstance(error, OSError) and error.filename is None:  # files of ours say their names
             _silence_stdout()
-            return _fail(
-                f"standard output cannot be written ({error.strerror or error}); {_released(shown=True)}", REFUSED
-            )
+            what = f"standard output cannot be written ({error.strerror or error})"
+            return _fail(f"{what}; {_released('part of the answer may have been shown')}", REFUSED)
         what = f"{type(error).__name__}: {error}"
         return _fail(f"internal failure ({what}); {_released()}; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
+
+
+def _interrupted() -> int:
+    return _fail(f"interrupted; {_released('nothing was written')}", INTERRUPTED)
+
+
+def _stopped(status: int) -> int:
+    """Leave with a status; say only what would be a surprise: a signal, and what is spent although nobody read it."""
+    left_behind = _left_behind()
+    if status > 128:
+        return _fail(f"stopped by signal {status - 128}; {_released('nothing was written')}", status)
+    _silence_stdout()
+    return _fail("; ".join(["the reader of standard output has gone", *left_behind]), status) if left_behind else status
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -93,19 +117,21 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return "".join(json.dumps(letter)[1:-1] for letter in error.object[error.start : error.end]), error.end
 
 
-def _released(*, shown: bool = False) -> str:
-    """Say what of a failed command is out in the world all the same."""
-    from shuffledp.cli.output import WRITTEN
+def _released(nothing: str = "nothing was released") -> str:
+    """Say what of a failed command is spent, and what exists all the same."""
+    return "; ".join(_left_behind()) or nothing
 
-    files = ", ".join(str(path) for path in WRITTEN.get())
-    if files:
-        return f"the answer was computed before that, and stands in {files}"
-    return "part of the answer may have been shown; direct it to a place with room" if shown else "nothing was released"
+
+def _left_behind() -> list[str]:
+    from shuffledp.cli.left import left
+
+    return left().sentences()
 
 
 def _silence_stdout() -> None:
     """Let nothing else go to stdout, or leaving would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(message: str, arguments: list[str]) -> str:

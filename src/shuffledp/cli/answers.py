@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.markup import escape
 from rich.table import Table
 
 from shuffledp.cli.entered import Entered
-from shuffledp.cli.files import write_bytes
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.left import will_change
+from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
 from shuffledp.collection.estimates import JUNK, shift_of_levels
@@ -82,7 +82,9 @@ def run_answer(
     codes = [answer_code(question, text) for question, text in zip(task.draft.questions, answers, strict=True)]
     with working("Certifying the promises"):
         certify_task(task)
-    device = Device(DeviceState(state or default_state_file()), person, lambda said: print(said, file=sys.stderr))
+    state = state or default_state_file()
+    will_change(state, "keeps the answer that was drawn: the same command sends it, and draws no other")
+    device = Device(DeviceState(state), person, lambda said: print(said, file=sys.stderr))
     if not as_json:
         told = what_is_promised(task.draft, place, language)
         console().print(escape(told.sentences[0][1]), highlight=False)
@@ -110,26 +112,31 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
     if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key", LONGEST_KEY))
-    with reserved(report, "--report") as page:
+    with outputs({"--out": target, "--report": report}) as files:
         with working("Opening the batch"):
             opened = open_batch(
                 read_batch(batch, check=secret.check_task),
                 secret,
-                **entered.arguments,
+                **entered.arguments(),
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
-        write_bytes(target, release)
-        if page is not None:
-            page.write(release_page(opened, command=COMMAND_LINE.get(), version=version("shuffledp")))
+        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+        files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
+        files.write("--report", lambda page: page.write(release_page(opened, **made)))
+        files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))
+
+
+def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: bool) -> None:
+    """Print the release, or what it says in words."""
     if as_json:
         sys.stdout.write(document.decode("utf-8") + "\n")
-    else:
-        _print_opened(opened)
-        if entered.ledger is not None:
-            how = "Entered" if opened.entered else "Entered before"
-            more = "" if opened.entered else "; the same batch costs nothing more"
-            console().print(f"{how} in the ledger {escape(str(entered.ledger))}{more}.", highlight=False)
+        return
+    _print_opened(opened)
+    if entered.ledger is not None:
+        how = "Entered" if opened.entered else "Entered before"
+        more = "" if opened.entered else "; the same batch costs nothing more"
+        console().print(f"{how} in the ledger {escape(str(entered.ledger))}{more}.", highlight=False)
 
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:

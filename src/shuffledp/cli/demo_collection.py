@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from shuffledp.cli.output import COMMAND_LINE, WRITTEN, console, reserved, working
+from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.errors import InvalidInput
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.to_json import dumps
@@ -51,10 +51,8 @@ def run_demo_collection(
             out.print(f"{time.monotonic() - since:5.1f} s  {sentence}", highlight=False, soft_wrap=True)
 
     with reserved(report, "--report") as page:
-        before = WRITTEN.get()
         with working("Holding a collection"), tempfile.TemporaryDirectory(prefix="shuffledp-demo-") as folder:
             held = hold(Path(folder), clients, delta, tell, browser=browser)
-        WRITTEN.set(before)  # what stood in the folder is gone
         held.seconds["total"] = round(time.monotonic() - since, 3)
         truths = dict(enumerate(held.truths))
         text = release_page(held.release, command=COMMAND_LINE.get(), version=version("shuffledp"), truths=truths)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shuffledp.cli.left import opened_ledger
+
 
 @dataclass(frozen=True)
 class Entered:
@@ -15,8 +17,7 @@ class Entered:
     population: str
     fixed_in_advance: str | None
 
-    @property
     def arguments(self) -> dict[str, Any]:
-        """The same, as the library's arguments."""
+        """The same, as the library's arguments; the ledger is opened."""
         names = {"population": self.population, "fixed_in_advance": self.fixed_in_advance}
-        return {"ledger": self.ledger, **names}
+        return {"ledger": opened_ledger(self.ledger), **names}

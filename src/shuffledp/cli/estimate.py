@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.left import opened_ledger
+from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
@@ -75,7 +76,7 @@ def run(name: str, typed: Typed) -> None:
         published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
         counts=typed.get("counts", False),
     )
-    with reserved(typed["report"], "--report") as page, reserved(typed["csv"], "--csv") as table:
+    with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             asked: dict[str, Any] = {"value": value, "progress": progress, **_arguments(typed)}
             if typed["by"] is None and typed["groups"] is None:
@@ -84,11 +85,10 @@ def run(name: str, typed: Typed) -> None:
                 by, groups = parse_groups(typed["by"], typed["groups"])
                 found = release_by(question, typed["table"], by=by, groups=groups, **asked)
         found = _completed(found, besides)
-        if page is not None:
-            page.write(_page(typed, found, besides))
-        if table is not None:
-            table.write(found.to_frame(simultaneous=besides.simultaneous, amounts=True).write_csv())
-    show(typed, found, besides)
+        frame = {"simultaneous": besides.simultaneous, "amounts": True}
+        files.write("--report", lambda page: page.write(_page(typed, found, besides)))
+        files.write("--csv", lambda table: table.write(found.to_frame(**frame).write_csv()))
+        files.show(lambda: show(typed, found, besides, files.written))
 
 
 def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | GroupedRelease:
@@ -107,15 +107,16 @@ def _arguments(typed: Typed) -> dict[str, Any]:
         "random": choose_random(typed["simulation_seed"]),
         "table_options": table_options(typed),
         "title": typed["title"] or "",
+        "ledger": opened_ledger(typed["ledger"]),
     } | {
         name: typed[name]
-        for name in ("seen", "delta", "person", "rows_per_person", "missing_as", "any_delta", "weights", "ledger",
-                     "population", "fixed_in_advance")
+        for name in ("seen", "delta", "person", "rows_per_person", "missing_as", "any_delta", "weights", "population",
+                      "fixed_in_advance")
     }  # fmt: skip
 
 
-def show(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> None:
-    """Print the release for a program, or for a person."""
+def show(typed: Typed, found: Release | GroupedRelease, shown: Shown, written: Sequence[Path]) -> None:
+    """Print the release for a program, or for a person, who is told which files were written."""
     to_json, to_terminal = (
         (release_to_json, print_release) if isinstance(found, Release) else (grouped_to_json, print_grouped)
     )
@@ -123,9 +124,8 @@ def show(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> None:
         print(dumps(to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)))  # type: ignore[arg-type]
         return
     to_terminal(console(), found, shown)  # type: ignore[arg-type]
-    for path in (typed["report"], typed["csv"]):
-        if path is not None:
-            console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
+    for path in written:
+        console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:

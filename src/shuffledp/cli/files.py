@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
-from shuffledp.cli.output import WRITTEN
+from shuffledp.cli.left import will_stand
 from shuffledp.whole_files import replaced
 
 
@@ -36,5 +36,5 @@ def written(path: Path, *, private: bool = False, fresh: bool = False) -> Genera
         If it cannot be written, is a symbolic link, or must be fresh and is not.
     """
     with replaced(path, str(path), private=private, fresh=fresh) as stream:
+        will_stand(path, stream.fileno())
         yield stream
-    WRITTEN.set((*WRITTEN.get(), path))

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from shuffledp.accounting import certify, check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.left import will_change
+from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
-from shuffledp.ledger import Ledger, Limit, Spending, composed_epsilon
+from shuffledp.ledger import Ledger, Limit, Spending, Total, composed_epsilon
 from shuffledp.report.ledger import ledger_to_json, print_ledger
 from shuffledp.report.ledger_page import ledger_page
 from shuffledp.report.remarks import taken_as_people
@@ -51,19 +52,25 @@ def run_ledger(
     apart = [_names(text) for text in disjoint]
     if new and path.exists():
         raise InvalidInput(f"--new makes a ledger, and {path_shown(path)} is there; leave --new out, or name another")
-    with reserved(report, "--report") as page, Ledger(path, make=new or wanted is not None) as ledger:
-        if wanted is not None:
-            ledger.set_limit(*wanted)
-        for names in apart:
-            ledger.state_disjoint(names)
-        with working("Composing"):
-            total = ledger.total(delta)
-        if page is not None:
-            page.write(ledger_page(ledger, total, command=COMMAND_LINE.get(), version=version("shuffledp")))
-        if as_json:
-            print(dumps(ledger_to_json(ledger, total)))
-        else:
-            print_ledger(console(), ledger, total)
+    with outputs({"--report": report}) as files:
+        will_change(path, "holds what was set before that")
+        with Ledger(path, make=new or wanted is not None) as ledger:
+            if wanted is not None:
+                ledger.set_limit(*wanted)
+            for names in apart:
+                ledger.state_disjoint(names)
+            with working("Composing"):
+                total = ledger.total(delta)
+            made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+            files.write("--report", lambda page: page.write(ledger_page(ledger, total, **made)))
+            files.show(lambda: _show(ledger, total, as_json=as_json))
+
+
+def _show(ledger: Ledger, total: Total, *, as_json: bool) -> None:
+    if as_json:
+        print(dumps(ledger_to_json(ledger, total)))
+    else:
+        print_ledger(console(), ledger, total)
 
 
 def _names(text: str) -> list[str]:

@@ -7,11 +7,12 @@ import io
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from shuffledp.cli.left import left, will_stand
 from shuffledp.errors import InvalidInput, printable
 from shuffledp.whole_files import replaced
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 COMMAND_LINE: ContextVar[str] = ContextVar("COMMAND_LINE", default="shuffledp")
 """The command as typed, for the page that tells how to repeat it."""
-
-WRITTEN: ContextVar[tuple[Path, ...]] = ContextVar("WRITTEN", default=())
-"""Files that this command has written: what they hold is released, whatever happens afterwards."""
 
 PATIENCE = 1.0
 """Seconds after which a job shows that it is still running."""
@@ -55,10 +53,81 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
     if _times_named(target) > 1:
         raise InvalidInput(f"{option} {path} is also an input or another output of this command; choose another name")
     with replaced(path, f"{option} {path}") as file:
+        will_stand(target, file.fileno())
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield stream
         stream.detach()  # writes what it holds; the file is closed by its own block
-    WRITTEN.set((*WRITTEN.get(), target))
+
+
+class Outputs:
+    """Files that a command writes once its answer is there: what befalls one of them befalls no other.
+
+    Parameters
+    ----------
+    opened : dict
+        By option: the file's path, the open stream, and the block that gives the file its name.
+    """
+
+    def __init__(self, opened: dict[str, tuple[Path, IO[str], contextlib.ExitStack]]) -> None:
+        self._opened = opened
+        self.written: list[Path] = []
+        self.failures: list[Exception] = []
+
+    def write(self, option: str, fill: Callable[[IO[str]], object]) -> None:
+        """Write a file and give it its name; a failure is raised when the outputs end, after everything else.
+
+        Parameters
+        ----------
+        option : str
+            The option that named the file; nothing happens if it was not given.
+        fill : callable
+            Writes into the stream.
+        """
+        if option not in self._opened:
+            return
+        path, stream, block = self._opened.pop(option)
+        try:
+            with block:
+                fill(stream)
+        except Exception as failure:  # the answer is spent: whatever else can be written must be
+            self.failures.append(failure)
+        else:
+            self.written.append(path)
+
+    def show(self, render: Callable[[], object]) -> None:
+        """Show the answer on stdout, after the files."""
+        left().shown = "begun"
+        render()
+        sys.stdout.flush()
+        left().shown = "done"
+
+
+@contextlib.contextmanager
+def outputs(paths: Mapping[str, Path | None]) -> Generator[Outputs]:
+    """Open the files of a command whose answer is entered in a ledger, before anything is entered.
+
+    Parameters
+    ----------
+    paths : mapping
+        By option; None for one that was not given.
+
+    Raises
+    ------
+    InvalidInput
+        As `reserved`, at once; and what `Outputs.write` met, at the end.
+    """
+    with contextlib.ExitStack() as every:
+        opened: dict[str, tuple[Path, IO[str], contextlib.ExitStack]] = {}
+        for option, path in paths.items():
+            block = every.enter_context(contextlib.ExitStack())
+            stream = block.enter_context(reserved(path, option))
+            if path is not None and stream is not None:
+                opened[option] = path, stream, block
+        found = Outputs(opened)
+        yield found
+        if found.failures:
+            known = all(isinstance(failure, InvalidInput) for failure in found.failures)
+            raise InvalidInput("; ".join(map(str, found.failures))) if known else found.failures[0]
 
 
 def _times_named(target: Path) -> int:

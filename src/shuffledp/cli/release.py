@@ -21,7 +21,8 @@ from shuffledp.cli.estimate import (
     table_options,
     title_of,
 )
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.left import opened_ledger
+from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.protocol import (
@@ -76,7 +77,7 @@ def run_together(typed: Typed) -> None:
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
-    with reserved(typed["report"], "--report") as page:
+    with outputs({"--report": typed["report"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release_together(
                 asked,
@@ -91,14 +92,13 @@ def run_together(typed: Typed) -> None:
                 random=choose_random(typed["simulation_seed"]),
                 table_options=table_options(typed),
                 progress=progress,
-                ledger=typed["ledger"],
+                ledger=opened_ledger(typed["ledger"]),
                 population=typed["population"],
                 fixed_in_advance=typed["fixed_in_advance"],
                 title=typed["title"] or "",
             )
-        if page is not None:
-            page.write(_page(typed, asked, found))
-    _show(typed, asked, found)
+        files.write("--report", lambda page: page.write(_page(typed, asked, found)))
+        files.show(lambda: _show(typed, asked, found, files.written))
 
 
 def parse_ask(text: str) -> Ask:
@@ -201,7 +201,7 @@ def _together(found: JointRelease) -> str:
     )
 
 
-def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> None:
+def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequence[Path]) -> None:
     if typed["json"]:
         together = {
             "epsilon": {"upper": found.epsilon},
@@ -228,8 +228,8 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> None:
         out.print()
         out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
         print_release(out, shown_besides.complete(release), shown_besides)
-    if typed["report"] is not None:
-        out.print(f"Written: {typed['report'].resolve()}", soft_wrap=True, highlight=False)
+    for path in written:
+        out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:

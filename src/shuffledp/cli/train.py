@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +15,8 @@ import numpy as np
 
 from shuffledp.cli.entered import Entered
 from shuffledp.cli.estimate import choose_random
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.cli.left import will_change
+from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.train_data import Asked, Records, load, public_rows
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
@@ -128,7 +130,9 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
             "--patience needs --public TABLE_OR_FOLDER: when training ends tells of the rows that decide it, so these "
             "must be public"
         )
-    with reserved(files.model_out, "--model-out") as model_file, reserved(files.report, "--report") as page:
+    if files.checkpoint is not None:
+        will_change(files.checkpoint, "keeps the run: go on with --resume")
+    with outputs({"--model-out": files.model_out, "--report": files.report}) as out:
         records = load(asked, random)
         public = None if files.public is None else public_rows(asked, records, files.public)
         shown_on = records.test if public is None else public
@@ -147,17 +151,16 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
             began = time.process_time()
             model.fit(
                 records.rows, records.labels, groups=records.groups, validation=shown_on, resume=files.resume,
-                **entered.arguments,
+                **entered.arguments(),
             )  # fmt: skip
             seconds = time.process_time() - began
         if bar and model.history_ and model.history_[-1].round < model.history_[-1].rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
         training = _told(asked.source, records, model, seconds)
-        if model_file is not None:
-            _write_model(model_file, records, model, training)
-        if page is not None:
-            page.write(training_page(training, command=COMMAND_LINE.get(), version=version("shuffledp")))
-    _show(training, files)
+        made = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+        out.write("--model-out", lambda file: _write_model(file, records, model, training))
+        out.write("--report", lambda page: page.write(training_page(training, **made)))
+        out.show(lambda: _show(training, out.written, as_json=files.json))
 
 
 def weak(epsilon: float) -> tuple[str, ...]:
@@ -232,12 +235,11 @@ def _write_model(file: IO[str], records: Records, model: ShuffledSGDClassifier, 
     write_model(stream, model.network_, model.weights_, records.classes, dumps(about))
 
 
-def _show(training: Training, files: Files) -> None:
-    written = [path.resolve() for path in (files.model_out, files.report) if path is not None]
-    if files.json:
-        print(dumps(training_to_json(training) | {"written": [str(path) for path in written]}))
+def _show(training: Training, written: Sequence[Path], *, as_json: bool) -> None:
+    if as_json:
+        print(dumps(training_to_json(training) | {"written": [str(path.resolve()) for path in written]}))
         return
     shown = console()
     print_training(shown, training)
     for path in written:
-        shown.print(f"Written: {path}", soft_wrap=True, highlight=False)
+        shown.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
