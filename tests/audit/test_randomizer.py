@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 import math
 import re
@@ -383,3 +384,10 @@ def test_the_same_seed_gives_the_same_audit():
 def test_bad_arguments(options, message):
     with pytest.raises(InvalidInput, match=message):
         attack(RandomizedResponse(2), **options)
+
+
+def test_last_digits_of_a_claim_are_no_violation():
+    """A claim that another machine certifies anew differs in its last digits."""
+    found = attack(some.laplace(1.0))
+    for bound, violated in ((1.0 + 1e-12, False), (1.0 + 1e-8, True)):
+        assert dataclasses.replace(found, claimed=1.0, epsilon_lower_bound=bound).violated is violated

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from shuffledp.audit.confidence import Hits
 
+SLACK = 1e-9
+"""Share of a claim by which its last digits may differ on the machine that certifies it anew."""
+
 
 @dataclass(frozen=True)
 class AuditResult:
@@ -54,8 +57,8 @@ class AuditResult:
 
     @property
     def violated(self) -> bool:
-        """Whether the lower bound exceeds the claim."""
-        return self.epsilon_lower_bound > self.claimed
+        """Whether the lower bound exceeds the claim by more than `SLACK`."""
+        return self.epsilon_lower_bound > self.claimed * (1.0 + SLACK)
 
     @property
     def false_alarm(self) -> float:
