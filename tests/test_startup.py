@@ -9,22 +9,30 @@ from pathlib import Path
 
 import pytest
 
-BASE = {"_cffi_backend", "cryptography", "numpy", "rich", "scipy", "shellingham", "shuffledp", "typer"}
+BASE = {"numpy", "rich", "shellingham", "shuffledp", "typer"}
 """Libraries of every command that computes; typer and NumPy bring pydantic, cython and the like along."""
 NEVER = {"scipy.stats", "scipy.integrate", "scipy.interpolate", "dp_accounting", "matplotlib", "uvicorn", "segno"}
 """Slow to import, and not needed to amplify, to ask a table or to answer."""
 OWN = ("amplify", "mean", "answer")
-MAY = {"amplify": BASE, "mean": BASE | {"polars", "jinja2", "markupsafe"}, "answer": BASE | {"jinja2", "markupsafe"}}
-WATCHED = set().union(*MAY.values()) | {
-    "attr",
-    "dp_accounting",
-    "flwr",
-    "matplotlib",
-    "pandas",
-    "pyarrow",
-    "pyspark",
-    "torch",
+MAY = {
+    "amplify": BASE | {"scipy"},
+    "mean": BASE | {"scipy", "polars", "_cffi_backend", "cryptography", "markupsafe"},
+    "answer": BASE | {"_cffi_backend", "cryptography"},
 }
+WATCHED = (
+    set().union(*MAY.values())
+    | {"jinja2", "markupsafe"}
+    | {
+        "attr",
+        "dp_accounting",
+        "flwr",
+        "matplotlib",
+        "pandas",
+        "pyarrow",
+        "pyspark",
+        "torch",
+    }
+)
 
 ASKED = {
     "amplify": ["amplify", "--epsilon0", "1", "--n", "1000", "--delta", "1e-6"],
