@@ -11,10 +11,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from shuffledp.errors import ShuffleDPError, path_shown
-from shuffledp.ledger import Ledger
+
+if TYPE_CHECKING:
+    from shuffledp.ledger import Ledger
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Left:
     states: list[tuple[Path, Callable[[], bool], str]] = field(
         default_factory=list[tuple[Path, Callable[[], bool], str]]
     )
-    ledgers: list[Ledger] = field(default_factory=list[Ledger])
+    ledgers: list[Ledger] = field(default_factory=lambda: [])
     shown: Literal["no", "begun", "done"] = "no"
 
     def sentences(self) -> list[str]:
@@ -103,6 +105,8 @@ def opened_ledger(path: Path | None) -> Ledger | None:
     """Open the ledger that --ledger names, and note that something may be entered there; None without one."""
     if path is None:
         return None
+    from shuffledp.ledger import Ledger  # as heavy as NumPy, and --help comes this way
+
     ledger = Ledger(path)
     left().ledgers.append(ledger)
     return ledger
