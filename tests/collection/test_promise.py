@@ -8,11 +8,12 @@ import re
 
 import pytest
 
-from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, outward, stated_crowd
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, stated_crowd
 from shuffledp.collection.promise import check_crowd, check_floor, crowd_of, floor, floor_of, needed_dummies
 from shuffledp.collection.promised import LANGUAGES, promises_data, shown, what_is_promised
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import few_digits_up
 from tests.collection.tasks import LEVELS, choice, document, draft, number, parse
 
 SYBILS = {
@@ -141,10 +142,10 @@ def test_published_ends_are_rounded_outward_to_ten_digits():
 def test_a_number_is_never_rounded_inward():
     values = [math.nextafter(0.1, 1.0), 0.1, 1e-9, 2.0**-1074, 123456789.01234, math.pi, 0.0, math.inf]
     for value in values:
-        assert value <= outward(value)
-        assert value <= outward(value, 3)
-    assert outward(math.nextafter(0.1, 1.0)) == 0.1000000001
-    assert outward(0.1) == 0.1
+        assert value <= few_digits_up(value)
+        assert value <= few_digits_up(value, 3)
+    assert few_digits_up(math.nextafter(0.1, 1.0)) == 0.1000000001
+    assert few_digits_up(0.1) == 0.1
     assert stated_crowd(0.25) > 0.25 * (1.0 + CROWD_SLACK)
 
 

@@ -22,14 +22,14 @@ from shuffledp.accounting import (
     remembered_by_thread,
 )
 from shuffledp.budgets import Budgets
-from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, outward, published
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, published
 from shuffledp.collection.asked import Dummies, Level
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.task import Draft
 from shuffledp.collection.work import check_work
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
-from shuffledp.numerics.floats import round_down, round_up
+from shuffledp.numerics.floats import few_digits_up, round_down, round_up
 from shuffledp.setting import Setting
 
 FAKE = 0.05
@@ -170,7 +170,7 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     parts = tuple((question.family, question.dummies) for question in draft.questions)
     reports = reports_of(draft)
     return tuple(
-        min(certified, outward(_crowd(parts, people, budget, draft.delta, reports))) if n else None
+        min(certified, few_digits_up(_crowd(parts, people, budget, draft.delta, reports))) if n else None
         for certified, budget, n in zip(floors, budgets, counts, strict=True)
     )
 
@@ -217,11 +217,11 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     reports = reports_of(draft)
     if draft.operated_by.one_hand:
         profiles = [compose([(_local(level), reports)]) for level in draft.levels]
-        return tuple(outward(profile.epsilon(draft.delta).upper) for profile in profiles)
+        return tuple(few_digits_up(profile.epsilon(draft.delta).upper) for profile in profiles)
     question = draft.questions[place]
     draws = [[level.draw[place]] for level in draft.levels]
     certified = floor(draws, [question.family], [question.dummies], draft.delta, reports)
-    return tuple(outward(value) for value in certified)
+    return tuple(few_digits_up(value) for value in certified)
 
 
 def _local(level: Level) -> LocalProfile:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, outward
+from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import few_digits_up
 
 _CANNOT = (
     "that the shuffler drew the dummies from the law, once, and forgot them",
@@ -38,7 +39,7 @@ def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
     for place, question in enumerate(draft.questions):
         unit, scale = ("", 1.0) if question.kind == "number" else (" points", 100.0)
         shifts = [scale * shift_of_levels(draft, place, counts, share, told=True) for share in FALSE_LEVELS]
-        told = " / ".join(f"{outward(shift, 2):g}" for shift in shifts)
+        told = " / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts)
         effects.append(f"question {place + 1} by up to {told}{unit}")
     shares = " / ".join(f"{100 * share:g}" for share in FALSE_LEVELS)
     falsely = f"false counts of {shares} % of the people shift {', '.join(effects)}"

@@ -169,8 +169,8 @@ def root_down(square: Fraction) -> Lower:
     return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
 
 
-def few_digits_up(value: float) -> Upper:
-    """Return the number of at most `DIGITS` significant digits at or above a double: itself if it has no more.
+def few_digits_up(value: float, digits: int = DIGITS) -> Upper:
+    """Return the number of so many significant digits at or above a double: itself if it has no more.
 
     The last digits of exp and log differ between processors. A certified end that leaves the library is moved outward
     to few digits, so that machines state the same but for a value that lies within their last digits of a step.
@@ -179,16 +179,20 @@ def few_digits_up(value: float) -> Upper:
     ----------
     value : float
         Finite or infinite, never NaN.
+    digits : int
+        How many, at least 1; by default those of a number that is published.
 
     Examples
     --------
+    >>> few_digits_up(0.1234561, 6)
+    0.123457
     >>> few_digits_up(0.1), few_digits_up(0.14867283457719), few_digits_up(-0.14867283457719)
     (0.1, 0.1486728346, -0.1486728345)
     """
-    near = f"{value:.{DIGITS - 1}e}"  # correctly rounded; infinities are themselves
+    near = f"{value:.{digits - 1}e}"  # correctly rounded; infinities are themselves
     if float(near) >= value:  # the double next to a decimal at or above a double is at or above it
         return Upper(float(near))
-    return Upper(float(Context(prec=DIGITS).next_plus(Decimal(near))))
+    return Upper(float(Context(prec=digits).next_plus(Decimal(near))))
 
 
 def few_digits_down(value: float) -> Lower:
