@@ -115,9 +115,10 @@ types: $(STAMP)  ## pyright alone
 bench: $(STAMP)  ## time and memory of the main jobs
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
-# pip-tools lives in a throwaway environment, so that it is nobody's dependency.
+# pip-tools lives in a throwaway environment, so that it is nobody's dependency. Extras stay in the pins: without
+# `coverage[toml]==` pip tries the newest release for pytest-cov's `coverage[toml]` first, finds no hash, and stops.
 PINS := build/pins-venv
-COMPILE := $(PINS)/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --upgrade \
+COMPILE := $(PINS)/bin/pip-compile --quiet --generate-hashes --allow-unsafe --no-strip-extras --upgrade \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --no-header
 pins:  ## pin requirements/*.in again
 	rm -rf $(PINS)

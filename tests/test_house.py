@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,23 @@ def test_requirements_are_pinned_with_hashes_and_without_addresses(name):
     assert [line for line in pinned if not re.match(r"[\w.\-\[\]]+==\S+ (;.*)?\\$", line)] == []
     assert len([line for line in lines if "--hash=sha256:" in line]) >= len(pinned)
     assert [line for line in lines if "://" in line or "--find-links" in line or "index-url" in line] == []
+
+
+@pytest.mark.parametrize("name", ["dev.txt", "docs.txt"])
+def test_what_is_asked_for_with_an_extra_is_pinned_with_it(name):
+    """`coverage==7.17.4` did not pin pytest-cov's `coverage[toml]`: a day later pip met 7.17.5, without a hash."""
+    lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
+    pins = dict(found.groups() for line in lines if (found := re.match(r"([\w.-]+)(\[[^]]+\])?==", line)))
+    pinned = [dist for dist in distributions() if canonical(dist.name) in pins]
+    asked = [need for dist in pinned for need in dist.requires or () if "extra ==" not in need]
+    found = [re.match(r"([\w.-]+)(\[[^]]+\])", need) for need in asked]
+    needed = {canonical(match[1]): match[2] for match in found if match}
+    assert "coverage" in needed
+    assert {package: pins.get(package) for package in needed} == needed
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_readme_commands_exist():
