@@ -20,13 +20,15 @@ from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.promised import what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
-from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.report.collection_plan import plan_object, print_collection_plan
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, up
 from shuffledp.whole_files import read_bytes
@@ -45,9 +47,9 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
             raise InvalidInput(f"{path} exists and would be lost; choose another --out or move it away")
     private, identity = new_private(), new_identity()
     with working("Computing the dummies"):
-        draft = draft_of_survey(
-            read_bytes(survey, "the survey", LONGEST_SURVEY), AnalyzerKey(private, identity, bytes(32))
-        )
+        data = read_bytes(survey, "the survey", LONGEST_SURVEY)
+        draft = draft_of_survey(data, AnalyzerKey(private, identity, bytes(32)))
+        plan = None if has_levels(data) else plan_collection(request_of_survey(data))
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
@@ -55,8 +57,10 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         write_bytes(files[1], key.document(), private=True, fresh=True)
         write_bytes(files[0], draft.data, fresh=True)
     if as_json:
-        print(dumps(_draft_object(draft, floors, costs)))
+        print(dumps(_draft_object(draft, floors, costs) | ({} if plan is None else {"plan": plan_object(plan)})))
         return
+    if plan is not None:
+        print_collection_plan(console(), plan)
     _print_draft(draft, floors, costs)
     console().print(
         f"Written: {escape(str(files[0]))} for the shuffler, {escape(str(files[1]))} for the analyzer alone. "

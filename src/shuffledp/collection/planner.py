@@ -82,6 +82,8 @@ class Request:
         Reports that one person may send: 2 under open admission.
     budgets : tuple of float
         Local budgets of the survey's levels; none: the planner chooses.
+    promises : tuple of float
+        What each of them is promised; none: all `promise`, which else is the largest of them.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Request:
     shufflers: int = 1
     reports: int = 1
     budgets: tuple[float, ...] = ()
+    promises: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.people <= MOST:
@@ -241,15 +244,20 @@ def plan_collection(request: Request) -> CollectionPlan:
 
 
 def _dummies(request: Request, epsilon0: float, promise: float) -> tuple[Dummies, ...]:
+    """Return the dummies that keep a promise up to a budget; a survey's own promises keep their proportions."""
     families = tuple(question.family for question in request.questions)
-    return _dummies_for(families, epsilon0, promise, request.delta, request.reports)
+    levels = ((epsilon0, promise),)
+    if request.promises and epsilon0 == request.largest:
+        scale = promise / request.promise
+        levels = tuple((own, scale * kept) for own, kept in zip(request.budgets, request.promises, strict=True))
+    return _dummies_for(families, levels, request.delta, request.reports)
 
 
 @lru_cache(maxsize=64)
 def _dummies_for(
-    families: tuple[Family, ...], epsilon0: float, promise: float, delta: float, reports: int
+    families: tuple[Family, ...], levels: tuple[tuple[float, float], ...], delta: float, reports: int
 ) -> tuple[Dummies, ...]:
-    return dummies_for([(epsilon0, promise)], families, delta, reports)
+    return dummies_for(levels, families, delta, reports)
 
 
 def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: float, people: int) -> float:
