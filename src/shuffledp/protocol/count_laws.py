@@ -122,7 +122,7 @@ class CountLaw:
     Examples
     --------
     >>> CountLaw((100,), (0.9,), (0.1,)).interval(50, 0.05)
-    (0.43, 0.57)
+    (0.42, 0.58)
     """
 
     people: tuple[int, ...]
