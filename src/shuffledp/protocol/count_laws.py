@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -60,6 +60,7 @@ _WINDOW, _CIRCLE = 14.0, 9.0
 _AT_LEAST = 64
 _COARSE = 50.0
 """A half-width of fewer people depends on the last report: neighbouring counts are looked at, too."""
+_MOST_REMEMBERED = 512
 _NORMAL = NormalDist()
 
 
@@ -131,6 +132,9 @@ class CountLaw:
     added: Added = NOTHING
     target: Literal["share", "mean"] = "share"
     _known: dict[int, tuple[int, FloatArray]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _intervals: dict[tuple[int, float], tuple[float, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def n(self) -> int:
@@ -237,7 +241,7 @@ class CountLaw:
             P(C = start), P(C = start + 1), ...
         """
         if step not in self._known:
-            if len(self._known) > 512:
+            if len(self._known) > _MOST_REMEMBERED:
                 self._known.clear()
             self._known[step] = self._chances(step)
         return self._known[step]
@@ -316,6 +320,14 @@ class CountLaw:
         low, high : float
             In [0, 1], low <= high; covers the target with chance at least 1 - miss.
         """
+        if (count, miss) not in self._intervals:
+            if len(self._intervals) > _MOST_REMEMBERED:
+                self._intervals.clear()
+            self._intervals[count, miss] = self._inverted(count, miss)
+        return self._intervals[count, miss]
+
+    def _inverted(self, count: int, miss: float) -> tuple[float, float]:
+        """Find both ends of `interval`."""
         possible = min(max(int(count), self._median(0)), self._median(self.steps))
         near = (possible - self.mean(0.0)) / self.slope
         middle = min(max(round(near * self.steps), 0), self.steps)
@@ -326,6 +338,23 @@ class CountLaw:
             lambda step: self.at_least(possible, self.steps - step), least, self.steps - middle, self.steps, spread
         )
         return (self.steps - low) / self.steps, high / self.steps
+
+
+@lru_cache(maxsize=16)
+def law_of_reports(
+    people: tuple[int, ...],
+    own: tuple[float, ...],
+    other: tuple[float, ...],
+    target: Literal["share", "mean"] = "share",
+) -> CountLaw:
+    """Return the law of a count of reports without dummies; remembered, so that equal tasks share what was computed.
+
+    Parameters
+    ----------
+    people, own, other, target
+        As for `CountLaw`.
+    """
+    return CountLaw(people, own, other, NOTHING, target)
 
 
 def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:

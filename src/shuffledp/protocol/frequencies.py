@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, CountLaw
+from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, law_of_reports
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -165,7 +165,7 @@ class FrequencyTally(Tally):
             return plain
         law = self._law(slice(None))
         people, own, other = (tuple(column.tolist()) for column in (budgets.counts, law.own, law.other))
-        known = CountLaw(people, own, other)
+        known = law_of_reports(people, own, other)
         return CountEstimate(**vars(plain), counts=np.rint(counts).astype(np.int64), law=known)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:

@@ -1,6 +1,6 @@
 r"""Weighting: shares of those who answered are led to public margins of those for whom they stand.
 
-**Groups that are known** (`post_stratified`). Estimates f_s of public groups s with people's shares W_s of the population
+**Groups that are known** (`post_stratified`). Estimates f_s of public groups s, of which each is W_s of the population,
 give sum W_s f_s. Reports of different groups are independent, so the variances add up with W_s^2.
 
 **Variables that were asked** (`raked`). Cells c of a table have estimated shares f_c; each variable j of the table puts
@@ -58,7 +58,7 @@ class Margins:
 
     @classmethod
     def parse(cls, data: bytes) -> Margins:
-        """Read a file of margins.
+        r"""Read a file of margins.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Margins:
 
         Examples
         --------
-        >>> found = Margins.parse(b"variable,category,people\\nside,north,600\\nside,south,400\\n")
+        >>> found = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
         >>> found.shares["side"]["north"], found.people
         (0.6, 1000)
         """
@@ -141,8 +141,8 @@ class Margins:
         for category in known:
             if category not in categories:
                 raise InvalidInput(
-                    f"the margins of {variable} have {shown(category)}, of which nothing was asked; put it together with "
-                    "another category, in both"
+                    f"the margins of {variable} have {shown(category)}, of which nothing was asked; put it together "
+                    "with another category, in both"
                 )
         return np.array([known[category] for category in categories])
 
@@ -331,7 +331,7 @@ def _amount(text: str, what: str, where: str) -> float:
     if not 0.0 < value < 1e15:
         rule = "a whole number of people, at least 1" if what == "people" else "a share above 0"
         raise InvalidInput(
-            f"{where} must have {rule}; got {shown(text)}. An empty category cannot be weighted: leave it out, or put it "
-            "together with another"
+            f"{where} must have {rule}; got {shown(text)}. An empty category cannot be weighted: leave it out, or put "
+            "it together with another"
         )
     return value

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, CountLaw
+from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, law_of_reports
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -215,7 +215,7 @@ class MeanTally(Tally):
         law = self._law(slice(None))
         columns = (budgets.counts, law.offset + law.slope, law.offset)
         people, own, other = (tuple(column.tolist()) for column in columns)
-        known = CountLaw(people, own, other, target="mean")
+        known = law_of_reports(people, own, other, "mean")
         ones = np.asarray(round(float(self._tables[0].read(self._sums[0], 0)[0])), dtype=np.int64)
         return CountEstimate(**vars(plain), counts=ones, law=known)
 
