@@ -62,7 +62,7 @@ def test_known_groups_are_weighted_and_those_missing_counted():
     cov = covariance_of_shares((100,), (1.0,), (0.0,), np.array([0.5, 0.5]))
     assert cov[0, 0] == pytest.approx(0.25 / 100)
     found = post_stratified(
-        [np.array([0.5, 0.5]), np.array([0.2, 0.8])], [cov, cov], [100, 50], np.array([0.25, 0.75]), 400
+        [np.array([0.5, 0.5]), np.array([0.2, 0.8])], [np.diag(cov)] * 2, [100, 50], np.array([0.25, 0.75]), 400
     )
     assert found.value == pytest.approx([0.275, 0.725])
     assert found.standard_error[0] == pytest.approx(0.05 * np.hypot(0.25, 0.75))
@@ -100,6 +100,6 @@ def test_margins_fit_what_was_asked():
         with pytest.raises(InvalidInput, match=message):
             known.of(variable, categories)
     with pytest.raises(InvalidInput, match="1001 people answered"):
-        post_stratified([np.ones(1)], [np.eye(1)], [1001], np.ones(1), 1000)
+        post_stratified([np.ones(1)], [np.ones(1)], [1001], np.ones(1), 1000)
     with pytest.raises(InvalidInput, match="category 2 of variable 1 has no answers"):
         raked(np.array([0.9, -0.1]), np.eye(2), [np.array([0, 1])], [np.array([0.5, 0.5])], 10)

@@ -33,6 +33,8 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtri
+from shuffledp.protocol.estimate import around, chance_of_a_miss
 
 ADD_UP = 1e-6
 """By so much shares in a file may miss 1: they are rounded."""
@@ -155,23 +157,37 @@ class Weighted:
     ----------
     value : ndarray, shape (k,)
         Shares of the people for whom the answers stand.
-    covariance : ndarray, shape (k, k)
+    variance : ndarray, shape (k,)
         Of `value`: noise and sampling, linearised.
     answered : int
         How many people answered.
     population : int or None
         For how many they stand, if that is known.
+    covariance : ndarray, shape (k, k), or None
+        Where it is known; its diagonal is `variance`.
     """
 
     value: FloatArray
-    covariance: FloatArray
+    variance: FloatArray
     answered: int
     population: int | None = None
+    covariance: FloatArray | None = None
 
     @property
     def standard_error(self) -> FloatArray:
-        """Root of the diagonal of the covariance."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        """Root of the variance."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Both ends of normal intervals, in [0, 1], for the people for whom the answers stand.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        """
+        half = -ndtri(chance_of_a_miss(level) / 2.0) * self.standard_error
+        return around(self.value, half, half, (0.0, 1.0))
 
     @property
     def missing(self) -> int | None:
@@ -211,7 +227,7 @@ def covariance_of_shares(
 
 def post_stratified(
     values: Sequence[FloatArray],
-    covariances: Sequence[FloatArray],
+    variances: Sequence[FloatArray],
     answered: Sequence[int],
     targets: FloatArray,
     population: int | None = None,
@@ -222,7 +238,7 @@ def post_stratified(
     ----------
     values : sequence of ndarray, shape (k,)
         Shares estimated in each group.
-    covariances : sequence of ndarray, shape (k, k)
+    variances : sequence of ndarray, shape (k,)
         Of each, noise and sampling.
     answered : sequence of int
         People of each group who answered.
@@ -238,8 +254,8 @@ def post_stratified(
     """
     _enough(sum(answered), population)
     value = sum(w * np.asarray(v) for w, v in zip(targets, values, strict=True))
-    covariance = sum(w * w * np.asarray(c) for w, c in zip(targets, covariances, strict=True))
-    return Weighted(np.asarray(value), np.asarray(covariance), sum(answered), population)
+    variance = sum(w * w * np.asarray(v) for w, v in zip(targets, variances, strict=True))
+    return Weighted(np.asarray(value), np.asarray(variance), sum(answered), population)
 
 
 def raked(
@@ -311,7 +327,8 @@ def raked(
     )
     bread = np.linalg.pinv(indicators.T @ (value[:, None] * indicators))
     lead = (np.eye(f.size) - (value[:, None] * indicators) @ bread @ indicators.T) * weights[None, :]
-    return Weighted(value, lead @ np.asarray(covariance) @ lead.T, answered, population)
+    led = lead @ np.asarray(covariance) @ lead.T
+    return Weighted(value, np.diag(led), answered, population, led)
 
 
 def _enough(answered: int, population: int | None) -> None:
