@@ -15,7 +15,7 @@ from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import MANY, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import crowd_of, needed_dummies
-from shuffledp.collection.task import Draft
+from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
@@ -110,7 +110,7 @@ def request_of_survey(
         wishes.setdefault("people", sum(level["planned"] for level in levels))
     promises = tuple(level["promise"] for level in levels) if "promise" not in wishes else ()
     wishes |= {"promise": max(promises)} if promises else {}
-    delta, admission = fields.number("delta", 1e-300, 1e-3), fields.take("admission")
+    delta, admission = fields.number("delta", 0.0, MOST_DELTA), fields.take("admission")
     budgets = tuple(level["epsilon0"] for level in levels)
     found = _request(questions, delta, admission, wishes, budgets, shufflers)
     return replace(found, promises=promises)

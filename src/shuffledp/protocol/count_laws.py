@@ -42,6 +42,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.estimate import Estimate, chance_of_a_miss
 
@@ -375,13 +376,13 @@ def _last(tail: Callable[[int], float], least: float, start: int, most: int, spr
     Guesses follow the normal law of that spread; they only save evaluations.
     """
     low, high = start, most + 1
-    guess = start + round(-_NORMAL.inv_cdf(max(least, 1e-300)) * spread)
+    guess = start + round(-_NORMAL.inv_cdf(max(least, TINY)) * spread)
     for tried in range(200):
         if high - low <= 1:
             break
         guess = min(max(guess, low + 1), high - 1)
         found = tail(guess)
-        away = _NORMAL.inv_cdf(min(max(found, 1e-300), 1.0 - 1e-16)) - _NORMAL.inv_cdf(max(least, 1e-300))
+        away = _NORMAL.inv_cdf(min(max(found, TINY), LARGEST_BELOW_ONE)) - _NORMAL.inv_cdf(max(least, TINY))
         low, high = (guess, high) if found > least else (low, guess)
         guess = (low + high) // 2 if tried > 7 else guess + round(away * spread)
     return low

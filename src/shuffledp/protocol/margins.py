@@ -39,7 +39,7 @@ from shuffledp.protocol.estimate import around, chance_of_a_miss
 ADD_UP = 1e-6
 """By so much shares in a file may miss 1: they are rounded."""
 _ROUNDS = 1000
-_CLOSE = 1e-11
+_CLOSE = 1e-9
 LONGEST = 1 << 20
 
 
