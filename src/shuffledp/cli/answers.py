@@ -18,7 +18,7 @@ from shuffledp.collection.client import Device, answer_code, certify_task, level
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
-from shuffledp.collection.promised import LANGUAGES, in_language, quoted, what_is_promised
+from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
@@ -265,7 +265,11 @@ def _print_opened(opened: Opened) -> None:
     ):
         row = [escape(next(iter(level.name.values()))), count(people), up(what_is_promised(draft, place).local)]
         if not draft.operated_by.one_hand:
-            row += [up(floor), up(level.promise), "–" if crowd is None else up(crowd)]
+            row += [
+                up(floor),
+                up(level.promise),
+                up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–",
+            ]
         table.add_row(*row)
     shown.print(table)
     _print_verdict(draft, opened.promise_kept)

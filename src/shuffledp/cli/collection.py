@@ -22,7 +22,7 @@ from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.promised import crowd_tells, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
@@ -232,7 +232,11 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
         told = what_is_promised(draft, place)
-        central = ("–",) * 3 if draft.operated_by.one_hand else (up(level.promise), up(floor), up(level.crowd))
+        central = (
+            ("–",) * 3
+            if draft.operated_by.one_hand
+            else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
+        )
         table.add_row(escape(next(iter(level.name.values()))), count(level.planned), up(told.local), *central)
     shown.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")

@@ -143,7 +143,7 @@ def _estimates(held: Held) -> Table:
 
 def _promises(held: Held) -> Table:
     """Three numbers a level, each with its own enemy."""
-    from shuffledp.collection.promised import what_is_promised
+    from shuffledp.collection.promised import crowd_tells, what_is_promised
 
     opened = held.release
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
@@ -156,7 +156,7 @@ def _promises(held: Held) -> Table:
     for place, level in enumerate(draft.levels):
         crowd = opened.crowd[place]
         numbers = (what_is_promised(draft, place).local, opened.floor[place], level.promise)
-        last = "–" if crowd is None else up(crowd)
+        last = up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–"
         table.add_row(level.name["en"], count(manifest.counts[place]), *map(up, numbers), last)
     return table
 

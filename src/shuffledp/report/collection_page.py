@@ -6,7 +6,8 @@ from typing import Any
 
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
-from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
+from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.protocol import Release
 from shuffledp.report import wording
@@ -83,18 +84,28 @@ def _levels(opened: Opened) -> list[dict[str, Any]]:
         numbers = [wording.up(what_is_promised(draft, place).local)]
         if not draft.operated_by.one_hand:
             numbers += [wording.up(opened.floor[place]), wording.up(level.promise)]
-            numbers.append("–" if crowd is None else wording.up(crowd))
+            numbers.append(wording.up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–")
         rows.append({"name": next(iter(level.name.values())), "people": counts[place], "numbers": numbers})
     return rows
 
 
 def _sentences(opened: Opened) -> list[str]:
     draft = opened.batch.task.draft
+    read = [f"Level {name}: {text}" for place in range(len(draft.levels)) for name, text in _read_at(draft, place)]
     if draft.operated_by.one_hand:
-        return [f"{draft.operated_by.analyzer} both shuffled and analyzed, so only the first number is a promise."]
+        only = f"{draft.operated_by.analyzer} both shuffled and analyzed, so only the first number is a promise."
+        return [only, *read]
     return [
         f"The numbers are epsilon over all questions, at delta = {wording.probability(draft.delta)}. The first holds "
         "even if shuffler and analyzer work together: the person's own device makes it so. The second holds if the "
         "shuffler was honest, even if every other participant was fake. The last holds if, besides, at least 95 % of "
-        "the other participants were honest."
+        "the other participants were honest; it is left out where it is within 5 % of the promise.",
+        *read,
     ]
+
+
+def _read_at(draft: Draft, place: int) -> list[tuple[str, str]]:
+    """Return the name of a level and what those who work together can read at it, as a person was told."""
+    name = next(iter(draft.levels[place].name.values()))
+    told = what_is_promised(draft, place).sentences
+    return [(name, text) for key, text in told if key in READ]
