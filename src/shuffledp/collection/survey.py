@@ -61,6 +61,12 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
     document |= {"questions": questions, "levels": levels, "admission": fields.take("admission")}
     document |= {name: _time(fields, name) for name in _TIMES}
+    hands = document["operated_by"]
+    if fields.has("mix_by") or (isinstance(hands, dict) and "shufflers" in hands):
+        raise InvalidInput(
+            "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
+            "hand as operated_by.shuffler"
+        )
     accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
