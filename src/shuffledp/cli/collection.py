@@ -228,7 +228,7 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
 def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
     shown = console()
     table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
-    for heading in ("level", "planned", "shuffler and analyzer one", "promise", "certified", "honest crowd"):
+    for heading in ("level", "planned", "promise", "certified", "honest crowd", "shuffler and analyzer one"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
         told = what_is_promised(draft, place)
@@ -237,7 +237,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
             if draft.operated_by.one_hand
             else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
         )
-        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), up(told.local), *central)
+        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
     shown.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
