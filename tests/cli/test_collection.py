@@ -70,6 +70,7 @@ def ok(run: Run, *arguments: str) -> str:
 
 def test_a_collection_by_hand(survey, run, tmp_path):
     told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
+    assert ["in 45 of 100 cases" in "".join(level["sentences"]) for level in told["levels"]] == [True, False]
     assert [level["headline"] for level in told["levels"]] == [0.1, 0.5]
     assert all(level["crowd"] < level["floor"] <= level["promise"] for level in told["levels"])
     assert told["questions"][0]["dummies"] > 0
@@ -106,6 +107,10 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert found["releases"][0]["question"] == "frequency"
     page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
     assert "Which dish?" in page
+    words = page.replace("&#39;", "'")
+    for level, cases in (("careful", 45), ("open", 79)):  # e^epsilon0/(e^epsilon0 + 2), as everybody was told before
+        assert re.search(rf"Level {level}: If .* worked together .* true answer in {cases} of 100 cases", words)
+    assert words.index(">promised<") < words.index(">whoever takes part<") < words.index(">shuffler and analyzer one<")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")
     entering = ("open", "lunch.batch", "--key", "lunch.key", "--ledger", "p.ledger", "--population", "town")

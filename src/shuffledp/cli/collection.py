@@ -22,7 +22,7 @@ from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import crowd_tells, what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
@@ -257,7 +257,9 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     for place in range(len(draft.levels)):
-        shown.print(escape(what_is_promised(draft, place).sentences[0][1]), highlight=False)
+        (_, first), *others = what_is_promised(draft, place).sentences
+        read = [text for key, text in others if key in READ]
+        shown.print(escape(" ".join([first, *read])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
