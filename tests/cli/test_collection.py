@@ -71,6 +71,7 @@ def ok(run: Run, *arguments: str) -> str:
 
 def test_a_collection_by_hand(survey, run, tmp_path):
     told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
+    assert ["in 45 of 100 cases" in "".join(level["sentences"]) for level in told["levels"]] == [True, False]
     assert [level["headline"] for level in told["levels"]] == [0.1, 0.5]
     assert all(level["crowd"] < level["floor"] <= level["promise"] for level in told["levels"])
     assert told["questions"][0]["dummies"] > 0
@@ -107,6 +108,10 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert found["releases"][0]["question"] == "frequency"
     page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
     assert "Which dish?" in page
+    words = page.replace("&#39;", "'")
+    for level, cases in (("careful", 45), ("open", 79)):  # e^epsilon0/(e^epsilon0 + 2), as everybody was told before
+        assert re.search(rf"Level {level}: If .* worked together .* true answer in {cases} of 100 cases", words)
+    assert words.index(">promised<") < words.index(">whoever takes part<") < words.index(">shuffler and analyzer one<")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")
     entering = ("open", "lunch.batch", "--key", "lunch.key", "--ledger", "p.ledger", "--population", "town")
@@ -133,6 +138,11 @@ MISTAKES = [
     ('en = "open"', 'en = "Careful"', "same name"),
     ("promise = 0.1\n", "promise = 0.0001\n", "promise a larger epsilon"),
     ("delta = 1e-6", "delta = 1e-3", "stop_at"),
+    ('shuffler = "The works council"', 'shufflers = ["A", "B"]', "need a newer shuffledp"),
+    ("delta = 1e-6", "delta = 1e-6\nmix_by = 2099-03-01T08:00:00Z", "need a newer shuffledp"),
+    ("epsilon0 = 2\n", "epsilon0 = 6\n", "accept_one_shuffler = true"),
+    ("epsilon0 = 2\n", "epsilon0 = 9\n", "at most 8"),
+    ('{en = "soup", de = "Suppe"}, {en = "salad"', '{en = "Salad", de = "Suppe"}, {en = "salad"', "read the same"),
     ('organizer = "The kitchen"\n', "", "organizer"),
     ("[operated_by]", "surprise = 1\n[operated_by]", "unknown key 'surprise'"),
     ("closes = 2099-01-31T08:00:00+01:00", "closes = 2099-01-31", "time of day"),

@@ -23,7 +23,7 @@ from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
@@ -232,12 +232,16 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
 def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
     shown = console()
     table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
-    for heading in ("level", "planned", "shuffler and analyzer one", "promise", "certified", "honest crowd"):
+    for heading in ("level", "planned", "promise", "certified", "honest crowd", "shuffler and analyzer one"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
         told = what_is_promised(draft, place)
-        central = ("–",) * 3 if draft.operated_by.one_hand else (up(level.promise), up(floor), up(level.crowd))
-        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), up(told.local), *central)
+        central = (
+            ("–",) * 3
+            if draft.operated_by.one_hand
+            else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
+        )
+        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
     shown.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
@@ -257,7 +261,9 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     for place in range(len(draft.levels)):
-        shown.print(escape(what_is_promised(draft, place).sentences[0][1]), highlight=False)
+        (_, first), *others = what_is_promised(draft, place).sentences
+        read = [text for key, text in others if key in READ]
+        shown.print(escape(" ".join([first, *read])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:

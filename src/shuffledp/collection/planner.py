@@ -18,14 +18,13 @@ from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import JUNK, Slopes, law_of_count, shift_of_future_junk
 from shuffledp.collection.price import MISS, Z95, least_number
 from shuffledp.collection.promise import dummies_for
+from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import few_digits_up
 from shuffledp.protocol.count_laws import CountLaw
 
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """The local budgets among which the planner chooses: 2, 2.5, ..., 8."""
-ONE_SHUFFLER = 4.0
-"""The largest local budget with one shuffler: with it, whoever runs everything reads 93 of 100 of 5 answers."""
 NEAR = 1.1
 """Without a wanted half-width the least budget whose half-width is within 10 % of the limit is chosen."""
 MANY = 3

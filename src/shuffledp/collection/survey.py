@@ -15,6 +15,7 @@ from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import MANY, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import crowd_of, needed_dummies
+from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
 
@@ -27,6 +28,8 @@ NAMES = {
     "open": {"en": "open", "de": "offen", "fr": "ouvert"},
 }
 """Names of the levels that the planner makes."""
+LARGEST_OFFERED = 8.0
+"""Largest local budget that a survey may offer."""
 _TIMES = ("opens", "closes", "expires")
 
 
@@ -39,7 +42,8 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
         TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
         choices, or with low, high and step; optionally family); levels (name, epsilon0, planned, promise), or people
         with optionally promise and wanted, from which the planner makes levels; and optionally delta, admission,
-        at_least, stop_at, retention_days, and language for texts given without one.
+        at_least, stop_at, retention_days, accept_one_shuffler (true where a level's epsilon0 is above 4), and
+        language for texts given without one.
     key : AnalyzerKey
         The analyzer's new keys; its public ones go into the draft.
 
@@ -67,9 +71,16 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
         levels = _planned_levels(plan_collection(request), document["title"])
     document |= {"questions": questions, "levels": levels, "admission": admission}
     document |= {name: _time(fields, name) for name in _TIMES}
+    hands = document["operated_by"]
+    if fields.has("mix_by") or (isinstance(hands, dict) and "shufflers" in hands):
+        raise InvalidInput(
+            "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
+            "hand as operated_by.shuffler"
+        )
+    accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
-    return _with_dummies(document)
+    return _with_dummies(document, accepted)
 
 
 def request_of_survey(
@@ -192,12 +203,47 @@ def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]
     ]
 
 
-def _with_dummies(document: dict[str, Any]) -> Draft:
+def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
+    """Raise InvalidInput if a draft asks people to give up more of their local budget than a survey may.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    accept_one_shuffler : bool
+        Whether the organizer has accepted that one hand alone stands between an answer and the analyzer.
+    """
+    budgets = [level.epsilon0 for level in draft.levels]
+    most = budgets[-1]
+    if most > LARGEST_OFFERED:
+        raise InvalidInput(
+            f"the survey: epsilon0 must be at most {LARGEST_OFFERED:g}; got {most:g}; beyond it answers gain next to "
+            f"nothing: write {LARGEST_OFFERED:g} or less"
+        )
+    if budgets[0] > ONE_SHUFFLER:
+        raise InvalidInput(
+            f"the survey: one level must have an epsilon0 of at most {ONE_SHUFFLER:g}, so that nobody has to give the "
+            f"local budget up; the smallest is {budgets[0]:g}; add a level"
+        )
+    if most > ONE_SHUFFLER and draft.operated_by.one_hand:
+        raise InvalidInput(
+            f"the survey: {shown(draft.operated_by.analyzer)} both shuffles and analyzes, so that only epsilon0 "
+            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let another hand shuffle"
+        )
+    if most > ONE_SHUFFLER and not accept_one_shuffler:
+        raise InvalidInput(
+            f"the survey: epsilon0 above {ONE_SHUFFLER:g} leaves people to {shown(draft.operated_by.shuffler)} alone; "
+            f"got {most:g}; lower it, or write accept_one_shuffler = true, which people are told"
+        )
+
+
+def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
     """Fill in what follows from the promises: draws, dummies, crowds."""
     for level in document["levels"]:
         epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
         level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
     plain = Draft.parse(_bytes(document))  # every rule but the accountant's
+    check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
     found = needed_dummies(plain)
     for question, dummies in zip(document["questions"], found, strict=True):
         question["dummies"] = _written(dummies)
