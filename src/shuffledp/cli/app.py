@@ -155,6 +155,10 @@ def demo(
     json: o.Json = False,
     report: o.Report = None,
     where: Annotated[bool, typer.Option("--where", help="Print where the bundled table lies and exit.")] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", parser=o.file_path, metavar="FILE.csv", help="Write the table with budgets and exit."),
+    ] = None,
 ) -> None:
     """Show the main job on bundled real data: three estimates from a table, or a whole collection on this machine.
 
@@ -162,10 +166,14 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo import TABLE, run_demo
+    from shuffledp.cli.demo import TABLE, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
+        raise typer.Exit
+    if table is not None:
+        write_table(table)
+        typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
         raise typer.Exit
     if what == "collection":
         from shuffledp.cli.demo_collection import run_demo_collection
