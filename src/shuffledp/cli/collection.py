@@ -27,6 +27,7 @@ from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_pri
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, near, probability, up
 from shuffledp.whole_files import read_bytes
@@ -108,7 +109,11 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
     shown.print(f"id {task.id}", highlight=False, soft_wrap=True)
     if page is not None:
         shown.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
-    shown.print(qr_terminal(link), highlight=False, soft_wrap=True)
+    try:
+        picture = qr_terminal(link)
+    except ModuleNotFoundError:  # the link is what matters
+        picture = what_is_missing("A QR code", "segno")
+    shown.print(picture, markup=False, highlight=False, soft_wrap=True)
     if task.has_codes:
         shown.print("People need a one-time code each: shuffledp task codes.", highlight=False)
 
