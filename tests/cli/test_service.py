@@ -76,7 +76,7 @@ def test_status_says_who_has_answered_and_what_it_is_worth(run, shuffler):
     assert all(question["half_width"] > 0 for question in facts["questions"])
     shown = run("task", "status")
     assert shown.status == 0
-    for words in ("Lunch [red] (open)", "careful", "540", "would be within", TASK.id):
+    for words in ("Lunch [red] (open)", "careful", "540", "the answer says nothing yet.", TASK.id):
         assert words in shown.out
 
 

@@ -311,6 +311,7 @@ def wait_for_deletion(store: Store, done: str) -> None:
 
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.clock import is_trusted, system_clock
+    from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
     from shuffledp.collection.price import half_width
     from shuffledp.collection.task import PostedTask
@@ -330,7 +331,7 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
             for level, held in zip(draft.levels, counts, strict=True)
         ],
         "questions": [
-            {"text": question.text[first], "half_width": width}
+            {"text": question.text[first], "kind": question.kind, "range": width_of(question), "half_width": width}
             for question, width in zip(draft.questions, worth, strict=True)
         ],
         "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
@@ -345,6 +346,7 @@ def _tables(store: Store) -> Iterator[Table | str]:
     from rich.text import Text
 
     from shuffledp.collection.promised import quoted
+    from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
     for row in store.tasks():
         facts = _facts(store, row)
@@ -358,7 +360,9 @@ def _tables(store: Store) -> Iterator[Table | str]:
         for question in facts["questions"]:
             if question["half_width"] is not None:
                 asked = quoted(question["text"])
-                yield f"{asked}: with these people the answer would be within ± {question['half_width']:.3g}."
+                worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
+                would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
+                yield f"{asked}: with these people {would} {worth}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":
             yield "This store was put back from a copy: the task has ended before, and takes no answers."
