@@ -347,3 +347,12 @@ def test_the_installed_command_obeys_the_same_rules(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
+
+
+def test_the_csv_of_simplex_holds_what_the_screen_shows(run, people, tmp_path):
+    arguments = (*FREQUENCY, "--categories", "yes,no,none", "--simplex", "--csv", "votes.csv", "--simulation-seed", "3")
+    shown = run(*arguments)
+    assert shown.status == 0, shown.err
+    projected = pl.read_csv(tmp_path / "votes.csv")["projected"]
+    assert projected.sum() == pytest.approx(1.0)
+    assert all(f"{value:.2%} │" in shown.out for value in projected)
