@@ -26,6 +26,7 @@ from tools import check_docs_site, make_cli_reference
 import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.cli.app import COMMANDS
+from shuffledp.cli.demo import TABLE
 from shuffledp.randomizers.base import AnyLaw
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -33,7 +34,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 FENCE = re.compile(r"^(?P<mark>`{3,})(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=mark)`*[ ]*$", re.MULTILINE | re.DOTALL)
 LONG = re.compile(r"\d+\.\d{6,}(?:e-?\d+)?")
 GENERATED = "cli.md"
-SLOW = {"how-to/training.md", "how-to/compose.md"}
+SLOW = {"how-to/commands.md", "how-to/training.md", "how-to/compose.md"}
 """Pages whose code takes more than a few seconds; left to `make test-all`."""
 STORY = {f"collection/{name}.md" for name in ("organiser", "operator", "participant", "auditor")}
 """Pages whose commands need those of the other pages; tests/cli/test_collection_pages.py runs them in order."""
@@ -116,7 +117,7 @@ def run(command: str) -> tuple[int, str]:
     """Exit status and output of a command line, run in this process."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stopped:
-        main(shlex.split(command)[1:])
+        main(shlex.split(command.replace("$(shuffledp demo --where)", str(TABLE)))[1:])
     return int(stopped.value.code or 0), out.getvalue() + err.getvalue()
 
 

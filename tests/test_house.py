@@ -189,7 +189,7 @@ def test_readme_commands_exist():
     assert {"demo", "test"} <= named <= targets
     from shuffledp.cli.app import COMMANDS
 
-    assert set(re.findall(r"^shuffledp ([a-z-]+)", readme, re.MULTILINE)) <= set(COMMANDS)
+    assert set(re.findall(r"^\$ shuffledp ([a-z-]+)", readme, re.MULTILINE)) <= set(COMMANDS)
 
 
 def test_no_test_packs_the_time():

@@ -14,7 +14,7 @@ from tests.trees import statements, tree_of
 ROOT = Path(shuffledp.__file__).parent
 
 LAYERS = (
-    ("errors", "progress"),
+    ("errors", "extras", "progress"),
     ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),
@@ -29,7 +29,7 @@ LAYERS = (
     ("collection",),
     ("report",),
     ("reproduce",),
-    ("cli",),
+    ("cli", "__main__"),
 )
 """From left to right: a module may import from its own group and from those before it."""
 

@@ -41,11 +41,34 @@ class Result:
         return self.err.removeprefix("error: ").rstrip("\n")
 
 
+MANY = {"--level", "--consent", "--ask", "--answer", "--promise", "--disjoint"}
+"""Options that may be given several times."""
+
+
+def latest(*words: object) -> list[str]:
+    """Let an option that a test adds replace the same one of the command it starts from: given twice, it is refused."""
+    left: list[str] = []
+    for word in map(str, words):
+        many = word in MANY or (word == "--mechanism" and words[0] == "plan")
+        if word.startswith("--") and not many and word in left:
+            place = left.index(word)
+            has_value = place + 1 < len(left) and not left[place + 1].startswith("--")
+            del left[place : place + 1 + has_value]
+        left.append(word)
+    return left
+
+
 Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, tmp_path) -> Run:
+def run(run_as_typed) -> Run:
+    """Run `shuffledp ARGUMENTS`, of which the later of two options counts."""
+    return lambda *arguments: run_as_typed(*latest(*arguments))
+
+
+@pytest.fixture
+def run_as_typed(capsys, monkeypatch, tmp_path) -> Run:
     """Run `shuffledp ARGUMENTS` in an empty directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")

@@ -161,8 +161,13 @@ def test_budget_files(run, table, budgets, message):
         (("--epsilon0", "1", "--consent", "low=1"), "--consent says .*, so --epsilon0 must name that column; got 1"),
         (
             ("--epsilon0", "vote", "--consent", "yes=1"),
-            "vote in row 2 is a word that consent does not explain; say what it stands for with --consent",
+            "vote in row 2 is a word that --consent does not explain; say there what it stands for",
         ),
+        (
+            ("--epsilon0", "vote", "--consent", "yes=-1", "--consent", "no=1"),
+            "--consent 'yes=-1': a local budget must be a number of nats from 0 to 700",
+        ),
+        (("--epsilon0", "vote", "--consent", "yes=nan"), "--consent 'yes=nan': a local budget must be a number of"),
         (("--epsilon0", "vote", "--consent", "yes"), "--consent must be WORD=E with a number E, such as strict=0.1"),
         (("--epsilon0", "vote", "--consent", "yes=1", "--consent", "yes=2"), "--consent gives 'yes' twice"),
         (("--epsilon0", "1", "--weights", "best"), "--weights must be one of population, precision; got 'best'"),

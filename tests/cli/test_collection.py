@@ -144,7 +144,26 @@ MISTAKES = [
     ("epsilon0 = 2\n", "epsilon0 = 9\n", "at most 8"),
     ('{en = "soup", de = "Suppe"}, {en = "salad"', '{en = "Salad", de = "Suppe"}, {en = "salad"', "read the same"),
     ('organizer = "The kitchen"\n', "", "organizer"),
-    ("[operated_by]", "surprise = 1\n[operated_by]", "unknown key 'surprise'"),
+    ("[operated_by]", "surprise = 1\n[operated_by]", "the survey: unknown key 'surprise'; known are language, title, "),
+    (
+        "choices = ",
+        "colour = 1\nchoices = ",
+        "question 'Which dish?': unknown key 'colour'; known are choices, text, family",
+    ),
+    ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
+    (
+        "choices = ",
+        "multiple = true\nchoices = ",
+        "question 'Which dish?': there is no multiple; a person gives one answer",
+    ),
+    ("choices = [", "free_text = true\nchoice = [", "there is no free_text; an answer that is written freely"),
+    (
+        "choices = [",
+        "answers = [",
+        "question 'Which dish?' needs answers: write choices = [...], or low, high and step",
+    ),
+    ("[operated_by]", "[groups]\na = 1\n[operated_by]", "there is no groups; write and post a survey for each group"),
+    ('organizer = "The kitchen"\n', 'organiser = "A"\norganizer = "B"\n', "unknown key 'organiser'"),
     ("closes = 2099-01-31T08:00:00+01:00", "closes = 2099-01-31", "time of day"),
     ("choices = ", 'family = "olh:3"\nchoices = ', "family must be"),
     ("title", "title title", "TOML"),
@@ -158,6 +177,12 @@ def test_a_mistake_in_a_survey_is_one_clear_line(survey, run, tmp_path, good, ba
     survey.write_text(SURVEY.replace(good, bad, 1), encoding="utf-8")
     assert said in refused(run, "task", "draft", "survey.toml", "--out", "lunch")
     assert not list(tmp_path.glob("lunch*"))
+
+
+def test_an_organiser_is_an_organizer(survey, run, tmp_path):
+    survey.write_text(SURVEY.replace("organizer", "organiser"), encoding="utf-8")
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert Draft.parse((tmp_path / "lunch.draft").read_bytes()).organizer == "The kitchen"
 
 
 def test_files_are_not_written_over_and_not_mixed_up(survey, run, tmp_path):

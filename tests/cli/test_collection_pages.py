@@ -1,4 +1,4 @@
-"""The pages of a collection and the README, walked by hand: their commands run in order and print what they show."""
+"""The pages of a collection and the list of its commands: they run in order and print what is shown."""
 
 from __future__ import annotations
 
@@ -128,8 +128,9 @@ def test_the_pages_of_a_collection_are_one_story(run, tmp_path, survey):
             assert answer.read() == (tmp_path / "lunch.release").read_bytes()
 
 
-def test_the_collection_of_the_readme_is_one_story(run, tmp_path, survey):
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Hold a collection")[1].split("\n## ")[0]
+def test_the_collection_of_the_commands_is_one_story(run, tmp_path, survey):
+    page = (DOCS.parent / "how-to" / "commands.md").read_text(encoding="utf-8")
+    section = page.split("## A collection")[1].split("\n## ")[0]
     commands = [line.partition("#")[0].strip() for line in re.findall(r"^shuffledp .+$", section, re.MULTILINE)]
     assert len(commands) == 10
     with running(tmp_path / "shuffledp.db") as service:

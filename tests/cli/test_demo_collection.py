@@ -15,6 +15,7 @@ import shuffledp
 from shuffledp.cli import demo_service
 from shuffledp.cli.demo_collection import run_demo_collection
 from shuffledp.cli.demo_service import INSIDERS, STRANGERS
+from shuffledp.extras import what_is_missing
 from tests.cli.conftest import Run
 
 SIGMAS = 6.0
@@ -96,9 +97,7 @@ def test_refused(run: Run):
 
 def test_without_the_extra_one_line_names_it(run: Run, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert run("demo", "collection").error.endswith(
-        "uvicorn, which is not installed; run: pip install 'shuffledp[service]'"
-    )
+    assert run("demo", "collection").error == what_is_missing("demo collection", "uvicorn")
 
 
 def test_an_old_cryptography_is_named(tmp_path):
@@ -110,7 +109,7 @@ def test_an_old_cryptography_is_named(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "pip install 'shuffledp[service]'" in done.stderr
+    assert what_is_missing("demo collection", "cryptography 47 or newer", "service") in done.stderr
 
 
 def test_whatever_fails_the_service_ends_and_the_folder_is_removed(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from shuffledp.cli.app import COMMANDS
 from shuffledp.cli.output import console, reserved
 
 FULL = Path("/dev/full")
@@ -122,3 +124,47 @@ def test_what_is_printed_keeps_its_colours(monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("\x1b[1;31m")
     assert "a[2J5mgnp" in shown
+
+
+# ------------------------------------------------------------------ narrow terminals, and none
+
+NUMBER = re.compile(r"\d[\d.,e%-]*")
+SHOWN = {
+    "amplify": ("amplify", "--level", "1:9000", "--level", "4:1000", "--seen", "reports", "--randomizer", "rr"),
+    "frequency": VOTES[:-2],
+    "histogram": (
+        "histogram", "votes.csv", "--value", "hours", "--low", "0", "--high", "100", "--bins", "4", "--epsilon0", "1",
+    ),
+    "plan": (
+        "plan", "--question", "frequency", "--categories", "a,b,c", "--epsilon0", "1", "--n", "10000",
+        "--target-epsilon", "0.1", "--target-error", "0.01",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_narrow_terminal_cuts_no_number_and_no_word(run, votes, monkeypatch, command, columns):
+    rows = [f"{vote},{hours}" for vote, hours in zip("äЯ" * 60, range(120), strict=True) if hours <= 100]
+    (votes / "votes.csv").write_text("vote,hours\n" + "\n".join(rows), encoding="utf-8")
+    simulated = () if command in ("amplify", "plan") else ("--simulation-seed", "1")
+    shown: list[str] = []
+    for width in (columns, 1000):
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = run(*SHOWN[command], "--delta", "1e-6", *simulated)
+        assert done.status == 0, done.err
+        shown.append(done.out)
+    assert "…" not in shown[0]
+    assert sorted(NUMBER.findall(shown[0])) == sorted(NUMBER.findall(shown[1]))
+
+
+def test_off_a_terminal_a_sentence_is_one_line(run, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    lines = run("amplify", "--epsilon0", "1", "--n", "1000", "--delta", "1e-6").out.splitlines()
+    assert any(line.startswith("An attacker who sees") and line.endswith("1e-6.") for line in lines)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_no_emoji(run, command):
+    """`laplace:M:RATIO` was shown with a letter M in a circle."""
+    assert not re.search("[\u24c2\u2600-\u27bf\U0001f000-\U0001ffff]", run(command, "--help").out)

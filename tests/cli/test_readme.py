@@ -1,62 +1,77 @@
-"""The commands of README.md are promises: each runs as printed."""
+"""README.md is a promise: short, its commands run as printed, and what it shows is what they print."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 from pathlib import Path
 
-import polars as pl
-import pytest
-
 from shuffledp.cli.demo import TABLE
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-COLLECTION = README.split("## Hold a collection")[1].split("\n## ")[0]
-"""Its commands need each other; tests/cli/test_collection_pages.py runs them in order."""
-COMMANDS = re.findall(r"^shuffledp .+$", README.replace(COLLECTION, ""), re.MULTILINE)
-WHERE = "$(shuffledp demo --where)"
-SLOW = ("rounds", "reproduce gspa", "plan --question frequency")
-JOBS = {
-    "plan", "mean", "frequency", "histogram", "quantiles", "variance", "audit", "amplify", "calibrate", "reproduce",
-    "train", "ledger", "release", "frequent-items",
-}  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MOST_LINES = 130
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def case(command: str):
-    return pytest.param(command, marks=[pytest.mark.slow] if any(word in command for word in SLOW) else [])
+def shown() -> list[tuple[str, list[str]]]:
+    """Each command of the console blocks with the lines that they show below it."""
+    found: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line.removeprefix("$ "), []))
+            elif line != "...":
+                found[-1][1].append(line)
+    return found
 
 
-@pytest.mark.parametrize("command", [case(command) for command in COMMANDS])
-def test_a_command_of_the_readme_runs(run, tmp_path, command):
-    rows = 300
-    columns = {
-        "hours": [40.0, 20.0, 55.5] * (rows // 3),
-        "vote": ["yes", "no", "none"] * (rows // 3),
-        "budget": [0.5, 1.0] * (rows // 2),
-        "consent": ["strict", "open"] * (rows // 2),
-    }
-    pl.DataFrame(columns).write_csv(tmp_path / "people.csv")
-    words = shlex.split(command.replace(WHERE, str(TABLE)))
-    result = run(*words[1:])
-    assert result.status == 0, result.err
-    assert result.out
-    written = {word for word in words if word.endswith((".html", ".csv")) and word != "people.csv"}
-    assert written <= {path.name for path in tmp_path.iterdir()}
+def words(text: str) -> str:
+    """Text without its line breaks, which differ between a terminal and a file."""
+    return " ".join(text.split())
+
+
+def test_it_is_short_and_leads_on():
+    assert len(README.splitlines()) <= MOST_LINES
+    for target in re.findall(r"\]\(([^)#]+)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_its_commands_run_and_print_what_it_shows(run, tmp_path):
+    commands = shown()
+    assert [command.split()[1] for command, _ in commands] == ["amplify", "demo", "mean", "train"]
+    for command, lines in commands:
+        result = run(*shlex.split(command)[1:])
+        assert (result.status, result.err) == (0, ""), command
+        for line in lines:
+            assert words(line) in words(result.out), f"{line!r} is not in {result.out}"
+    assert (tmp_path / "hours.html").is_file()
+    found = re.search(r"Central epsilon at most ([\d.]+)", result.out)
+    said = re.search(r"at a central epsilon of ([\d.]+)", README)
+    assert found is not None
+    assert said is not None
+    assert float(found[1]) <= float(said[1]) < float(found[1]) + 0.01
+
+
+def test_the_demo_that_it_shows_is_what_the_demo_prints(run, monkeypatch):
+    """Estimates and intervals differ from run to run: their digits are left out, those of guarantees are not."""
+    monkeypatch.setenv("COLUMNS", "80")
+    answers, costs = run("demo").out.split("What they cost")
+    block = next(block for block in re.findall(r"```\n(.*?)```", README, re.DOTALL) if "What they cost" in block)
+    answers_shown, costs_shown = block.split("What they cost")
+    assert words(costs_shown) == words(costs)
+    assert NUMBER.sub("#", words(answers_shown)) == NUMBER.sub("#", words(answers))
 
 
 def test_where_the_bundled_table_lies(run):
     assert run("demo", "--where").out == f"{TABLE}\n"
 
 
-def test_there_is_a_command_for_every_job():
-    assert {command.split()[1] for command in COMMANDS} == JOBS
-
-
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pl.DataFrame({"vote": ["yes", "no", "none"] * 100, "budget": [0.5, 1.0] * 150}).write_csv("people.csv")
+def test_its_python_runs_and_prints_what_it_says():
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    known: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), known)
-    assert {"guarantee", "release"} <= set(known)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+    assert out.getvalue().split() == re.findall(r"print\(.*\)  # (.*)", code)

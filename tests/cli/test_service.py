@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import socket
@@ -75,7 +76,7 @@ def test_status_says_who_has_answered_and_what_it_is_worth(run, shuffler):
     assert all(question["half_width"] > 0 for question in facts["questions"])
     shown = run("task", "status")
     assert shown.status == 0
-    for words in ("Lunch [red] (open)", "careful", "540", "would be within", TASK.id):
+    for words in ("Lunch [red] (open)", "careful", "540", "the answer says nothing yet.", TASK.id):
         assert words in shown.out
 
 
@@ -83,7 +84,12 @@ def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_p
     done = run("task", "close")
     assert done.status == 0, done.err
     path = tmp_path / "outbox" / f"{TASK.id}.batch"
-    assert done.out.strip() == str(path)
+    assert done.out.splitlines() == [
+        str(path),
+        "“Lunch [red]” is handed over with this file. “The kitchen” opens it with: "
+        f"shuffledp open {path.name} --key NAME.key",
+    ]
+    assert "Lunch [red] (handed over)" in run("task", "status").out
     assert Batch.parse(path.read_bytes()).manifest.n == 7
     assert list(shuffler.reports(TASK.digest)) == []
     assert (
@@ -119,7 +125,7 @@ def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, sh
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "outbox" / f"{TASK.id}.batch"
     assert str(path) in run("task", "close").error
-    assert run("task", "close", "lunch.task").out.strip() == str(path), "named, the task is deleted to the end"
+    assert run("task", "close", "lunch.task").out.splitlines()[0] == str(path), "named, the task is deleted to the end"
     path.unlink()
     assert run("task", "close").error == "name a task: 0 are open or closing or restored"
 
@@ -150,7 +156,7 @@ def test_destroying_asks_for_the_task(run, shuffler):
     assert run("task", "destroy").status == 2
     assert "has no task" in run("task", "destroy", "A" * 43).error
     assert "43 letters" in run("task", "destroy", "lunch").error
-    assert run("task", "destroy", "lunch.task").out == "destroyed\n"
+    assert run("task", "destroy", "lunch.task").out == "destroyed: “Lunch [red]”\n"
     assert "there is nothing left to delete" in run("task", "destroy", TASK.id).error
     assert [row.state for row in shuffler.tasks()] == ["destroyed"]
 
@@ -166,7 +172,7 @@ def test_the_clock_is_confirmed(run, shuffler):
 
 def test_only_a_signed_release_of_the_task_is_published(run, shuffler, tmp_path):
     (tmp_path / "lunch.release").write_bytes(b"SHFR of somebody else")
-    assert "name a task: 0 are released" in run("task", "publish", "lunch.release").error
+    assert "name a task: 0 are handed over" in run("task", "publish", "lunch.release").error
     assert run("task", "close").status == 0
     assert run("task", "publish", "lunch.release").status == 2
     assert "cannot be read" in run("task", "publish", "missing.release").error
@@ -216,3 +222,41 @@ def test_a_closing_beside_a_running_service(shuffler, tmp_path, run):
         assert run("task", "close").status == 0
         with pytest.raises(urllib.error.HTTPError, match="410"):
             urllib.request.urlopen(request)
+
+
+# ------------------------------------------------------------------ asked on a terminal
+
+
+class Terminal(io.StringIO):
+    """What somebody types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("verb", "loss"),
+    [
+        ("close", "“Lunch [red]”: 7 answers will be handed over, and nobody can answer any more."),
+        ("destroy", "“Lunch [red]”: 7 answers will be lost for good, unopened, with the keys and the batch."),
+    ],
+)
+def test_on_a_terminal_the_title_is_asked_for(run, shuffler, monkeypatch, verb, loss):
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    refused = run("task", verb, TASK.id)
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == (
+        f"{loss}\nType the title to {verb} it: error: that is not the title, so nothing was done; to {verb} it without "
+        "being asked, say --yes\n"
+    )
+    assert [row.state for row in shuffler.tasks()] == ["open"]
+    monkeypatch.setattr("sys.stdin", Terminal("Lunch [red]\n"))
+    assert run("task", verb, TASK.id).status == 0
+    assert [row.state for row in shuffler.tasks()] != ["open"]
+
+
+@pytest.mark.parametrize("verb", ["close", "destroy"])
+def test_with_yes_nobody_is_asked(run, shuffler, monkeypatch, verb):
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    done = run("task", verb, TASK.id, "--yes")
+    assert (done.status, done.err) == (0, "")

@@ -89,7 +89,7 @@ WORDS = ".* if words stand for budgets, say what each stands for with --consent$
         ),
         (
             ("--epsilon0", "consent", "--consent", "strict=0.5"),
-            "^consent in row 2 is a word that consent does not explain; say what it stands for with --consent$",
+            "^consent in row 2 is a word that --consent does not explain; say there what it stands for$",
         ),
         (
             ("--epsilon0", "1", "--categories", "names.txt"),

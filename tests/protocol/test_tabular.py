@@ -118,7 +118,7 @@ def test_files_of_both_kinds(people, tmp_path):
         (
             RowBudgets("consent", {"strict": 1.0}),
             "reports",
-            r"^consent in row \d+ is a word that consent does not explain; say what it stands for with `consent`$",
+            r"^consent in row \d+ is a word that `consent` does not explain; say there what it stands for$",
         ),
         (0.0, None, r"^every epsilon0 is 0, so no report carries information"),
         (-1.0, None, r"^epsilon0 must be a finite number of nats from 0 to 700; got -1"),
@@ -169,7 +169,7 @@ def test_words_are_found_with_white_space_and_in_other_spellings():
 def test_an_unexplained_word_of_consent_is_named_and_not_a_padded_one(people):
     padded = people.with_columns(pl.col("consent") + " ")
     padded[2000, "consent"] = "perhaps "
-    with pytest.raises(InvalidInput, match="consent in row 2001 is a word that consent does not explain"):
+    with pytest.raises(InvalidInput, match="consent in row 2001 is a word that `consent` does not explain"):
         frequency_of_table(padded, "answer", CATEGORIES, TRUTHFUL, seen="reports", delta=DELTA)
 
 

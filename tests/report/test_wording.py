@@ -19,11 +19,15 @@ from shuffledp.report.remarks import notes
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import (
     covers,
+    distance,
     down,
     near,
     odds_factor,
+    plus_minus,
+    points,
     probability,
     promise,
+    share,
     situation,
     up,
     with_error,
@@ -184,3 +188,37 @@ def test_a_person_alone_in_a_level_is_told_so():
     assert said.startswith("One person is alone in a budget level (epsilon0 = 2): with levels seen nobody hides them")
     hidden = estimate_frequency(["yes"] * 51, ["yes", "no"], levels, seen="reports", delta=1e-6)
     assert not [note for note in notes(hidden) if "alone" in note]
+
+
+# ------------------------------------------------------------------ units
+
+
+@pytest.mark.parametrize("value", [-0.0, -1e-9, -0.00004, 0.0, 0.00004])
+def test_zero_has_no_sign(value):
+    assert share(value) == "0.00%"
+    assert with_error(value, 1.0) == "0.0"
+    assert with_error(1000.0 * value, 1000.0) == "0"
+
+
+def test_a_negative_number_keeps_its_sign():
+    assert (share(-0.0001), with_error(-0.06, 1.0)) == ("-0.01%", "-0.1")
+
+
+def test_differences_of_shares_are_points_and_of_numbers_are_in_their_unit():
+    assert points(0.00341) == "0.34 points"
+    assert distance(0.5, shares=True) == "50 points"
+    assert distance(0.5, shares=False) == "0.5"
+
+
+@pytest.mark.parametrize(("value", "shares"), [(0.5, True), (49.0, False)])
+def test_an_interval_as_wide_as_the_range_is_shown_and_a_wider_one_says_nothing(value, shares):
+    span = 1.0 if shares else 98.0
+    assert plus_minus(value, span, shares=shares).startswith("± ")
+    assert plus_minus(np.nextafter(value, np.inf), span, shares=shares) == "says nothing yet"
+    assert plus_minus(math.inf, span, shares=shares) == "says nothing yet"
+
+
+def test_one_person_whose_mean_says_nothing():
+    released = sdp.estimate_mean([40.0], 0, 100, 1.0, seen="reports", delta=1e-6)
+    assert any("says nothing yet" in note for note in notes(released))
+    assert "1 record, taken as people" in repr(released) or "1 row, taken as people" in repr(released)

@@ -12,6 +12,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.normal_limit import normal_distance
 from shuffledp.reproduce.populations import NAMES, epsilons
@@ -53,7 +54,7 @@ def test_without_matplotlib_one_line_names_the_extra_before_any_work(tmp_path, m
     assert left.value.code == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err == "error: pictures need Matplotlib, an extra; run: pip install 'shuffledp[figures]'\n"
+    assert shown.err == f"error: {what_is_missing('reproduce', 'matplotlib')}\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Sequence
 
 from shuffledp.errors import InvalidInput, OutOfRegime, ShuffleDPError
+from shuffledp.extras import EXTRA_OF, what_is_missing
 
 DONE, INTERNAL, REFUSED, INTERRUPTED = 0, 1, 2, 130
 DEBUG_VARIABLE = "SHUFFLEDP_DEBUG"
@@ -55,6 +56,7 @@ def _run(arguments: list[str]) -> int:
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     from shuffledp.cli.app import options_of, parser
+    from shuffledp.cli.front import spelled
     from shuffledp.cli.left import LEFT, Left
     from shuffledp.cli.messages import in_options
     from shuffledp.cli.output import COMMAND_LINE
@@ -63,6 +65,7 @@ def _run(arguments: list[str]) -> int:
         return _fail("standard output is closed, so no answer could be shown; nothing was done: open it", REFUSED)
     if threading.current_thread() is threading.main_thread():  # a polite kill leaves nothing half-written either
         signal.signal(signal.SIGTERM, _leave)
+    arguments = spelled(arguments)
     COMMAND_LINE.set(shlex.join(["shuffledp", *arguments]))
     LEFT.set(Left())
     with contextlib.suppress(AttributeError):  # a terminal that lacks a letter shows its number instead of failing
@@ -79,6 +82,8 @@ def _run(arguments: list[str]) -> int:
         told = in_options(str(error), arguments, options_of(arguments))
         return _fail("; ".join([told, *_left_behind()]), REFUSED)
     except TyperException as error:
+        if not error.format_message():  # a command that only has commands below it has shown its help
+            return DONE
         return _fail(_usage(error.format_message(), arguments), REFUSED)
     except ShuffleDPError as error:
         return _fail(f"{error}; {_released()}", INTERNAL)
@@ -86,6 +91,10 @@ def _run(arguments: list[str]) -> int:
         return _stopped(stop.code if isinstance(stop.code, int) else INTERNAL)
     except BrokenPipeError:
         return _stopped(INTERNAL)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA_OF:
+            raise
+        return _fail(what_is_missing(_command(arguments), str(error.name).partition(".")[0]), REFUSED)
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
@@ -132,6 +141,11 @@ def _silence_stdout() -> None:
     """Let nothing else go to stdout, or leaving would fail once more."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Name the command that was typed, with the one below it."""
+    return " ".join(arguments[: 2 if arguments[0] == "task" else 1])
 
 
 def _usage(message: str, arguments: list[str]) -> str:

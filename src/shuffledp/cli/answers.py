@@ -26,7 +26,7 @@ from shuffledp.collection.state import DeviceState, default_state_file
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, counted, near, probability, share, up, with_error
+from shuffledp.report.wording import count, counted, distance, points, probability, share, up, with_error
 from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _print_opened(opened: Opened) -> None:
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
     asked = zip(draft.questions, opened.releases, opened.junk, strict=True)
     for place, (question, release, junk) in enumerate(asked):
-        title = escape(next(iter(question.text.values())))
+        title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         if release.categories is None:
             low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
             value, error = float(release.estimate), float(release.standard_error)
@@ -246,12 +246,18 @@ def _print_opened(opened: Opened) -> None:
                 table.add_column(heading, justify="left" if heading == "answer" else "right")
             for row in frequency_rows(release):
                 ends = f"{share(row.low)} to {share(row.high)}"
-                table.add_row(escape(row.category), share(row.frequency), share(row.standard_error), ends)
+                table.add_row(
+                    escape(row.category),
+                    share(row.frequency),
+                    points(row.standard_error),
+                    ends,
+                )
             shown.print(table)
         shown.print(
-            f"{count(junk.total)} rows not used; 5 % of junk could shift this by {near(junk.effect_of_share, 3)}, "
+            f"{counted(junk.total, 'row')} not used; 5 % of junk could shift this by "
+            f"{distance(junk.effect_of_share, shares=shares)}, "
             "5 % of the people counted at another level than theirs by "
-            f"{near(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), 3)}",
+            f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), shares=shares)}",
             highlight=False,
         )
     table = Table(

@@ -13,31 +13,18 @@ from shuffledp.cli import audit_options as a
 from shuffledp.cli import collection_app, ledger_app, service, situation_app, task_page
 from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
+from shuffledp.cli.front import FIRST, PANELS, arrange
 from shuffledp.cli.plan import plan_command
 from shuffledp.cli.train_app import predict, train
 from shuffledp.errors import InvalidInput
 
-COMMANDS = (
-    "amplify",
-    "calibrate",
-    "plan",
-    *QUESTIONS,
-    "release",
-    "ledger",
-    "total",
-    "difference",
-    "train",
-    "predict",
-    "audit",
-    "reproduce",
-    "demo",
-    "task",
-    "answer",
-    "open",
-    "serve",
-    "completion",
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
 @app.callback(invoke_without_command=True)
@@ -45,14 +32,17 @@ def root(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Differential privacy in the shuffle model: certified central guarantees from personal local budgets."""
+    """Differential privacy in the shuffle model: certified central guarantees from personal local budgets.
+
+    Start here: shuffledp demo. Help for one command: shuffledp COMMAND --help.
+    """
     if show_version:
         from importlib.metadata import version
 
         typer.echo(f"shuffledp {version('shuffledp')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(FIRST)
         raise typer.Exit
 
 
@@ -155,6 +145,10 @@ def demo(
     json: o.Json = False,
     report: o.Report = None,
     where: Annotated[bool, typer.Option("--where", help="Print where the bundled table lies and exit.")] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", parser=o.file_path, metavar="FILE.csv", help="Write the table with budgets and exit."),
+    ] = None,
 ) -> None:
     """Show the main job on bundled real data: three estimates from a table, or a whole collection on this machine.
 
@@ -162,10 +156,14 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo import TABLE, run_demo
+    from shuffledp.cli.demo import TABLE, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
+        raise typer.Exit
+    if table is not None:
+        write_table(table)
+        typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
         raise typer.Exit
     if what == "collection":
         from shuffledp.cli.demo_collection import run_demo_collection
@@ -173,6 +171,9 @@ def demo(
         run_demo_collection(delta, simulation_seed, as_json=json, report=report)
         return
     run_demo(delta, simulation_seed, as_json=json, report=report)
+
+
+arrange(app)
 
 
 @cache

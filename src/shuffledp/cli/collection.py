@@ -17,7 +17,7 @@ from shuffledp.cli.files import write_bytes, written
 from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
-from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of
+from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import plan_collection
@@ -28,9 +28,10 @@ from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_pri
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 from shuffledp.report.collection_plan import plan_object, print_collection_plan
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, counted, near, probability, up
+from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
 from shuffledp.whole_files import read_bytes
 
 MANY_DUMMIES = 100_000
@@ -112,7 +113,11 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
     shown.print(f"id {task.id}", highlight=False, soft_wrap=True)
     if page is not None:
         shown.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
-    shown.print(qr_terminal(link), highlight=False, soft_wrap=True)
+    try:
+        picture = qr_terminal(link)
+    except ModuleNotFoundError:  # the link is what matters
+        picture = what_is_missing("A QR code", "segno")
+    shown.print(picture, markup=False, highlight=False, soft_wrap=True)
     if task.has_codes:
         shown.print("People need a one-time code each: shuffledp task codes.", highlight=False)
 
@@ -246,16 +251,17 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
         "question", "dummies", f"at {count(draft.planned)} people", f"at {count(draft.at_least)}",
-        "people for ± 5 points", "widened by dummies", "shift by 5 % junk",
+        "people for ± 5 % of the range", "widened by dummies", "shift by 5 % junk",
     ):  # fmt: skip
         worth.add_column(heading, justify="left" if heading == "question" else "right")
     for question, cost in zip(draft.questions, costs, strict=True):
+        shares = question.kind != "number"
         people = "beyond 10^9" if cost.for_five_points is None else count(cost.for_five_points)
         worth.add_row(
             escape(next(iter(question.text.values()))),
             f"{count(question.dummies.count)} {question.dummies.law}",
-            *(f"± {near(cost.planned, 3)}", f"± {near(cost.at_least, 3)}", people),
-            *(f"× {up(cost.widening)}", near(cost.junk_shift, 3)),
+            *(plus_minus(width, width_of(question), shares=shares) for width in (cost.planned, cost.at_least)),
+            *(people, f"× {up(cost.widening)}", distance(cost.junk_shift, shares=shares)),
         )
     shown.print(worth)
     if len(draft.levels) > 1:
@@ -273,7 +279,10 @@ def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
     for heading in ("question", *(f"{100 * share:g} %" for share in FALSE_LEVELS)):
         table.add_column(heading, justify="left" if heading == "question" else "right")
     for question, cost in zip(draft.questions, costs, strict=True):
-        table.add_row(escape(next(iter(question.text.values()))), *(near(shift, 3) for shift in cost.level_shift))
+        table.add_row(
+            escape(next(iter(question.text.values()))),
+            *(distance(shift, shares=question.kind != "number") for shift in cost.level_shift),
+        )
     shown.print(table)
     shown.print(
         "The counts per level are the shuffler's word. Levels close to each other, or one level for all, make this "

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from rich.table import Table
 
 import shuffledp
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
+from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol import Release, estimate_frequency, estimate_mean
@@ -29,20 +32,21 @@ TABLE = Path(shuffledp.__file__).parent / "data" / "adult.parquet"
 HOURS = (1.0, 99.0)
 """Hours per week the questionnaire allowed."""
 INCOMES = ("<=50K", ">50K")
-EDUCATIONS = (
-    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad", "Some-college",
-    "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
-)  # fmt: skip
-FRACTIONS = ((0.54, 0.1), (0.37, 0.5), (0.09, 1.0))
-"""GSPA Figure 3: shares of cautious, medium and liberal users, and their local budgets."""
+EDUCATIONS = {
+    "no diploma": ("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"),
+    "high school": ("HS-grad",),
+    "some college": ("Some-college", "Assoc-voc", "Assoc-acdm"),
+    "bachelor up": ("Bachelors", "Masters", "Prof-school", "Doctorate"),
+}
+"""The answers to choose from, each with the entries of the table that it stands for."""
+FRACTIONS = ((0.54, 1.0), (0.37, 2.0), (0.09, 4.0))
+"""Shares of cautious, medium and liberal users (those of GSPA, Figure 3), and the local budget of each."""
 SEEN = "reports"
 GSPA = "gspa"
 HOW_TO_READ = (
-    "How to read it: each answer is computed from randomized, shuffled reports only, so noise moves it off "
-    "the true value, and its interval tells how far. Each row of the table is taken as a person. 54 % of the people "
-    "have a budget of 0.1, 37 % of 0.5, 9 % of 1.0; hidden among all the others, each leaks far less than that. "
-    "'At most' is proved, 'at least' is what a real attack achieves, and 'GSPA formula' is a published approximation, "
-    "which is no guarantee."
+    "Each answer is computed from randomized, shuffled reports only: noise moves it off the true value, and the "
+    "interval says how far. Each row of the table is taken as a person. The first number of a bracket is what a real "
+    "attack attains; the second is proved."
 )
 
 
@@ -93,18 +97,23 @@ def ask(delta: float, random: Randomness) -> list[Asked]:
             HOURS,
         )
     ]
-    for question, column, categories, mechanism in (
-        ("Income over 50K", "income", INCOMES, "rr"),
-        ("Education", "education", EDUCATIONS, "krr"),
+    for question, records, categories, mechanism in (
+        ("Income over 50K", columns.texts["income"], INCOMES, "rr"),
+        ("Education", grouped(columns.texts["education"]), tuple(EDUCATIONS), "krr"),
     ):
-        records = columns.texts[column]
         release = estimate_frequency(
             records, list(categories), epsilon0, mechanism=mechanism, seen=SEEN, delta=delta, random=random
         )
         answers.append(
-            Asked(question, release, tuple(int((records == name).sum()) / records.len() for name in categories))
+            Asked(question, release, tuple(int((records == name).sum()) / len(records) for name in categories))
         )
     return answers
+
+
+def grouped(educations: pl.Series) -> pl.Series:
+    """Put the entries of the table into the groups of `EDUCATIONS`."""
+    groups = {entry: group for group, entries in EDUCATIONS.items() for entry in entries}
+    return educations.replace_strict(groups)
 
 
 def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
@@ -114,9 +123,31 @@ def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
     return levels[random.permutation(n)]
 
 
-def total_epsilon(asked: list[Asked]) -> float:
-    """Bound what all questions together cost anybody: the guarantees add up (basic composition)."""
-    return next_above(math.fsum(a.release.guarantee.epsilon.upper for a in asked))
+def write_table(path: Path) -> None:
+    """Write the people as a CSV that examples ask: hours, income, education, and a budget, drawn afresh, each."""
+    columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
+    hours = columns.numbers["hours_per_week"]
+    frame = pl.DataFrame(
+        {
+            "hours": hours.astype(np.int64),
+            "income": columns.texts["income"],
+            "education": grouped(columns.texts["education"]),
+            "budget": assign_budgets(hours.size, choose_random(None)).astype(np.int64),
+        }
+    )
+    with reserved(path, "--table") as file:
+        if file is not None:
+            file.write(frame.write_csv())
+
+
+def total_epsilon(levels: Iterable[LevelGuarantee]) -> float:
+    """Bound what all questions together cost: the guarantees add up (basic composition)."""
+    return next_above(math.fsum(level.epsilon.upper for level in levels))
+
+
+def worst_total(asked: list[Asked]) -> float:
+    """Bound what all questions together cost anybody."""
+    return total_epsilon(a.release.guarantee.worst for a in asked)
 
 
 def _json(asked: Asked) -> dict[str, Any]:
@@ -139,28 +170,31 @@ def _page(asked: list[Asked]) -> str:
         command=COMMAND_LINE.get(),
         version=version("shuffledp"),
         remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
-        f"Whoever answers all three questions is protected by ε ≤ {up(total_epsilon(asked))} in total "
+        f"Whoever answers all three questions is protected by ε ≤ {up(worst_total(asked))} in total "
         f"at δ = {probability(total_delta)}, the sum of the three guarantees.",
     )
 
 
 def _print(asked: list[Asked], delta: float) -> None:
-    """Show answers, guarantees, and how to read them."""
+    """Show answers, guarantees, and how to read them: 40 lines of 80 columns, the first that anybody sees."""
     out = console()
     if not asked[0].release.private:
         out.print(NOT_PRIVATE, style="bold red")
     out.print(_answers_table(asked))
     out.print(_guarantees_table(asked, delta))
     out.print(HOW_TO_READ)
+    most = near(asked[0].release.guarantee.levels[-1].epsilon0)
     out.print(
-        f"Whoever answers all three questions is protected by epsilon <= {up(total_epsilon(asked))} in total "
-        f"at delta = {probability(len(asked) * delta)}: the guarantees add up."
+        f"Whoever answers all three questions is protected by epsilon <= {up(worst_total(asked), 3)} at delta = "
+        f"{probability(len(asked) * delta)}: the guarantees add up. If somebody sees a report before it is shuffled, "
+        f"only the own budget protects: at most {most} for each question.",
+        highlight=False,
     )
 
 
 def _answers_table(asked: list[Asked]) -> Table:
     table = Table(title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left")
-    for heading in ("question", "private estimate", f"{CONFIDENCE:.0%} confidence interval", "true value"):
+    for heading in ("question", "estimate", f"{CONFIDENCE:.0%} interval", "true value"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
     for a in asked:
         if a.bounds is not None:
@@ -180,22 +214,16 @@ def _answers_table(asked: list[Asked]) -> Table:
 
 
 def _guarantees_table(asked: list[Asked], delta: float) -> Table:
-    """One row per level and question: what is proved, what an attack shows, what the paper's formula says."""
-    table = Table(title=f"What the answers leak, at delta = {probability(delta)}", title_justify="left")
-    numbers = ("own budget", "people", "central epsilon at most", "at least", "GSPA formula (asymptotic)")
-    for heading in ("question", *numbers):
-        table.add_column(heading, justify="left" if heading == "question" else "right")
+    """A row per question, a column per level: what an attack attains, and what is proved."""
+    table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
+    table.add_column("own budget")
+    levels = [a.release.guarantee.levels for a in asked]
+    for level in levels[0]:
+        table.add_column(f"{near(level.epsilon0)}: {count(level.count)} people", justify="right")
     for a in asked:
-        guarantee = a.release.guarantee
-        claim = asymptotic_epsilon(guarantee, GSPA)
-        for i, level in enumerate(guarantee.levels):
-            table.add_row(
-                a.question if i == 0 else "",
-                near(level.epsilon0),
-                count(level.count),
-                up(level.epsilon.upper),
-                down(level.epsilon.lower),
-                near(claim) if claim is not None and level is guarantee.worst else "",
-            )
-        table.add_section()
+        ends = (level.epsilon for level in a.release.guarantee.levels)
+        table.add_row(a.question, *(f"{down(end.lower, 3)} to {up(end.upper, 3)}" for end in ends))
+    table.add_section()
+    totals = (total_epsilon(same) for same in zip(*levels, strict=True))
+    table.add_row("all three together", *(f"at most {up(total, 3)}" for total in totals))
     return table

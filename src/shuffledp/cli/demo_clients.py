@@ -32,12 +32,6 @@ THREADS = 4
 PATIENCE = 60.0
 """Seconds without any acknowledged report after which sending is given up."""
 CHROMIUM_SECONDS = 6.0
-SCHOOLING = {
-    "no diploma": EDUCATIONS[:8],
-    "high school": EDUCATIONS[8:9],
-    "some college": EDUCATIONS[9:12],
-    "bachelor up": EDUCATIONS[12:],
-}
 NO_ANSWER = "no answer"
 HOURS = (1, 99)
 """Least and greatest answer to the question about hours."""
@@ -73,7 +67,7 @@ def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) ->
     """
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["education"])
     hours, schooling = columns.numbers["hours_per_week"], columns.texts["education"].to_list()
-    group = {name: place for place, names in enumerate(SCHOOLING.values()) for name in names}
+    group = {name: place for place, names in enumerate(EDUCATIONS.values()) for name in names}
     levels = [level for level, count in enumerate(counts) for _ in range(count)]
     drawn = random.permutation(hours.size)[: len(levels)].tolist()
     dealt = random.permutation(len(levels)).tolist()

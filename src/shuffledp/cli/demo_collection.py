@@ -13,6 +13,7 @@ from rich.table import Table
 
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, probability, share, up, with_error
@@ -76,9 +77,7 @@ def _check_extra() -> None:
             import_module(name)
         except (ImportError, InvalidInput):  # the latter: cryptography is too old
             missing = "cryptography 47 or newer" if name == NEEDED[0] else name
-            raise InvalidInput(
-                f"demo collection needs {missing}, which is not installed; run: pip install 'shuffledp[service]'"
-            ) from None
+            raise InvalidInput(what_is_missing("demo collection", missing, "service")) from None
 
 
 def _kept(text: str) -> Path:

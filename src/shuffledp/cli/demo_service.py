@@ -11,10 +11,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shuffledp.cli.demo import EDUCATIONS
 from shuffledp.cli.demo_clients import (
     HOURS,
     NO_ANSWER,
-    SCHOOLING,
     Deliveries,
     Person,
     answer_and_die,
@@ -184,7 +184,7 @@ def _draft(clients: int, counts: Sequence[int], delta: float) -> tuple[Draft, An
         expires=write_time(now + 86400),
         at_least=min(100, clients // 2),
         stop_at=max(10_000, clients),
-        choices=[*SCHOOLING, NO_ANSWER],
+        choices=[*EDUCATIONS, NO_ANSWER],
         low=HOURS[0],
         high=HOURS[1],
     )
@@ -224,7 +224,7 @@ def _answers(
     rest = people[INSIDERS + 2 :]
     early = _in_browser(held, server, task, rest[:IN_BROWSER], browser=browser)
     tell(f"{held.browser[0].upper()}{held.browser[1:]}.")
-    words = [list(SCHOOLING)[victim.answers[0]], str(victim.hours)]
+    words = [list(EDUCATIONS)[victim.answers[0]], str(victim.hours)]
     options = ["--level", LEVELS[victim.level][0], *(part for word in words for part in ("--answer", word))]
     _expect(answer_and_die(server.url, task, victim, options, store.path.parent), Verdict.HELD)
     tell("A client is killed before it learns that its report is held; its device sends the same bytes again.")
@@ -256,7 +256,7 @@ def _answers(
 
 def _truths(held: Held, honest: Sequence[Person]) -> None:
     """Note the true values, which no collection would know."""
-    shares = [sum(person.answers[0] == place for person in honest) / len(honest) for place in range(len(SCHOOLING))]
+    shares = [sum(person.answers[0] == place for person in honest) / len(honest) for place in range(len(EDUCATIONS))]
     held.truths = [[*shares, 0.0], [sum(person.hours for person in honest) / len(honest)]]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.left import opened_ledger
 from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
@@ -28,6 +29,7 @@ from shuffledp.protocol import (
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.by_group import release_by
 from shuffledp.protocol.margins import LONGEST, Margins
+from shuffledp.protocol.simplex import project_to_simplex
 from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
@@ -35,6 +37,9 @@ from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.tables import TableOptions
 from shuffledp.whole_files import read_bytes, read_lines
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LONGEST_LIST = 1 << 26
 """Bytes of a file of categories or groups."""
@@ -89,7 +94,7 @@ def run(name: str, typed: Typed) -> None:
         found = _completed(found, besides)
         frame = {"simultaneous": besides.simultaneous, "amounts": True}
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
-        files.write("--csv", lambda table: table.write(found.to_frame(**frame).write_csv()))
+        files.write("--csv", lambda table: table.write(_with_projected(found, besides, **frame).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
 
@@ -104,6 +109,14 @@ def _margins(typed: Typed) -> Margins | None:
     margins = Margins.parse(read_bytes(path, "the margins", LONGEST))
     margins.of(by, groups)
     return margins
+
+
+def _with_projected(found: Release | GroupedRelease, besides: Shown, **options: bool) -> pl.DataFrame:
+    """Return the answer as a table, with the projected shares that the screen shows too."""
+    frame = found.to_frame(**options)
+    if not besides.simplex or isinstance(found, GroupedRelease):
+        return frame
+    return frame.with_columns(projected=project_to_simplex(found.estimate))
 
 
 def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | GroupedRelease:
@@ -228,6 +241,10 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
             raise InvalidInput(f"--consent must be WORD=E with a number E, such as strict=0.1; got {shown(text)}")
         if word.strip() in words:
             raise InvalidInput(f"--consent gives {shown(word.strip())} twice; give each word one budget")
+        if not 0.0 <= epsilon0 <= MAX_EPSILON0:
+            raise InvalidInput(
+                f"--consent {shown(text)}: a local budget must be a number of nats from 0 to {MAX_EPSILON0:g}"
+            )
         words[word.strip()] = epsilon0
     return words or None
 

@@ -199,9 +199,9 @@ Dummies = Annotated[
     str | None,
     typer.Option(
         "--dummies",
-        metavar="M|laplace:M",
-        help="Reports of nobody that the shuffler adds: M uniform ones, or M bits with a discrete Laplace number of "
-        "ones (laplace:M, laplace:M:RATIO). With calibrate --find dummies: uniform or laplace.",
+        metavar="COUNT|laplace:COUNT",
+        help="Reports of nobody that the shuffler adds: COUNT uniform ones, or COUNT bits with a discrete Laplace "
+        "number of ones (laplace:COUNT, laplace:COUNT:RATIO). With calibrate --find dummies: uniform or laplace.",
         rich_help_panel=SITUATION,
     ),
 ]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shlex
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from shuffledp.cli.left import left, will_stand
 from shuffledp.errors import InvalidInput, printable
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 COMMAND_LINE: ContextVar[str] = ContextVar("COMMAND_LINE", default="shuffledp")
 """The command as typed, for the page that tells how to repeat it."""
 
+WHOLE = 10_000
+"""Columns in which every sentence is one line."""
+FRAMES = frozenset(map(chr, (*range(0x2500, 0x2580), 0x20)))
+"""What lines and gaps of tables are drawn with."""
 PATIENCE = 1.0
 """Seconds after which a job shows that it is still running."""
 
@@ -181,15 +187,40 @@ def working(message: str) -> Generator[Callable[[float], None]]:
 def console() -> Console:
     """Open stdout for people's tables.
 
+    Prose is wrapped on a terminal alone: a file or a pipe gets whole sentences. A table that is wider than the terminal
+    keeps its words whole, so that no number, date or name is cut; the terminal breaks its lines.
+
     A name such as tree:100:4 is no emoji. Names of categories, columns and files are other people's: what a terminal
     would obey in them, as an escape sequence or a turn of the direction of writing, is left out of all that is shown.
     """
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+    from rich.table import Table
 
     class Plain(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            (first, *more) = objects or ("",)
+            needed = self._needed(first) if isinstance(first, Table) and not more else self.width
+            if needed > self.width:
+                Plain(emoji=False, width=needed).print(*objects, **options)
+            else:
+                super().print(*objects, **options)
+
+        def _needed(self, table: Table) -> int:
+            """Find a width at which no letter of a table is lost: rich cuts words for which there is no room."""
+
+            def letters(width: int) -> Counter[str]:
+                lines = self.render_lines(table, self.options.update(width=width), pad=False)
+                return Counter(c for line in lines for part in line for c in part.text if c not in FRAMES)
+
+            width, whole = self.width, letters(WHOLE)
+            while letters(width) != whole:
+                width += 4
+            return width
+
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else segment._replace(text=printable(segment.text, "\n"))
 
-    return Plain(emoji=False)
+    wraps = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Plain(emoji=False, width=None if wraps else WHOLE)

@@ -195,8 +195,9 @@ def _first(text: Any) -> Any:
 
 def _together(found: JointRelease) -> str:
     several = len(found.releases)
+    which = "The one answer" if several == 1 else f"All {several} answers together"
     return (
-        f"All {several} answers together: central epsilon at most {up(found.epsilon)} at delta = "
+        f"{which}: central epsilon at most {up(found.epsilon)} at delta = "
         f"{probability(found.delta)}, certified before a record was read."
     )
 

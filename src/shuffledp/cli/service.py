@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from shuffledp.collection.store import Store, TaskRow
+    from shuffledp.collection.task import PostedTask
 
 StorePath = Annotated[
     Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store, a SQLite file.")
@@ -26,6 +28,7 @@ Task = Annotated[
     str | None,
     typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while there is only one."),
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; a script is never asked.")]
 STORE = Path("shuffledp.db")
 DELETION_SECONDS = 60.0
 """How long a command waits until nothing deleted is left in the store."""
@@ -88,19 +91,28 @@ def status(
             time.sleep(WATCH_SECONDS)
 
 
-def close(task: Task = None, store: StorePath = STORE) -> None:
+def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None:
     """Close a task, hand the batch over, and delete what the store held of it.
+
+    On a terminal it first says what will be lost, and asks for the task's title.
 
     Example:
 
     shuffledp task close --store shuffledp.db
     """
     from shuffledp.collection.closing import close_task
+    from shuffledp.collection.promised import quoted
+    from shuffledp.collection.task import PostedTask
 
     with opened(store) as shuffler:
-        task_closed = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
-        path = close_task(shuffler, task_closed.digest)
+        row = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
+        posted = PostedTask.parse(row.posted)
+        if row.state == "open" and not yes:
+            _ask_title(shuffler, posted, "close", "will be handed over, and nobody can answer any more")
+        path = close_task(shuffler, row.digest)
         print(path)
+        opens = f"{quoted(posted.draft.operated_by.analyzer)} opens it with: shuffledp open {path.name} --key NAME.key"
+        print(f"{_title(posted)} is handed over with this file. {opens}")
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 
 
@@ -110,7 +122,9 @@ def publish(
     ],
     task: Annotated[
         str | None,
-        typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while one alone is released."),
+        typer.Argument(
+            metavar="TASK", help="A task's name or its .task file; not needed while one alone is handed over."
+        ),
     ] = None,
     store: StorePath = STORE,
 ) -> None:
@@ -129,26 +143,57 @@ def publish(
         row = chosen(shuffler, task, "released")
         SignedRelease.parse(data, PostedTask.parse(row.posted))
         shuffler.publish(row.digest, data)
-        print("published")
+        print(f"published: {_title(PostedTask.parse(row.posted))}")
 
 
 def destroy(
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name or its .task file.")],
     store: StorePath = STORE,
+    yes: Yes = False,
 ) -> None:
     """Destroy all that was collected for a task, unopened, with its keys; this cannot be undone.
+
+    On a terminal it first says what will be lost, and asks for the task's title.
 
     Example:
 
     shuffledp task destroy lunch.task
     """
     from shuffledp.collection.closing import destroy_task
+    from shuffledp.collection.task import PostedTask
 
     with opened(store) as shuffler:
         row = chosen(shuffler, task)
+        posted = PostedTask.parse(row.posted)
+        if not yes:
+            _ask_title(shuffler, posted, "destroy", "will be lost for good, unopened, with the keys and the batch")
         destroy_task(shuffler, row.digest)
         wait_for_deletion(shuffler, "the task is destroyed")
-        print("destroyed")
+        print(f"destroyed: {_title(posted)}")
+
+
+def state_words(state: str) -> str:
+    """Name a task's state for people: its batch is handed over to the analyzer, which releases nothing yet."""
+    return "handed over" if state == "released" else state
+
+
+def _title(posted: PostedTask) -> str:
+    from shuffledp.collection.promised import quoted
+
+    return quoted(posted.draft.title[posted.draft.languages[0]])
+
+
+def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
+    """Ask for the task's title at a terminal, having said what will be lost; a script is not asked."""
+    from shuffledp.report.wording import counted
+
+    if not sys.stdin.isatty():
+        return
+    held = sum(reports for place, reports in store.tally(posted.digest).items() if place >= 0)
+    print(f"{_title(posted)}: {counted(held, 'answer')} {loss}.", file=sys.stderr)
+    print(f"Type the title to {verb} it: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != posted.draft.title[posted.draft.languages[0]].strip():
+        raise InvalidInput(f"that is not the title, so nothing was done; to {verb} it without being asked, say --yes")
 
 
 def clock_ok(store: StorePath = STORE) -> None:
@@ -238,7 +283,7 @@ def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store],
             return left[0]
         names = ", ".join(to_base64(row.digest) for row in left)
         said = f"{': ' if names else ''}{names}" if left else more(store)
-        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(states)}{said}")
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(map(state_words, states))}{said}")
     is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
     if is_file:
         digest = PostedTask.parse(read_bytes(Path(task), "the task", LONGEST_POSTED)).digest
@@ -266,6 +311,7 @@ def wait_for_deletion(store: Store, done: str) -> None:
 
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.clock import is_trusted, system_clock
+    from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
     from shuffledp.collection.price import half_width
     from shuffledp.collection.task import PostedTask
@@ -285,7 +331,7 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
             for level, held in zip(draft.levels, counts, strict=True)
         ],
         "questions": [
-            {"text": question.text[first], "half_width": width}
+            {"text": question.text[first], "kind": question.kind, "range": width_of(question), "half_width": width}
             for question, width in zip(draft.questions, worth, strict=True)
         ],
         "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
@@ -300,10 +346,11 @@ def _tables(store: Store) -> Iterator[Table | str]:
     from rich.text import Text
 
     from shuffledp.collection.promised import quoted
+    from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
     for row in store.tasks():
         facts = _facts(store, row)
-        table = Table(title=Text(f"{facts['title']} ({facts['state']})"), caption=facts["id"])
+        table = Table(title=Text(f"{facts['title']} ({state_words(facts['state'])})"), caption=facts["id"])
         for heading in ("level", "held", "planned"):
             table.add_column(heading, justify="left" if heading == "level" else "right")
         for level in facts["levels"]:
@@ -313,7 +360,9 @@ def _tables(store: Store) -> Iterator[Table | str]:
         for question in facts["questions"]:
             if question["half_width"] is not None:
                 asked = quoted(question["text"])
-                yield f"{asked}: with these people the answer would be within ± {question['half_width']:.3g}."
+                worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
+                would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
+                yield f"{asked}: with these people {would} {worth}."
         yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":
             yield "This store was put back from a copy: the task has ended before, and takes no answers."

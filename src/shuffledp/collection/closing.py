@@ -181,8 +181,9 @@ def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
 def _check_enough(store: Store, posted: PostedTask) -> None:
     held = store.held(posted.digest)
     if held < posted.draft.at_least:
+        who = "person has" if held == 1 else "people have"
         raise InvalidInput(
-            f"{held} people have answered, and with fewer than {posted.draft.at_least} the answer would mislead: "
+            f"{held} {who} answered, and with fewer than {posted.draft.at_least} the answer would mislead: "
             "the batch is not handed over; wait, or use: shuffledp task destroy"
         )
 

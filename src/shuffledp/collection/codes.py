@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-import segno
-
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.promised import in_language
 from shuffledp.collection.task import CODE, PostedTask
@@ -149,6 +147,8 @@ def qr_svgs(links: Iterable[str]) -> Iterator[str]:
     Every mask of the standard can be read, and looking for the best one takes nine tenths of the time. Links of one
     task are alike but for their secret letters, so all take the mask that is best for the first.
     """
+    import segno  # of an extra, which nothing but a QR code needs
+
     mask: int | None = None
     for link in links:
         code, out = segno.make(link, error="m", micro=False, mask=mask), io.BytesIO()
@@ -159,6 +159,8 @@ def qr_svgs(links: Iterable[str]) -> Iterator[str]:
 
 def qr_terminal(link: str) -> str:
     """Draw a link as a QR code of block letters."""
+    import segno  # as above
+
     out = io.StringIO()
     segno.make(link, error="l", micro=False).terminal(out, compact=True)
     return out.getvalue()

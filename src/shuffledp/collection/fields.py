@@ -74,6 +74,7 @@ class Fields:
 
     def __init__(self, values: dict[str, Any], what: str) -> None:
         self._values, self.what = dict(values), what
+        self._known: dict[str, None] = {}
 
     def refuse(self, key: str, value: object, rule: str) -> NoReturn:
         """Raise InvalidInput about one key."""
@@ -81,12 +82,14 @@ class Fields:
 
     def take(self, key: str) -> Any:
         """Take a value of any kind."""
+        self._known[key] = None
         if key not in self._values:
             raise InvalidInput(f"{self.what}: the key {shown(key)} is missing")
         return self._values.pop(key)
 
     def has(self, key: str) -> bool:
         """Tell whether a key is there and was not taken."""
+        self._known[key] = None
         return key in self._values
 
     def names(self) -> list[str]:
@@ -94,9 +97,10 @@ class Fields:
         return list(self._values)
 
     def done(self) -> None:
-        """Refuse keys that nobody took."""
+        """Refuse keys that nobody took; whatever was asked for before is known."""
         if self._values:
-            raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}")
+            known = ", ".join(self._known)
+            raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}; known are {known}")
 
     def whole(self, key: str, low: int, high: int) -> int:
         """Take a whole number in a range."""

@@ -21,7 +21,7 @@ from shuffledp.errors import InvalidInput
 try:
     from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 except ImportError:  # cryptography below 47
-    raise InvalidInput("a collection needs cryptography 47 or newer; install shuffledp[service]") from None
+    raise InvalidInput("a collection needs cryptography 47 or newer; run: pip install 'cryptography>=47'") from None
 
 KEY = 32
 """Bytes of a public or private key, of either kind."""

@@ -30,6 +30,12 @@ NAMES = {
 """Names of the levels that the planner makes."""
 LARGEST_OFFERED = 8.0
 """Largest local budget that a survey may offer."""
+_WAYS = {
+    "multiple": "a person gives one answer to a question: ask a question with yes and no for each answer",
+    "free_text": "an answer that is written freely cannot be randomized: list the answers as choices",
+    "groups": "write and post a survey for each group",
+}
+"""What is not asked for, and what to do instead."""
 _TIMES = ("opens", "closes", "expires")
 
 
@@ -60,7 +66,7 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
     document: dict[str, Any] = {"version": 1, "suite": 1, "title": _texts(fields.take("title"), language)}
-    document |= {name: fields.take(name) for name in _COPIED}
+    document |= {name: _taken(fields, name) for name in _COPIED}
     questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
     wishes = _wishes(fields)
     admission = fields.take("admission")
@@ -255,7 +261,9 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
 
 
 def _question(entry: object, language: str) -> dict[str, Any]:
-    fields = Fields(entry if isinstance(entry, dict) else {}, "the survey, questions")
+    fields = _fields_of(entry, "question", "text")
+    if not fields.has("choices") and not fields.has("low"):
+        raise InvalidInput(f"{fields.what} needs answers: write choices = [...], or low, high and step of a number")
     asked: dict[str, Any] = {"text": _texts(fields.take("text"), language)}
     if fields.has("choices"):
         choices = [_texts(choice, language) for choice in fields.list_of("choices", 2, 1000)]
@@ -275,12 +283,37 @@ def _question(entry: object, language: str) -> dict[str, Any]:
 
 
 def _level(entry: object, language: str) -> dict[str, Any]:
-    fields = Fields(entry if isinstance(entry, dict) else {}, "the survey, levels")
+    fields = _fields_of(entry, "level", "name")
     level: dict[str, Any] = {"name": _texts(fields.take("name"), language)}
     level |= {"epsilon0": fields.number("epsilon0"), "planned": fields.whole("planned", 0, MOST_PEOPLE)}
     level["promise"] = fields.number("promise")
     fields.done()
     return level | {"crowd": 0.0}
+
+
+def _taken(fields: Fields, name: str) -> Any:
+    """Take a value of the whole survey."""
+    _explain(fields)
+    if name == "organizer" and fields.has("organiser") and not fields.has("organizer"):
+        return fields.take("organiser")
+    return fields.take(name)
+
+
+def _fields_of(entry: object, kind: str, named_by: str) -> Fields:
+    """Read a question or a level, which messages call by its own words."""
+    values = entry if isinstance(entry, dict) else {}
+    words = values.get(named_by)
+    first = next(iter(words.values()), None) if isinstance(words, dict) else words
+    fields = Fields(values, f"the survey, {kind} {shown(first)}" if isinstance(first, str) else f"the survey, {kind}s")
+    _explain(fields)
+    return fields
+
+
+def _explain(fields: Fields) -> None:
+    """Refuse what people who know other surveys write, and say how it is asked for here."""
+    for key in fields.names():
+        if key in _WAYS:
+            raise InvalidInput(f"{fields.what}: there is no {key}; {_WAYS[key]}")
 
 
 def _records(question: dict[str, Any]) -> int:

@@ -108,7 +108,8 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
         f"the task {task.id} is signed by its shuffler",
         "the release is signed by the task's analyzer",
         "the manifest is signed by the task's shuffler and carries this task",
-        f"{manifest.n} people and {sum(manifest.dummies)} dummies make {sum(manifest.rows)} rows",
+        f"{manifest.n} {'person' if manifest.n == 1 else 'people'} and {sum(manifest.dummies)} dummies make "
+        f"{sum(manifest.rows)} rows",
         "floor, crowd and the guarantee of every question, certified anew, are not above the published ones, but for "
         f"what two machines differ by (at most {FLOOR_SLACK:g} of a floor and {CROWD_SLACK:g} of a crowd)",
     ]

@@ -159,7 +159,7 @@ class RowBudgets:
         if one_spelling(column[row]) is None:
             return InvalidInput(f"{where} is missing; say which budget such a row has, as `missing_budget = 0`")
         return BadEntry(
-            f"{where} is {VALUE}, a word that consent does not explain; say what it stands for with `consent`",
+            f"{where} is {VALUE}, a word that `consent` does not explain; say there what it stands for",
             column[row],
         )
 

@@ -244,11 +244,13 @@ def counted_people(release: Release) -> str:
     release : Release
         Any.
     """
+    one = release.n == 1
     if release.unit != "people":
-        return f"{release.n:,} {release.unit}, taken as people"
+        return f"{release.n:,} {release.unit.removesuffix('s') if one else release.unit}, taken as people"
+    people = f"{release.n:,} {'person' if one else 'people'}"
     if release.guarantee.setting.group_size > 1:
-        return f"{release.n:,} people with {release.rows:,} rows, at most {release.guarantee.setting.group_size} each"
-    return f"{release.n:,} people"
+        return f"{people} with {release.rows:,} rows, at most {release.guarantee.setting.group_size} each"
+    return people
 
 
 def _plain(value: FloatArray) -> float | FloatArray:

@@ -159,7 +159,7 @@ def _share_table(first: str, rows: Sequence[FrequencyRow], truth: Sequence[float
     """List shares; projected ones and true ones where they are there."""
     headings = [first, "share", "standard error", INTERVAL]
     cells = [
-        [row.category, *map(wording.share, (row.frequency, row.standard_error)),
+        [row.category, wording.share(row.frequency), wording.points(row.standard_error),
          interval_words(row)]
         for row in rows
     ]  # fmt: skip

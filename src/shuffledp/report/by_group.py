@@ -16,7 +16,7 @@ from shuffledp.report.release_terminal import MOST_ROWS, Shown, print_amounts
 from shuffledp.report.rows import CONFIDENCE, bin_rows, frequency_rows, in_bins, interval_words, quantile_rows
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.to_json import guarantee_to_json
-from shuffledp.report.wording import count, counted, near, probability, share, unit, up, with_error
+from shuffledp.report.wording import count, counted, near, points, probability, share, unit, up, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.by_group import GroupedRelease
@@ -202,7 +202,12 @@ def _cells(release: Any, simultaneous: bool) -> Iterator[list[str]]:
     if kind in ("frequency", "frequent-items", "histogram"):
         rows = (bin_rows if kind == "histogram" else frequency_rows)(release, simultaneous=simultaneous)
         for row in rows:
-            yield [row.category, share(row.frequency), share(row.standard_error), interval_words(row)]
+            yield [
+                row.category,
+                share(row.frequency),
+                points(row.standard_error),
+                interval_words(row),
+            ]
         return
     if kind == "quantiles":
         width = float(release.edges[1] - release.edges[0])

@@ -61,7 +61,8 @@ def collection_checklist(opened: Opened) -> list[Point]:
             f"{OPEN}who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs.",
         ],
         [
-            f"All {len(draft.questions)} questions are counted together; whatever else is computed from the same "
+            ("The one question is" if len(draft.questions) == 1 else f"All {len(draft.questions)} questions are")
+            + " counted together; whatever else is computed from the same "
             "batch costs nothing on top.",
             OTHERS,
         ],

@@ -65,14 +65,14 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
 
 def _answer(question: Question, release: Release, junk: Junk, rows: int, truth: list[float] | None) -> dict[str, Any]:
     title = next(iter(question.text.values()))
-    shown = wording.near if question.kind == "number" else wording.share
+    shares = question.kind != "number"
     return {
         "question": title,
         "estimate": estimate_parts(Answer(title, release.guarantee, release, truth)),
         "junk": junk.total,
         "rows": rows,
-        "effect_seen": shown(junk.effect_seen),
-        "effect_of_share": shown(junk.effect_of_share),
+        "effect_seen": wording.distance(junk.effect_seen, shares=shares),
+        "effect_of_share": wording.distance(junk.effect_of_share, shares=shares),
     }
 
 

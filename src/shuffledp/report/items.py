@@ -9,7 +9,7 @@ from shuffledp.protocol.release_kinds import ItemsRelease
 from shuffledp.randomizers.item_domain import ItemDomain, ListedItems
 from shuffledp.report.remarks import notes
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
-from shuffledp.report.wording import count, percent, share
+from shuffledp.report.wording import count, percent, points, share
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -91,7 +91,12 @@ def items_table(release: ItemsRelease, interval: str) -> Mapping[str, Any]:
         Heading of the intervals.
     """
     rows = [
-        [row.category, share(row.frequency), share(row.standard_error), f"{share(row.low)} to {share(row.high)}"]
+        [
+            row.category,
+            share(row.frequency),
+            points(row.standard_error),
+            f"{share(row.low)} to {share(row.high)}",
+        ]
         for row in frequency_rows(release)
     ]
     return {"headings": ["item", "share", "standard error", interval], "rows": rows, "remark": ""}

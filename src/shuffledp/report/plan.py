@@ -12,7 +12,7 @@ from rich.table import Table
 
 from shuffledp.planning import MOST_FACTOR, Alternative, Bucketing, Plan
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
-from shuffledp.report.wording import count, counted, down, near, probability, situation, up
+from shuffledp.report.wording import DIGITS, count, counted, distance, down, near, probability, situation, up
 
 MOST_LEVELS = 1000
 """Levels listed in JSON."""
@@ -129,8 +129,8 @@ def print_plan(console: Console, plan: Plan) -> None:
 def headline(plan: Plan) -> list[str]:
     """Say what to do and what it promises, in two or three sentences."""
     rule, chosen = plan.bucketing, plan.chosen
-    error = f"standard error {near(plan.standard_error)}"
-    wanted = "" if plan.target_error is None else f", wanted {near(plan.target_error)}: " + _verdict(plan)
+    error = f"standard error {error_words(plan, plan.standard_error)}"
+    wanted = "" if plan.target_error is None else f", wanted {error_words(plan, plan.target_error)}: " + _verdict(plan)
     said = [
         f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}. "
         f"A report has {counted(rule.report_bytes, 'byte')}.",
@@ -150,9 +150,18 @@ def other_headline(plan: Plan) -> str | None:
         return None
     return (
         f"The smallest error within the central target: {rule.setting.randomizer_name}, "
-        f"{WAY[row.seen]}{how_weighted(row)}, standard error {near(row.error)}, central epsilon at most "
+        f"{WAY[row.seen]}{how_weighted(row)}, standard error {error_words(plan, row.error)}, central epsilon at most "
         f"{up(rule.certified_epsilon)} at delta = {probability(plan.delta)}. " + " ".join(rounding_sentences(rule))
     )
+
+
+def error_words(plan: Plan, error: float) -> str:
+    """Show a standard error in its unit: points for shares, that of the question for numbers."""
+    return distance(error, shares=_of_shares(plan), digits=DIGITS)
+
+
+def _of_shares(plan: Plan) -> bool:
+    return plan.question.kind in ("frequency", "histogram")
 
 
 def _verdict(plan: Plan) -> str:
@@ -183,7 +192,7 @@ def rounding_sentences(rule: Bucketing) -> list[str]:
 def advice(plan: Plan) -> list[str]:
     """Say how budgets are rounded, what limits the plan, and what would help."""
     said = rounding_sentences(plan.bucketing)
-    remedies, name = plan.remedies, near(plan.target_error or 0.0)
+    remedies, name = plan.remedies, error_words(plan, plan.target_error or 0.0)
     if plan.limit == "privacy":
         said.append(
             f"What is in the way of a standard error of {name} is the central epsilon of {near(plan.target_epsilon)}."
@@ -221,7 +230,8 @@ def ways_title(plan: Plan) -> str:
 def way_headings(plan: Plan) -> list[str]:
     """Headings of `way_numbers`."""
     least = [] if plan.target_error is None else ["least epsilon with the error"]
-    return ["bytes", "error, all budgets", "its epsilon", "error in target", "its epsilon", *least]
+    unit = " (points)" if _of_shares(plan) else ""
+    return ["bytes", f"error{unit}, all budgets", "its epsilon", f"error{unit} in target", "its epsilon", *least]
 
 
 def _alternatives_table(plan: Plan) -> Table:
@@ -252,10 +262,11 @@ def way_numbers(row: Alternative, plan: Plan) -> list[str]:
     empty = [] if plan.target_error is None else ["-" if row.least is None else up(row.least_epsilon, 3)]
     if row.given is None:
         return ["", "-", "", "-", "", *empty]
-    given = [count(row.report_bytes or 0), near(row.given.standard_error, 3), up(row.given_epsilon or 0.0, 3)]
+    scale = 100.0 if _of_shares(plan) else 1.0
+    given = [count(row.report_bytes or 0), near(scale * row.given.standard_error, 3), up(row.given_epsilon or 0.0, 3)]
     if row.bucketing is None:
         return [*given, "-", "", *empty]
-    return [*given, near(row.error, 3), up(row.bucketing.certified_epsilon, 3), *empty]
+    return [*given, near(scale * row.error, 3), up(row.bucketing.certified_epsilon, 3), *empty]
 
 
 def _levels_table(plan: Plan) -> Table:

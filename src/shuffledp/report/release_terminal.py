@@ -27,7 +27,7 @@ from shuffledp.report.rows import (
     quantile_rows,
 )
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
-from shuffledp.report.wording import PROJECTED, count, near, share, unit, with_error
+from shuffledp.report.wording import PROJECTED, count, near, points, share, unit, with_error
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -205,7 +205,7 @@ def _items(console: Console, release: Any, shown: Shown) -> None:
 
 
 def _share_cells(row: FrequencyRow) -> list[str]:
-    cells = [share(row.frequency), share(row.standard_error), interval_words(row)]
+    cells = [share(row.frequency), points(row.standard_error), interval_words(row)]
     return cells if row.projected is None else [*cells, share(row.projected)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp.report.wording import count, counted, guarantee_notes, weighted_by
+from shuffledp.report.wording import SAYS_NOTHING, count, counted, guarantee_notes, weighted_by
 
 if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def notes(release: Release) -> list[str]:
     """Say how an estimate was made, where a reader could take it for something else."""
-    said = [*_rows_as_people(release), *_clipped(release), *_weighting(release), *_moved_out(release)]
+    said = [*_rows_as_people(release), *_clipped(release), *_weighting(release), *_moved_out(release), *_wide(release)]
     return [*said, *_without_information(release), *_alone(release), *guarantee_notes(release.guarantee, release.n)]
 
 
@@ -106,10 +106,23 @@ def _moved_out(release: Release) -> list[str]:
     ]
 
 
+def _wide(release: Release) -> list[str]:
+    """Say of one number that its interval covers the whole range; a table of shares says it in every row."""
+    if release.question.name not in ("mean", "variance"):
+        return []
+    (first, last), (low, high) = release.analysis.support, release.confidence_interval(0.95)
+    if float(high) - float(low) < last - first:
+        return []
+    return [
+        f"The interval covers everything that is possible: with so few people or budgets the answer {SAYS_NOTHING}."
+    ]
+
+
 def _without_information(release: Release) -> list[str]:
     if not release.uninformative:
         return []
     return [
-        f"{count(release.uninformative)} people with budget 0 send no information; they are taken to be like the "
-        "others."
+        f"{counted(release.uninformative, 'person', 'people')} with budget 0 "
+        + ("sends no information, and is" if release.uninformative == 1 else "send no information; they are")
+        + " taken to be like the others."
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shuffledp.protocol.simplex import project_to_simplex
-from shuffledp.report.wording import near, share
+from shuffledp.report.wording import SAYS_NOTHING, near, share
 
 if TYPE_CHECKING:
     from shuffledp.protocol.release_kinds import RangeRelease
@@ -92,7 +92,11 @@ def interval_words(row: FrequencyRow) -> str:
     '8.00% to 12.00%'
     >>> interval_words(FrequencyRow("a", -0.0869, 0.04, 0.0, 0.031))
     'below 0: noise; at most 3.10%'
+    >>> interval_words(FrequencyRow("a", 0.6, 0.9, 0.0, 1.0))
+    'says nothing yet'
     """
+    if row.high - row.low >= 1.0:
+        return SAYS_NOTHING
     if row.frequency < 0.0:
         return f"below 0: noise; at most {share(row.high)}"
     if row.frequency > 1.0:

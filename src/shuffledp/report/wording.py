@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shuffledp.protocol.released import Release
 
 DIGITS = 4
+SAYS_NOTHING = "says nothing yet"
+"""Of an answer whose 95 % interval is wider than the range."""
 PROJECTED = (
     "Projected: the nearest shares that are at least 0 and add up to 1; small ones come out too large on average, and "
     "the standard errors and intervals are those of the unbiased estimates."
@@ -51,7 +53,7 @@ def with_error(value: float, error: float) -> str:
     if abs(value) >= 1e15 or error < 1e-15:  # digits without end otherwise
         return near(value, min(2 + max(0, math.floor(math.log10(abs(value) or error) - math.log10(error))), 17))
     places = 1 - math.floor(math.log10(error))
-    return f"{round(value, places):,.{max(places, 0)}f}"
+    return _unsigned(f"{round(value, places):,.{max(places, 0)}f}")
 
 
 def probability(delta: float) -> str:
@@ -76,8 +78,49 @@ def counted(value: int, noun: str, several: str | None = None) -> str:
 
 
 def share(value: float) -> str:
-    """Show a share of the users to a hundredth of a percent."""
-    return f"{value:.2%}"
+    """Show a share of the users to a hundredth of a percent.
+
+    Examples
+    --------
+    >>> share(0.2437), share(-0.00001)
+    ('24.37%', '0.00%')
+    """
+    return _unsigned(f"{value:.2%}")
+
+
+def _unsigned(shown: str) -> str:
+    """Leave out the sign of a number that is shown as 0."""
+    return shown.removeprefix("-") if not any(digit in shown for digit in "123456789") else shown
+
+
+def distance(value: float, *, shares: bool, digits: int = 3) -> str:
+    """Show how far two answers are apart, in their unit: points for shares, that of the question for numbers.
+
+    Examples
+    --------
+    >>> distance(0.0805, shares=True), distance(0.01, shares=True), distance(1.25, shares=False)
+    ('8.05 points', '1 point', '1.25')
+    """
+    if not shares:
+        return near(value, digits)
+    text = near(100.0 * value, digits)
+    return f"{text} point{'' if text == '1' else 's'}"
+
+
+def points(error: float) -> str:
+    """Show the standard error of a share."""
+    return distance(error, shares=True, digits=2)
+
+
+def plus_minus(value: float, span: float, *, shares: bool) -> str:
+    """Show the half-width of an interval; one wider than the whole range says nothing.
+
+    Examples
+    --------
+    >>> plus_minus(0.0805, 1.0, shares=True), plus_minus(60.0, 98.0, shares=False)
+    ('± 8.05 points', 'says nothing yet')
+    """
+    return SAYS_NOTHING if value > 0.5 * span else f"± {distance(value, shares=shares)}"
 
 
 def odds_factor(epsilon: float) -> str:

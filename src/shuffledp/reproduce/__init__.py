@@ -57,7 +57,7 @@ def reproduce(name: str, folder: str | Path, *, quick: bool = False, progress: P
     Raises
     ------
     InvalidInput
-        If the name is unknown, Matplotlib is missing (``pip install 'shuffledp[figures]'``), or the folder cannot be
+        If the name is unknown, Matplotlib is missing (the extra ``figures``), or the folder cannot be
         written to.
 
     Examples

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +110,7 @@ class Reproduction:
 def require_figures() -> None:
     """Raise InvalidInput if Matplotlib is missing, which draws the pictures."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise InvalidInput("pictures need Matplotlib, an extra; run: pip install 'shuffledp[figures]'")
+        raise InvalidInput(what_is_missing("reproduce", "matplotlib"))
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -320,7 +320,8 @@ def check_versions(versions: Sequence[str]) -> None:
     if ABSENT in other:
         raise InvalidInput(
             "a worker of Spark has no shuffledp, or not all that it needs; install "
-            f"shuffledp[spark]=={shuffledp.__version__} for the Python that the workers run (PYSPARK_PYTHON)"
+            f"shuffledp {shuffledp.__version__} with the extra spark for the Python "
+            "that the workers run (PYSPARK_PYTHON)"
         )
     raise InvalidInput(
         f"workers of Spark have shuffledp {', '.join(map(named, other))}, and the driver {shuffledp.__version__}; "

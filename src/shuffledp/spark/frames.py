@@ -150,8 +150,8 @@ def explained(error: Exception) -> InvalidInput:
     text = str(error)
     if missing := re.search(r"No module named '(\w+)", text):
         return InvalidInput(
-            f"Python on a worker of Spark has no module {missing[1]}; install shuffledp[spark] for the Python that "
-            "the workers run (PYSPARK_PYTHON), in the driver's version"
+            f"Python on a worker of Spark has no module {missing[1]}; install shuffledp with the extra spark for the "
+            "Python that the workers run (PYSPARK_PYTHON), in the driver's version"
         )
     if "PYTHON_VERSION_MISMATCH" in text:
         return InvalidInput(

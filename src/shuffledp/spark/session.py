@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shuffledp.errors import InvalidInput, path_shown
+from shuffledp.extras import what_is_missing
 from shuffledp.randomizers.checks import whole_number
 
 if TYPE_CHECKING:
@@ -76,9 +77,7 @@ def require_pyspark() -> None:
     """Raise InvalidInput unless pyspark and pyarrow are installed."""
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
-        raise InvalidInput(
-            f"shuffledp.spark needs {' and '.join(missing)}, an extra; run: pip install 'shuffledp[spark]'"
-        )
+        raise InvalidInput(what_is_missing("shuffledp.spark", " and ".join(missing), "spark"))
 
 
 def require_java() -> None:

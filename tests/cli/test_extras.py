@@ -1,0 +1,62 @@
+"""Without an extra: what does not need it runs, and what does names it in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from shuffledp.extras import EXTRA_OF, what_is_missing
+from tests.cli.test_collection import SURVEY
+
+HIDDEN = [module for module, extra in EXTRA_OF.items() if extra in ("service", "figures")]
+HIDE = f"import sys\nsys.modules.update(dict.fromkeys({HIDDEN}))\nfrom shuffledp.cli import main\nmain()"
+
+
+def without_extras(folder, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", HIDE, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False,
+        env=os.environ | {"COLUMNS": "120"}, timeout=600,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def posted(tmp_path):
+    """A task, drafted and posted without any extra."""
+    (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8")
+    for words in (["task", "draft", "survey.toml", "--out", "lunch"], ["task", "post", "lunch.draft"]):
+        done = without_extras(tmp_path, *words)
+        assert (done.returncode, done.stderr) == (0, "")
+    return tmp_path
+
+
+def test_what_a_collection_does_without_an_extra(posted):
+    done = without_extras(posted, "task", "status", "--json")
+    assert json.loads(done.stdout)["tasks"][0]["state"] == "open"
+    done = without_extras(posted, "task", "codes", "lunch.task", "3", "--links", "codes.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    link = (posted / "codes.csv").read_text().split()[-1]
+    done = without_extras(posted, "task", "link", "lunch.draft", "lunch.task")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert what_is_missing("A QR code", "segno") in done.stdout
+    done = without_extras(posted, "answer", link, "--show")
+    assert done.returncode == 2
+    assert "pip" not in done.stderr  # nobody listens there; no module is missing
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "module"),
+    [
+        ("serve", ["serve"], "uvicorn"),
+        ("task codes", ["task", "codes", "lunch.task", "3", "--letters", "letters.html"], "segno"),
+        ("reproduce", ["reproduce", "gspa-lemma-2"], "matplotlib"),
+    ],
+)
+def test_what_needs_an_extra_names_it(posted, command, words, module):
+    done = without_extras(posted, *words)
+    assert done.returncode == 2
+    assert done.stderr == f"error: {what_is_missing(command, module)}\n"
+    assert not (posted / "letters.html").exists()
