@@ -86,11 +86,12 @@ def stopped(run, tmp_path, monkeypatch, capsys):
     (tmp_path / "lunch.key").write_bytes(analyzer_key(task).document())
     given = sorted(tmp_path.iterdir())
 
-    def call(command: tuple[object, ...], injected: Injected) -> Any:
-        folder = tmp_path / f"{injected.at}-{injected.after}-{type(injected.failure).__name__}"
-        folder.mkdir()
-        for file in given:
-            shutil.copy(file, folder)
+    def call(command: tuple[object, ...], injected: Injected, folder: Path | None = None) -> Any:
+        if folder is None:
+            folder = tmp_path / f"{injected.at}-{injected.after}-{type(injected.failure).__name__}"
+            folder.mkdir()
+            for file in given:
+                shutil.copy(file, folder)
         with monkeypatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(os, "write", injected.around("write", os.write))
@@ -158,6 +159,8 @@ def each_write(stopped, name, kind, *, every):  # type: ignore[no-untyped-def]
     assert (result.status, result.err) == (0, "")
     events, answer = list(calm.met), result.out
     assert {"write", "fsync", "replace", "stdout"} <= set(events)
+    with Ledger(folder / "p.ledger") as ledger:
+        entries = len(ledger.entries())
     once = [at for at, event in enumerate(events) if event != "stdout" or events[at - 1] != "stdout"]
     if not every:
         once = sorted({events[at]: at for at in once}.values())
@@ -166,7 +169,15 @@ def each_write(stopped, name, kind, *, every):  # type: ignore[no-untyped-def]
         shows = events[at] == "stdout" or at > events.index("stdout")
         check(folder, result, outputs, failure, shows=shows)
         last = len(events) - 1 - events[::-1].index("stdout")
-        if isinstance(failure, OSError) and events[at] != "stdout" and "entry 1" in result.err and at < last:
+        if "the checkpoint run.npz cannot be written" in result.err:  # the run stops, and its last checkpoint goes on
+            if (folder / "run.npz").exists():
+                _, resumed = stopped((*command, "--resume"), Injected(-1, failure, after=after), folder)
+                assert (resumed.status, resumed.err) == (0, "")
+                assert json.loads(resumed.out)["stopped"] == "all rounds are done"
+                assert {output for output in outputs if (folder / output).exists()} == set(outputs)
+                with Ledger(folder / "p.ledger") as ledger:  # a round that was cut short counts twice
+                    assert len(ledger.entries()) in (entries, entries + 1)
+        elif isinstance(failure, OSError) and events[at] != "stdout" and "entry 1" in result.err and at < last:
             others = {output for output in outputs if f"{output} cannot be written" not in result.err}
             assert {output for output in outputs if (folder / output).exists()} == others
             if "run.npz" not in result.err.partition("cannot be written")[0]:
