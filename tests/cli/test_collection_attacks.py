@@ -146,6 +146,7 @@ def test_a_person_is_shown_what_that_person_has_sent(run, tmp_path):
         ok(run, "answer", link, *words, "--person", "Ada")
         shown = " ".join(ok(run, "answer", link, "--show", "--person", "Ada", "--state", "mine.json").split())
         assert "Sent to “The kitchen” before from this device: 1 answer, together 0.5 if" in shown
+        assert shown.index("your number is") < shown.index("of 100 cases")
         assert "Sent to" not in ok(run, "answer", link, "--show", "--state", "mine.json")
         assert "one line" in run("answer", link, *words, "--person", "a\nb").error
         told = run("answer", link, "--show", "--person", "Ada", "--state", "mine.json", "--json").json

@@ -154,7 +154,7 @@ def test_a_posted_task_that_was_changed_is_refused():
         with pytest.raises(InvalidInput):
             PostedTask.parse(data)
     assert PostedTask.parse(resigned(task, task.data[:-64])).id == task.id
-    with pytest.raises(InvalidInput, match="version 2"):
+    with pytest.raises(InvalidInput, match="version 2 and needs a newer shuffledp"):
         PostedTask.parse(resigned(task, b"SHFT\2" + task.data[5:-64]))
 
 

@@ -18,7 +18,7 @@ from shuffledp.collection.client import Device, answer_code, certify_task, level
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
-from shuffledp.collection.promised import LANGUAGES, in_language, quoted, what_is_promised
+from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sending import Link, fetch_task
@@ -263,16 +263,20 @@ def _print_opened(opened: Opened) -> None:
     table = Table(
         title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"
     )
-    central = ("whoever takes part", "promised", "if 95 % are honest")
-    for heading in ("level", "people", "shuffler and analyzer one", *(() if draft.operated_by.one_hand else central)):
+    central = ("promised", "whoever takes part", "if 95 % are honest")
+    for heading in ("level", "people", *(() if draft.operated_by.one_hand else central), "shuffler and analyzer one"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, people, floor, crowd) in enumerate(
         zip(draft.levels, manifest.counts, opened.floor, opened.crowd, strict=True)
     ):
-        row = [escape(next(iter(level.name.values()))), count(people), up(what_is_promised(draft, place).local)]
+        row = [escape(next(iter(level.name.values()))), count(people)]
         if not draft.operated_by.one_hand:
-            row += [up(floor), up(level.promise), "–" if crowd is None else up(crowd)]
-        table.add_row(*row)
+            row += [
+                up(level.promise),
+                up(floor),
+                up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–",
+            ]
+        table.add_row(*row, up(what_is_promised(draft, place).local))
     shown.print(table)
     _print_verdict(draft, opened.promise_kept)
 

@@ -20,14 +20,16 @@ from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
-from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
+from shuffledp.report.collection_plan import plan_object, print_collection_plan
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
 from shuffledp.whole_files import read_bytes
@@ -46,9 +48,9 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
             raise InvalidInput(f"{path} exists and would be lost; choose another --out or move it away")
     private, identity = new_private(), new_identity()
     with working("Computing the dummies"):
-        draft = draft_of_survey(
-            read_bytes(survey, "the survey", LONGEST_SURVEY), AnalyzerKey(private, identity, bytes(32))
-        )
+        data = read_bytes(survey, "the survey", LONGEST_SURVEY)
+        draft = draft_of_survey(data, AnalyzerKey(private, identity, bytes(32)))
+        plan = None if has_levels(data) else plan_collection(request_of_survey(data))
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
@@ -56,8 +58,10 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         write_bytes(files[1], key.document(), private=True, fresh=True)
         write_bytes(files[0], draft.data, fresh=True)
     if as_json:
-        print(dumps(_draft_object(draft, floors, costs)))
+        print(dumps(_draft_object(draft, floors, costs) | ({} if plan is None else {"plan": plan_object(plan)})))
         return
+    if plan is not None:
+        print_collection_plan(console(), plan)
     _print_draft(draft, floors, costs)
     console().print(
         f"Written: {escape(str(files[0]))} for the shuffler, {escape(str(files[1]))} for the analyzer alone. "
@@ -233,12 +237,16 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
 def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
     shown = console()
     table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
-    for heading in ("level", "planned", "shuffler and analyzer one", "promise", "certified", "honest crowd"):
+    for heading in ("level", "planned", "promise", "certified", "honest crowd", "shuffler and analyzer one"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
         told = what_is_promised(draft, place)
-        central = ("–",) * 3 if draft.operated_by.one_hand else (up(level.promise), up(floor), up(level.crowd))
-        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), up(told.local), *central)
+        central = (
+            ("–",) * 3
+            if draft.operated_by.one_hand
+            else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
+        )
+        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
     shown.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
@@ -259,7 +267,9 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     for place in range(len(draft.levels)):
-        shown.print(escape(what_is_promised(draft, place).sentences[0][1]), highlight=False)
+        (_, first), *others = what_is_promised(draft, place).sentences
+        read = [text for key, text in others if key in READ]
+        shown.print(escape(" ".join([first, *read])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:

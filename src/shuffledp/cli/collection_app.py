@@ -49,6 +49,37 @@ def draft(
 
 
 @task.command()
+def plan(
+    survey: Annotated[Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml.")],
+    people: Annotated[
+        int | None, typer.Option("--people", parser=o.whole_number, metavar="N", help="How many will answer.")
+    ] = None,
+    promise: Annotated[
+        float | None, typer.Option("--promise", parser=o.number, metavar="E", help="Central epsilon, all questions.")
+    ] = None,
+    wanted: Annotated[
+        float | None, typer.Option("--wanted", parser=o.number, metavar="POINTS", help="Half-width, such as 3.")
+    ] = None,
+    shufflers: Annotated[
+        int, typer.Option("--shufflers", parser=o.whole_number, metavar="S", help="How many add dummies.")
+    ] = 1,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", parser=o.file_path, metavar="FILE.svg", help="Draw width against people.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Tell what a survey's answers will be worth at each local budget, and what cannot be had; no key is made.
+
+    Example:
+
+    shuffledp task plan survey.toml --people 500 --wanted 3
+    """
+    from shuffledp.cli.collection_plan import run_plan
+
+    run_plan(survey, people, promise, wanted, shufflers, figure, as_json=json)
+
+
+@task.command()
 def post(
     draft: Draft,
     store: Store = Path("shuffledp.db"),

@@ -142,21 +142,23 @@ def _estimates(held: Held) -> Table:
 
 def _promises(held: Held) -> Table:
     """Three numbers a level, each with its own enemy."""
-    from shuffledp.collection.promised import what_is_promised
+    from shuffledp.collection.promised import crowd_tells, what_is_promised
 
     opened = held.release
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     table = Table(title="Epsilon, and against whom it holds", title_justify="left")
     for heading in (
-        "level", "people", "shuffler and analyzer together",
-        "analyzer and all other people", "promised", "analyzer and 5 % of the others",
+        "level", "people", "promised", "analyzer and all other people", "analyzer and 5 % of the others",
+        "shuffler and analyzer together",
     ):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, level in enumerate(draft.levels):
         crowd = opened.crowd[place]
-        numbers = (what_is_promised(draft, place).local, opened.floor[place], level.promise)
-        last = "–" if crowd is None else up(crowd)
-        table.add_row(level.name["en"], count(manifest.counts[place]), *map(up, numbers), last)
+        local = up(what_is_promised(draft, place).local)
+        last = up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–"
+        table.add_row(
+            level.name["en"], count(manifest.counts[place]), up(level.promise), up(opened.floor[place]), last, local
+        )
     return table
 
 

@@ -28,14 +28,15 @@ from shuffledp.protocol import (
 )
 from shuffledp.protocol.asking import release
 from shuffledp.protocol.by_group import release_by
+from shuffledp.protocol.margins import LONGEST, Margins
 from shuffledp.protocol.simplex import project_to_simplex
-from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped
+from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.tables import TableOptions
-from shuffledp.whole_files import read_lines
+from shuffledp.whole_files import read_bytes, read_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,6 +82,7 @@ def run(name: str, typed: Typed) -> None:
         published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
         counts=typed.get("counts", False),
     )
+    margins = _margins(typed)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             asked: dict[str, Any] = {"value": value, "progress": progress, **_arguments(typed)}
@@ -93,7 +95,20 @@ def run(name: str, typed: Typed) -> None:
         frame = {"simultaneous": besides.simultaneous, "amounts": True}
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides, **frame).write_csv()))
-        files.show(lambda: show(typed, found, besides, files.written))
+        files.show(lambda: show(typed, found, besides, files.written, margins))
+
+
+def _margins(typed: Typed) -> Margins | None:
+    """Read --margins before anything is spent; they must name the groups."""
+    path = typed.get("margins")
+    if path is None:
+        return None
+    if typed["by"] is None or typed["groups"] is None:
+        raise InvalidInput("--margins weights public groups, so it needs --by COLUMN and --groups A,B,C")
+    by, groups = parse_groups(typed["by"], typed["groups"])
+    margins = Margins.parse(read_bytes(path, "the margins", LONGEST))
+    margins.of(by, groups)
+    return margins
 
 
 def _with_projected(found: Release | GroupedRelease, besides: Shown, **options: bool) -> pl.DataFrame:
@@ -128,15 +143,26 @@ def _arguments(typed: Typed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show(typed: Typed, found: Release | GroupedRelease, shown: Shown, written: Sequence[Path]) -> None:
+def show(
+    typed: Typed,
+    found: Release | GroupedRelease,
+    shown: Shown,
+    written: Sequence[Path],
+    margins: Margins | None = None,
+) -> None:
     """Print the release for a program, or for a person, who is told which files were written."""
     to_json, to_terminal = (
         (release_to_json, print_release) if isinstance(found, Release) else (grouped_to_json, print_grouped)
     )
     if typed["json"]:
-        print(dumps(to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)))  # type: ignore[arg-type]
+        said = to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)  # type: ignore[arg-type]
+        if margins is not None and isinstance(found, GroupedRelease):
+            said |= {"weighted": weighted_to_json(found, margins)}
+        print(dumps(said))
         return
     to_terminal(console(), found, shown)  # type: ignore[arg-type]
+    if margins is not None and isinstance(found, GroupedRelease):
+        print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

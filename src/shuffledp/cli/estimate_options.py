@@ -78,6 +78,16 @@ GroupNames = Annotated[
         rich_help_panel=GROUPS,
     ),
 ]
+MarginsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--margins",
+        parser=file_path,
+        metavar="FILE.csv",
+        help="With --by: public counts of all people (variable,category,people), to which shares are weighted.",
+        rich_help_panel=GROUPS,
+    ),
+]
 AnyDelta = Annotated[
     bool,
     typer.Option("--any-delta", help="Allow a delta of 1/n and above, which lets one person's record be published."),

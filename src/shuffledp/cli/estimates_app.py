@@ -90,6 +90,7 @@ QUESTIONS: Mapping[str, Command] = {
             "categories": (o.Categories, None),
             "other": (e.Other, None),
             "mechanism": (o.FrequencyMechanism, "krr"),
+            "margins": (e.MarginsFile, None),
             **SHARES,
         },
     ),

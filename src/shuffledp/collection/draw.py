@@ -65,6 +65,10 @@ class Family:
         """f: the share of all reports that are an answer's own."""
         return Fraction(1, self.records) if self.kind == "krr" else Fraction(1, 2)
 
+    def true_share(self, keep: int) -> Fraction:
+        """Return the chance that a report of ``rr`` or ``krr:K`` is the true answer, if the task states `keep`."""
+        return (keep + Fraction(WHOLE - keep, self.records)) / WHOLE
+
     def library(self, low: float = 0.0, high: float = 1.0) -> RandomizedResponse | HadamardResponse | OneBit:
         """Return the same randomizer as the accountant and the estimators know it; a number needs its range."""
         if self.kind == "one-bit":

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collection.asked import Question
+from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE, Family
-from shuffledp.collection.dummies import ones_moments
+from shuffledp.collection.dummies import ones_law, ones_moments
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.count_laws import Added, CountEstimate, CountLaw
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.means import mean
@@ -101,6 +103,57 @@ def estimate_question(draft: Draft, place: int, reports: NDArray[np.int64], coun
     if isinstance(family, OneBit):
         return _without_dummies(mean(shuffled, family), question, known, counts)
     return _without_dummies(frequency(shuffled, family), question, known, counts)
+
+
+def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:
+    """Return the law of the number of reports, dummies among them, that support one answer, or that are ones.
+
+    Parameters
+    ----------
+    question : Question
+        Its family and its dummies.
+    known : Slopes
+        Of the question.
+    counts : sequence of int
+        People per level.
+    """
+    return law_of_count(question.family, question.dummies, known.slopes, tuple(counts))
+
+
+@lru_cache(maxsize=64)
+def law_of_count(
+    family: Family, dummies: Dummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
+) -> CountLaw:
+    """Return the law of the number of reports that support one answer, from all that it depends on.
+
+    Remembered: equal questions, and a task that is looked at again, share what was computed.
+
+    Parameters
+    ----------
+    family : Family
+        The randomizer.
+    dummies : Dummies
+        What each shuffler adds.
+    slopes : tuple of float
+        p - q of each level; 1 is a report without noise.
+    counts : tuple of int
+        People of each level.
+    shufflers : int
+        How many shufflers add dummies, independently.
+    """
+    share = float(family.own_share)
+    # a report of no use supports an answer with chance f, and one of slope s with f + s (1 - f) or f (1 - s); of
+    # hadamard with chance (1 + 2 s)/2 or 1/2, s = p - q
+    lifts = [slope * (0.0 if family.kind == "hadamard" else share) for slope in slopes]
+    other = tuple(share - lift for lift in lifts)
+    own = tuple(low + slope for low, slope in zip(other, slopes, strict=True))
+    added = Added(count=dummies.count * shufflers, share=share)
+    if dummies.law == "laplace":
+        chances = each = np.array([float(chance) for chance in ones_law(dummies)])
+        for _ in range(shufflers - 1):
+            chances = np.convolve(chances, each)
+        added = Added(tuple(chances.tolist()))
+    return CountLaw(counts, own, other, added, "mean" if family.kind == "one-bit" else "share")
 
 
 def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
@@ -219,7 +272,7 @@ def _without_dummies(found: Estimate, question: Question, known: Slopes, counts:
     (M) of `protocol.means` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
     """
     n, m = sum(counts), question.dummies.count
-    if m == 0:
+    if m == 0 or not isinstance(found, CountEstimate):
         return found
     total = sum(count * slope for count, slope in zip(counts, known.slopes, strict=True))
     squares = sum(count * slope * slope for count, slope in zip(counts, known.slopes, strict=True)) / total**2
@@ -235,7 +288,8 @@ def _without_dummies(found: Estimate, question: Question, known: Slopes, counts:
         change = shares * (1.0 - shares) * (_uneven(squares, n) - _uneven(squares, n + m))
     variance = (found.standard_error / width) ** 2 + change + law
     error = width * np.sqrt(variance)
-    return replace(found, standard_error=np.asarray(error), uninformative=found.uninformative - m)
+    left = replace(found, standard_error=np.asarray(error), uninformative=found.uninformative - m)
+    return replace(left, law=count_law(question, known, counts))
 
 
 def _uneven(squares: float, n: int) -> float:

@@ -116,6 +116,13 @@ class Fields:
             self.refuse(key, value, f"a number from {low:g} to {high:g}")
         return float(value)
 
+    def flag(self, key: str) -> bool:
+        """Take true or false."""
+        value = self.take(key)
+        if not isinstance(value, bool):
+            self.refuse(key, value, "true or false")
+        return value
+
     def word(self, key: str, *known: str) -> str:
         """Take one of the known words."""
         value = self.take(key)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from shuffledp.budgets import Budgets
-from shuffledp.collection.dummies import ones_moments
 from shuffledp.collection.estimates import (
     FALSE_LEVELS,
     JUNK,
+    count_law,
     scaled_counts,
     shift_of_future_junk,
     shift_of_levels,
@@ -20,11 +17,12 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.task import Draft
-from shuffledp.planning.error import Moments, predict
-from shuffledp.randomizers.numeric import OneBit
+from shuffledp.protocol.count_laws import NOTHING
 
+MISS = 0.05
+"""The chance that an interval misses: 95 % intervals are promised and printed."""
 Z95 = 1.959963984540054
-"""Half-width of a 95 % interval in standard errors."""
+"""Half-width of a normal 95 % interval in standard errors; what is promised starts its search there."""
 POINTS = 0.05
 """The half-width for which the people needed are told, as a share of the range."""
 MOST = 10**9
@@ -73,7 +71,7 @@ def prices(draft: Draft) -> tuple[Price, ...]:
 
 
 def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool = True) -> float:
-    """Return the expected half-width of a 95 % interval, in the answer's unit, at the worst answers.
+    """Return half the length of the 95 % interval that will be printed, in the answer's unit, at the worst answers.
 
     Parameters
     ----------
@@ -89,29 +87,13 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
     Returns
     -------
     float
-        inf if nobody answers.
+        At most half the range, which says nothing; inf if nobody answers.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
-    present = [(budget, n) for budget, n in zip(known.budgets, counts, strict=True) if n]
-    if not present:
+    if not sum(counts):
         return math.inf
-    family, width = question.family.library(question.low, question.high), width_of(question)
-    people = Budgets(tuple(budget for budget, _ in present), tuple(n for _, n in present))
-    moments = Moments() if isinstance(family, OneBit) else Moments(binary=True)
-    variance = predict(family, people, None, moments, width).standard_error ** 2
-    if dummies:
-        total = known.mean(counts) * sum(counts)
-        variance += width**2 * _variance(draft, place) / total**2
-    return Z95 * math.sqrt(variance)
-
-
-def _variance(draft: Draft, place: int) -> float:
-    """Variance of the number of dummies that support one answer."""
     question = draft.questions[place]
-    if question.family.reports == 2:
-        return float(ones_moments(question.dummies)[1])
-    share = float(question.family.own_share)
-    return question.dummies.count * share * (1.0 - share)
+    law = count_law(question, slopes_of(draft, place), counts)
+    return width_of(question) * (law if dummies else replace(law, added=NOTHING)).half_width(MISS)
 
 
 def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
@@ -128,14 +110,33 @@ def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
 
 
 def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> int | None:
-    """Return the least number of people, mixed as planned, whose half-width is as wanted; by bisection."""
-    if half_width(draft, place, scaled_counts(mix, MOST)) > wanted:
+    """Return the least number of people, mixed as planned, whose half-width is as wanted, up to half a per cent.
+
+    The normal law says about how many; laws themselves are inverted around that number.
+    """
+    question, known = draft.questions[place], slopes_of(draft, place)
+    share = wanted / width_of(question)
+
+    def normal(people: int) -> bool:
+        law = count_law(question, known, scaled_counts(mix, people))
+        spread = max(law.variance(law.worst), law.variance(0.5))
+        return law.slope > 0.0 and Z95 * math.sqrt(spread) / law.slope <= share
+
+    def printed(people: int) -> bool:
+        return half_width(draft, place, scaled_counts(mix, people)) <= wanted
+
+    if not normal(MOST):
         return None
-    low, high = 0, MOST
-    while high - low > max(1, high // 1000):
-        middle = (low + high) // 2 if low else int(np.sqrt(high))
-        if half_width(draft, place, scaled_counts(mix, middle)) <= wanted:
-            high = middle
-        else:
-            low = middle
+    about = least_number(normal, 0, MOST)
+    low, high = about - about // 20 - 1, about + about // 20 + 1
+    while not printed(high):
+        low, high = high, high + high // 5 + 1
+    return least_number(printed, max(low, 0), high)
+
+
+def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return about the least whole number for which a condition holds; it holds at `high`."""
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2 if low else math.isqrt(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high

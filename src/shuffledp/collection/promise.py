@@ -123,14 +123,37 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     InvalidInput
         If no number of dummies up to 100,000 a question keeps the promises.
     """
-    families = [question.family for question in draft.questions]
-    reports = len(families) * reports_of(draft)
+    levels = [(level.epsilon0, level.promise) for level in draft.levels]
+    return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
+
+
+def dummies_for(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> tuple[Dummies, ...]:
+    """Find the fewest dummies of each question that keep every level's promise; see `needed_dummies`.
+
+    Parameters
+    ----------
+    levels : sequence of (float, float)
+        Local budget of each question, and promise over all questions, of each level.
+    families : sequence of Family
+        One a question.
+    delta : float
+        Central delta of the promises.
+    reports : {1, 2}
+        Reports that one person may send to each question.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promises.
+    """
     found = calibrate_dummies(
-        [(level.epsilon0, _with_room(level, reports)) for level in draft.levels],
+        [(epsilon0, _with_room(epsilon0, promise, len(families) * reports)) for epsilon0, promise in levels],
         [family.library() for family in families],
-        draft.delta,
+        delta,
         law="laplace" if any(family.reports == 2 for family in families) else "uniform",
-        reports=reports_of(draft),
+        reports=reports,
     )
     return tuple(
         Dummies("laplace", each.count, each.thresholds)
@@ -140,9 +163,9 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     )
 
 
-def _with_room(level: Level, reports: int) -> float:
+def _with_room(epsilon0: float, promise: float, reports: int) -> float:
     """What the dummies must make true of a level's promise; none are needed for the local budget of its reports."""
-    return level.promise if level.promise >= level.epsilon0 * reports else level.promise * (1.0 - FLOOR_SLACK)
+    return promise if promise >= epsilon0 * reports else promise * (1.0 - FLOOR_SLACK)
 
 
 def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
 from shuffledp.collection.agreement import stated_crowd
 from shuffledp.collection.asked import MOST_PEOPLE, Dummies
-from shuffledp.collection.draw import Family
+from shuffledp.collection.draw import Family, family_named
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.planner import MANY, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import crowd_of, needed_dummies
-from shuffledp.collection.task import Draft
+from shuffledp.collection.promised import ONE_SHUFFLER
+from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
 LONGEST_SURVEY = 1 << 20
-_DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes"}
+_DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes", "delta": 1e-6}
+NAMES = {
+    "careful": {"en": "careful", "de": "vorsichtig", "fr": "prudent"},
+    "usual": {"en": "usual", "de": "üblich", "fr": "habituel"},
+    "open": {"en": "open", "de": "offen", "fr": "ouvert"},
+}
+"""Names of the levels that the planner makes."""
+LARGEST_OFFERED = 8.0
+"""Largest local budget that a survey may offer."""
 _WAYS = {
     "multiple": "a person gives one answer to a question: ask a question with yes and no for each answer",
     "free_text": "an answer that is written freely cannot be randomized: list the answers as choices",
@@ -34,9 +45,11 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     Parameters
     ----------
     data : bytes
-        TOML: title, organizer, contact, privacy_notice, operated_by, delta, opens, closes, expires, levels (name,
-        epsilon0, planned, promise) and questions (text with choices, or with low, high and step; optionally family),
-        and optionally admission, at_least, stop_at, retention_days, and language for texts given without one.
+        TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
+        choices, or with low, high and step; optionally family); levels (name, epsilon0, planned, promise), or people
+        with optionally promise and wanted, from which the planner makes levels; and optionally delta, admission,
+        at_least, stop_at, retention_days, accept_one_shuffler (true where a level's epsilon0 is above 4), and
+        language for texts given without one.
     key : AnalyzerKey
         The analyzer's new keys; its public ones go into the draft.
 
@@ -48,32 +61,195 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     Raises
     ------
     InvalidInput
-        If the survey is not as it must be, or no dummies can keep its promises.
+        If the survey is not as it must be, no dummies can keep its promises, or what it wants cannot be had.
     """
-    try:
-        survey = tomllib.loads(data.decode("utf-8-sig"))  # some editors begin a file with a mark
-    except (ValueError, OverflowError, RecursionError) as error:  # also a number of 5,000 digits, or a nest of lists
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InvalidInput(f"the survey is not TOML as expected: {reason}") from None
-    fields = Fields(_DEFAULTS | survey, "the survey")
+    fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
     document: dict[str, Any] = {"version": 1, "suite": 1, "title": _texts(fields.take("title"), language)}
     document |= {name: _taken(fields, name) for name in _COPIED}
     questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
-    levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
-    document |= {"questions": questions, "levels": levels, "admission": fields.take("admission")}
+    wishes = _wishes(fields)
+    admission = fields.take("admission")
+    if fields.has("levels"):
+        levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
+    else:
+        request = _request(questions, document["delta"], admission, wishes, ())
+        levels = _planned_levels(plan_collection(request), document["title"])
+    document |= {"questions": questions, "levels": levels, "admission": admission}
     document |= {name: _time(fields, name) for name in _TIMES}
+    hands = document["operated_by"]
+    if fields.has("mix_by") or (isinstance(hands, dict) and "shufflers" in hands):
+        raise InvalidInput(
+            "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
+            "hand as operated_by.shuffler"
+        )
+    accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
-    return _with_dummies(document)
+    return _with_dummies(document, accepted)
 
 
-def _with_dummies(document: dict[str, Any]) -> Draft:
+def request_of_survey(
+    data: bytes,
+    *,
+    people: int | None = None,
+    promise: float | None = None,
+    wanted: float | None = None,
+    shufflers: int = 1,
+) -> Request:
+    """Read what a survey is planned for; no key is needed, nor who runs what, nor when.
+
+    Parameters
+    ----------
+    data : bytes
+        TOML: questions, and optionally people, promise, wanted, delta, levels, admission and language.
+    people : int, optional
+        How many are expected; the survey's `people`, or the planned people of its levels.
+    promise : float, optional
+        Central epsilon over all questions; the survey's, or 1 up to three questions and 2 beyond.
+    wanted : float, optional
+        Half-width in percentage points, or per cent of a number's range.
+    shufflers : int
+        How many shufflers add dummies.
+
+    Raises
+    ------
+    InvalidInput
+        If the survey is not as it must be, or nothing says how many people are expected.
+    """
+    fields = Fields(_DEFAULTS | _toml(data), "the survey")
+    language = fields.line("language") if fields.has("language") else "en"
+    questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
+    levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)] if fields.has("levels") else []
+    given = {"people": people, "promise": promise, "wanted": wanted}
+    wishes = _wishes(fields) | {name: value for name, value in given.items() if value is not None}
+    if levels:
+        wishes.setdefault("people", sum(level["planned"] for level in levels))
+    promises = tuple(level["promise"] for level in levels) if "promise" not in wishes else ()
+    wishes |= {"promise": max(promises)} if promises else {}
+    delta, admission = fields.number("delta", 0.0, MOST_DELTA), fields.take("admission")
+    budgets = tuple(level["epsilon0"] for level in levels)
+    found = _request(questions, delta, admission, wishes, budgets, shufflers)
+    return replace(found, promises=promises)
+
+
+def has_levels(data: bytes) -> bool:
+    """Whether a survey states its levels itself; else the planner makes them."""
+    return "levels" in _toml(data)
+
+
+def _toml(data: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin a file with a mark
+    except (ValueError, OverflowError, RecursionError) as error:  # also a number of 5,000 digits, or a nest of lists
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(f"the survey is not TOML as expected: {reason}") from None
+
+
+def _wishes(fields: Fields) -> dict[str, Any]:
+    """Take what only the planner reads."""
+    found: dict[str, Any] = {}
+    if fields.has("people"):
+        found["people"] = fields.whole("people", 1, MOST_PEOPLE)
+    if fields.has("promise"):
+        found["promise"] = fields.number("promise", 1e-6, 1e3)
+    if fields.has("wanted"):
+        found["wanted"] = fields.number("wanted")
+    return found
+
+
+def _request(
+    questions: list[dict[str, Any]],
+    delta: float,
+    admission: object,
+    wishes: dict[str, Any],
+    budgets: tuple[float, ...],
+    shufflers: int = 1,
+) -> Request:
+    """Put together what is planned for; promise and people have defaults or are asked for."""
+    if "people" not in wishes:
+        raise InvalidInput(
+            "the survey has no levels, so it must say how many people are expected: write people = 500, or levels with "
+            "epsilon0, promise and planned"
+        )
+    planned = tuple(
+        Planned(
+            _first(question["text"]),
+            family_named(question["family"], question["kind"], _records(question), f"the survey, question {place + 1}"),
+            float(question.get("low", 0.0)),
+            float(question.get("high", 1.0)),
+        )
+        for place, question in enumerate(questions)
+    )
+    promise = wishes.get("promise", 1.0 if len(planned) <= MANY else 2.0)
+    wanted = wishes["wanted"] / 100.0 if "wanted" in wishes else None
+    reports = 2 if admission == "open" else 1
+    return Request(planned, wishes["people"], promise, delta, wanted, shufflers, reports, budgets)
+
+
+def _first(text: object) -> str:
+    """The first language's text, whatever is wrong with it: a draft checks texts."""
+    return str(next(iter(text.values()), "")) if isinstance(text, dict) else str(text)
+
+
+def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
+    """Return the levels that a survey without levels offers; refuse what cannot be had."""
+    if plan.cannot:
+        raise InvalidInput(f"{plan.choices[0].question.text}: {plan.cannot[0]} Nothing was written")
+    languages = list(title) if isinstance(title, dict) else ["en"]
+    return [
+        {
+            "name": {language: NAMES[name].get(language, name) for language in languages},
+            "epsilon0": epsilon0,
+            "planned": people,
+            "promise": plan.request.promise,
+            "crowd": 0.0,
+        }
+        for name, epsilon0, people in plan.levels()
+    ]
+
+
+def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
+    """Raise InvalidInput if a draft asks people to give up more of their local budget than a survey may.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    accept_one_shuffler : bool
+        Whether the organizer has accepted that one hand alone stands between an answer and the analyzer.
+    """
+    budgets = [level.epsilon0 for level in draft.levels]
+    most = budgets[-1]
+    if most > LARGEST_OFFERED:
+        raise InvalidInput(
+            f"the survey: epsilon0 must be at most {LARGEST_OFFERED:g}; got {most:g}; beyond it answers gain next to "
+            f"nothing: write {LARGEST_OFFERED:g} or less"
+        )
+    if budgets[0] > ONE_SHUFFLER:
+        raise InvalidInput(
+            f"the survey: one level must have an epsilon0 of at most {ONE_SHUFFLER:g}, so that nobody has to give the "
+            f"local budget up; the smallest is {budgets[0]:g}; add a level"
+        )
+    if most > ONE_SHUFFLER and draft.operated_by.one_hand:
+        raise InvalidInput(
+            f"the survey: {shown(draft.operated_by.analyzer)} both shuffles and analyzes, so that only epsilon0 "
+            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let another hand shuffle"
+        )
+    if most > ONE_SHUFFLER and not accept_one_shuffler:
+        raise InvalidInput(
+            f"the survey: epsilon0 above {ONE_SHUFFLER:g} leaves people to {shown(draft.operated_by.shuffler)} alone; "
+            f"got {most:g}; lower it, or write accept_one_shuffler = true, which people are told"
+        )
+
+
+def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
     """Fill in what follows from the promises: draws, dummies, crowds."""
     for level in document["levels"]:
         epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
         level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
     plain = Draft.parse(_bytes(document))  # every rule but the accountant's
+    check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
     found = needed_dummies(plain)
     for question, dummies in zip(document["questions"], found, strict=True):
         question["dummies"] = _written(dummies)

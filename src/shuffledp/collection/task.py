@@ -218,7 +218,10 @@ class PostedTask:
             raise InvalidInput(f"these bytes are no posted task: they do not begin with {MAGIC.decode()}")
         _, version, size = _HEAD.unpack_from(data)
         if version != VERSION:
-            raise InvalidInput(f"this task is of version {version}; this library reads version {VERSION}")
+            raise InvalidInput(
+                f"this task is of version {version} and needs a newer shuffledp: this one reads version {VERSION}; "
+                "update it before you answer"
+            )
         end = _HEAD.size + size
         if size > LONGEST_DRAFT or len(data) != end + _TAIL:
             raise InvalidInput(f"the posted task has {len(data)} bytes where its head announces {end + _TAIL}")

@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import EVERYBODY, Ledger
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.protocol.entering import Entering
 from shuffledp.protocol.group_names import Groups
+from shuffledp.protocol.margins import Margins, Weighted, post_stratified
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.preparing import row_budgets
 from shuffledp.protocol.questions import Question
-from shuffledp.protocol.released import Release
+from shuffledp.protocol.released import SHARES, Release
 from shuffledp.protocol.running import Ask, Run
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
@@ -71,6 +76,39 @@ class GroupedRelease(Told):
     def private(self) -> bool:
         """False if the noise came from `simulation_random`."""
         return all(release.private for release in self.releases.values())
+
+    def weighted(self, margins: Margins) -> Weighted:
+        """Weight the groups' shares to their public shares of the population: post-stratification.
+
+        Parameters
+        ----------
+        margins : Margins
+            Has the variable `by`, with these groups and no others.
+
+        Returns
+        -------
+        Weighted
+            Its variance is that of the noise and of sampling each group's people from all of hers.
+
+        Raises
+        ------
+        InvalidInput
+            If the question has no shares, the margins do not fit, or a group has one person.
+        """
+        first = next(iter(self.releases.values()))
+        if first.question.name not in SHARES:
+            raise InvalidInput(f"only shares of categories or bins are weighted to margins; got {first.question.name}")
+        targets = margins.of(self.by, [str(name) for name in self.releases])
+        values: list[FloatArray] = []
+        variances: list[FloatArray] = []
+        for name, release in self.releases.items():
+            if release.n < 2:
+                raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
+            share = np.clip(release.estimate, 0.0, 1.0)
+            sampling = share * (1.0 - share) / (release.n - 1.0)
+            values.append(np.asarray(release.estimate))
+            variances.append(np.asarray(release.standard_error) ** 2 + sampling)
+        return post_stratified(values, variances, [one.n for one in self.releases.values()], targets, margins.people)
 
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
         """Return all groups as one polars DataFrame: ``group``, ``n``, and the columns of `Release.to_frame`.

@@ -10,6 +10,8 @@ width to both sides of that point, cut to the range:
   to the estimate is at most as far from the target as the estimate is;
 - inside the range nothing changes, and both ends are continuous in the estimate.
 
+Where the law of a count is known, `shuffledp.protocol.count_laws` inverts it instead.
+
 Of a share whose estimate is 0 or below it says "at most h", with the half width h, however far below 0 noise has moved
 the estimate. At an estimate of exactly 0 the intervals of Feldman and Cousins (1998) say the same (1.96 standard errors
 at 95 %); below 0 theirs shrink, though the noise that moved the estimate is no less.

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, law_of_reports
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -154,7 +155,18 @@ class FrequencyTally(Tally):
         assigned = drawn * (1.0 - drawn) * uneven * n / max(n - 1, 1)
         variance = (sums.drawn + own) * scale**2 + assigned
         step = float(table.coefficients[0].max()) * scale
-        return Estimate(value, np.sqrt(variance), step, (0.0, 1.0), uninformative)
+        plain = Estimate(value, np.sqrt(variance), step, (0.0, 1.0), uninformative)
+        return plain if self.task.by_level else self._with_law(plain, table.read(found, 0))
+
+    def _with_law(self, plain: Estimate, counts: FloatArray) -> Estimate:
+        """Add the law of the counts, which are sums of indicators of equal weight: intervals invert it."""
+        budgets = self.task.budgets
+        if budgets.levels > MOST_LEVELS:
+            return plain
+        law = self._law(slice(None))
+        people, own, other = (tuple(column.tolist()) for column in (budgets.counts, law.own, law.other))
+        known = law_of_reports(people, own, other)
+        return CountEstimate(**vars(plain), counts=np.rint(counts).astype(np.int64), law=known)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
         """Terms of `Sums`, in its order."""

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.protocol.count_laws import MOST_LEVELS, CountEstimate, law_of_reports
 from shuffledp.protocol.counting import Tally
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.shuffler import ShuffledReports
@@ -46,6 +47,7 @@ from shuffledp.protocol.sums import LevelSums, Whole
 from shuffledp.protocol.task import SHUFFLED
 from shuffledp.protocol.weights import SMOOTHING, Weights, effective_number
 from shuffledp.randomizers.base import NumberLaw, NumberRandomizer
+from shuffledp.randomizers.numeric import OneBit
 
 _LIMB = 27
 _CHUNK = 1 << 15
@@ -196,13 +198,26 @@ class MeanTally(Tally):
             bounded &= not law.unbounded.any()
         family, scale = self.task.randomizer, 1.0 / sums.weights
         width = family.high - family.low
-        return (Estimate if bounded else LongTailedEstimate)(
+        found = (Estimate if bounded else LongTailedEstimate)(
             value=np.asarray(family.low + width * fraction),
             standard_error=np.asarray(width * np.sqrt(variance)),
             step=width * reach * scale,
             support=(family.low, family.high),
             uninformative=uninformative,
         )
+        return self._with_law(found) if isinstance(family, OneBit) and not self.task.by_level else found
+
+    def _with_law(self, plain: Estimate) -> Estimate:
+        """Add the law of the number of ones: intervals invert it."""
+        budgets = self.task.budgets
+        if budgets.levels > MOST_LEVELS:
+            return plain
+        law = self._law(slice(None))
+        columns = (budgets.counts, law.offset + law.slope, law.offset)
+        people, own, other = (tuple(column.tolist()) for column in columns)
+        known = law_of_reports(people, own, other, "mean")
+        ones = np.asarray(round(float(self._tables[0].read(self._sums[0], 0)[0])), dtype=np.int64)
+        return CountEstimate(**vars(plain), counts=ones, law=known)
 
     def _fraction(self, sums: _Sums) -> tuple[float, float]:
         """Return m of (E), as a fraction of the range, and its variance by (N) or (M)."""

@@ -20,6 +20,7 @@ from shuffledp.report.wording import count, counted, near, points, probability, 
 
 if TYPE_CHECKING:
     from shuffledp.protocol.by_group import GroupedRelease
+    from shuffledp.protocol.margins import Margins
     from shuffledp.protocol.released import Release
 
 PUBLIC = (
@@ -145,6 +146,50 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
         console.print(Text(note))
     console.print()
     print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(_first(found)))
+
+
+def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
+    """Build the object of shares that are weighted to margins.
+
+    Parameters
+    ----------
+    found : GroupedRelease
+        What was released.
+    margins : Margins
+        Public margins of its groups.
+    """
+    weighted = found.weighted(margins)
+    low, high = weighted.confidence_interval(CONFIDENCE)
+    columns = (weighted.value, weighted.standard_error, low, high)
+    return {
+        "estimates": [
+            {"category": str(label), "frequency": value, "standard_error": error, "confidence_interval": [first, last]}
+            for label, value, error, first, last in zip(
+                _first(found).categories or (), *(column.tolist() for column in columns), strict=True
+            )
+        ],
+        "covers": "the people for whom the answers stand",
+        "answered": weighted.answered,
+        "population": weighted.population,
+        "missing": weighted.missing,
+    }
+
+
+def print_weighted(console: Console, found: GroupedRelease, margins: Margins) -> None:
+    """Print shares that are weighted to margins, and how many did not answer; see `weighted_to_json`."""
+    told = weighted_to_json(found, margins)
+    table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
+    for heading in ("category", "frequency", "standard error", f"{CONFIDENCE:.0%} interval"):
+        table.add_column(heading, justify="left" if heading == "category" else "right")
+    for row in told["estimates"]:
+        low, high = row["confidence_interval"]
+        cells = (share(row["frequency"]), share(row["standard_error"]), f"{share(low)} to {share(high)}")
+        table.add_row(Text(row["category"]), *cells)
+    console.print(table)
+    said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
+    if told["missing"] is not None:
+        said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
+    console.print(Text(f"{said} Those who did not answer are taken to be like the others of their group."))
 
 
 def _first(found: GroupedRelease) -> Release:

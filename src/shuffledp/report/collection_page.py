@@ -6,7 +6,8 @@ from typing import Any
 
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
-from shuffledp.collection.promised import what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
+from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.protocol import Release
 from shuffledp.report import wording
@@ -14,7 +15,7 @@ from shuffledp.report.answer import Answer, estimate_parts
 from shuffledp.report.collection_checklist import collection_checklist
 from shuffledp.report.templating import page_template
 
-_CENTRAL = ("shuffler and analyzer one", "whoever takes part", "promised", "if 95 % are honest")
+_CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 
 
 def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:
@@ -48,7 +49,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         people=manifest.n,
         dummies=sum(manifest.dummies),
         answers=answers,
-        headings=_CENTRAL[:1] if draft.operated_by.one_hand else _CENTRAL,
+        headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
         levels=_levels(opened),
         sentences=_sentences(opened),
         promise_kept=opened.promise_kept,
@@ -80,21 +81,33 @@ def _levels(opened: Opened) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for place, level in enumerate(draft.levels):
         crowd = opened.crowd[place]
-        numbers = [wording.up(what_is_promised(draft, place).local)]
+        numbers: list[str] = []
         if not draft.operated_by.one_hand:
-            numbers += [wording.up(opened.floor[place]), wording.up(level.promise)]
-            numbers.append("–" if crowd is None else wording.up(crowd))
+            numbers += [wording.up(level.promise), wording.up(opened.floor[place])]
+            numbers.append(wording.up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–")
+        numbers.append(wording.up(what_is_promised(draft, place).local))
         rows.append({"name": next(iter(level.name.values())), "people": counts[place], "numbers": numbers})
     return rows
 
 
 def _sentences(opened: Opened) -> list[str]:
     draft = opened.batch.task.draft
+    read = [f"Level {name}: {text}" for place in range(len(draft.levels)) for name, text in _read_at(draft, place)]
     if draft.operated_by.one_hand:
-        return [f"{draft.operated_by.analyzer} both shuffled and analyzed, so only the first number is a promise."]
+        only = f"{draft.operated_by.analyzer} both shuffled and analyzed, so only this number is a promise."
+        return [only, *read]
     return [
-        f"The numbers are epsilon over all questions, at delta = {wording.probability(draft.delta)}. The first holds "
-        "even if shuffler and analyzer work together: the person's own device makes it so. The second holds if the "
-        "shuffler was honest, even if every other participant was fake. The last holds if, besides, at least 95 % of "
-        "the other participants were honest."
+        f"The numbers are epsilon over all questions, at delta = {wording.probability(draft.delta)}. The first was "
+        "promised, and the second certified: it holds if the shuffler was honest, even if every other participant was "
+        "fake. The third holds if, besides, at least 95 % of the other participants were honest; it is left out where "
+        "it is within 5 % of the promise. The last holds even if shuffler and analyzer work together: the person's own "
+        "device makes it so.",
+        *read,
     ]
+
+
+def _read_at(draft: Draft, place: int) -> list[tuple[str, str]]:
+    """Return the name of a level and what those who work together can read at it, as a person was told."""
+    name = next(iter(draft.levels[place].name.values()))
+    told = what_is_promised(draft, place).sentences
+    return [(name, text) for key, text in told if key in READ]

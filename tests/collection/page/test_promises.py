@@ -14,8 +14,13 @@ from shuffledp.collection.promised import (
     spent_by_answering,
     what_is_promised,
 )
-from tests.collection.page.samples import HOURS, SMOKE, task
+from tests.collection.page.samples import HOURS, SMOKE, TITLE, task
+from tests.collection.tasks import choice
 
+HADAMARD = choice(5, family="hadamard:5") | {
+    "text": SMOKE["text"],
+    "choices": [TITLE | {"en": f"{j}", "de": f"{j}", "fr": f"{j}"} for j in range(5)],
+}
 HANDS = {
     "apart": {"analyzer": "The institute", "shuffler": "The works council", "page": "A newspaper"},
     "page by the shuffler": {
@@ -39,10 +44,11 @@ HANDS = {
 
 @pytest.mark.parametrize("hands", HANDS.values(), ids=HANDS.keys())
 def test_every_sentence_is_the_python_client_s(node, hands):
+    small, large = ((0.5, 9, 0.1), (4.0, 9, 1.0)), ((4.5, 9, 0.6), (5.0, 9, 1.0), (8.0, 9, 9.0))
     asked = [
-        task(*questions, operated_by=hands, admission=admission, delta=delta)
-        for questions, admission, delta in itertools.product(
-            [(SMOKE,), (SMOKE, HOURS)], ["codes", "open"], [1e-6, 3e-7]
+        task(*questions, operated_by=hands, admission=admission, delta=delta, levels=levels)
+        for questions, admission, delta, levels in itertools.product(
+            [(SMOKE,), (HOURS,), (SMOKE, HOURS), (SMOKE, HADAMARD)], ["codes", "open"], [1e-6, 3e-7], [small, large]
         )
     ]
     told = node(

@@ -77,5 +77,8 @@ export function pack(family, report) {
 
 export const reportBytes = (family) => Math.ceil((family.reports - 1).toString(2).length / 8);
 
-// The chance, rounded, that an answer decides its report.
-export const ownShare = (keep) => Number(keep) / 2 ** 64;
+// [numerator, denominator] of the chance that an answer decides its report.
+export const ownShare = (keep) => [keep, WHOLE];
+
+// [numerator, denominator] of the chance that a report of krr is the true answer.
+export const trueShare = (family, keep) => [family.weight * keep + WHOLE - keep, family.weight * WHOLE];

@@ -1,5 +1,5 @@
 // What comes after sending, as sections: what became of the report, the device's record, the result.
-import { numbersOf } from "./promise.js";
+import { crowdTells, numbersOf } from "./promise.js";
 import { button, codeField, el, section, table } from "./view.js";
 
 // What became of the report of `record`, the person's own; `others` reports of other people wait on this device.
@@ -126,12 +126,13 @@ function certified({ say, text, number, up }, task, collection, counts) {
     const value = ofLevel(values, task, i);
     return value === null ? "–" : up(Number(value === "inf" ? Infinity : value));
   };
+  const crowd = (level, i) => (crowdTells(Number(ofLevel(collection.crowd, task, i)), level.promise) ? epsilon(collection.crowd, i) : "–");
   const { isOneHand } = numbersOf(task, task.levels[0]);
   const heads = ["resultLevel", "resultPeople", ...(isOneHand ? ["resultLocal"] : ["resultFloor", "resultCrowd"])];
   const rows = task.levels.map((level, i) => [
     text(level.name),
     number(counts[i]),
-    ...(isOneHand ? [up(numbersOf(task, level).local)] : [epsilon(collection.floor, i), epsilon(collection.crowd, i)]),
+    ...(isOneHand ? [up(numbersOf(task, level).local)] : [epsilon(collection.floor, i), crowd(level, i)]),
   ]);
   return [
     el("h3", {}, say("resultPromise")),

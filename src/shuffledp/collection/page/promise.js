@@ -1,8 +1,13 @@
 // What a person is promised at one level: the sentences of promises.json, chosen and filled as collection/promised.py
-// does. Three numbers, each with its own enemy; only one of them where one hand runs analyzer and shuffler.
+// does. The promise first, then what those who work together would know.
+import { ownShare, trueShare } from "./draw.js";
 import { PROMISES } from "./words.js";
 
 const NUMBERS = { headline_floor: "promise", headline_local: "local", together: "local", crowd: "crowd" };
+const READS = ["together_reads", "together_reads_open", "together_reads_part", "one_hand_reads", "one_hand_reads_part"];
+const CROWD_TELLS = 0.95; // the three rules of collection/promised.py
+const WOULD_READ = 5;
+const ONE_SHUFFLER = 4;
 const MEANING = ["meaning_floor", "meaning_local", "several"];
 const LEVEL_FIRST = "level_first";
 const NARROW_SPACE = "\u202f";
@@ -55,6 +60,36 @@ export function numbersOf(task, level) {
   return { headline: isOneHand ? local : promise, local, promise, crowd: Math.min(level.crowd, local), isOneHand };
 }
 
+// Whether the number of an honest crowd is worth telling beside the promise.
+export const crowdTells = (crowd, promise) => crowd < CROWD_TELLS * promise;
+
+// {reads, shares}: "answer" and the chances that a report is the true answer, as [numerator, denominator]; where no
+// report can be one, "part" and the chances that a report depends on the answer.
+export function whatIsRead(task, level) {
+  const asked = task.questions.map(({ family }, j) => ({ family, keep: level.draw[j] }));
+  const choices = asked.filter(({ family }) => family.kind === "krr");
+  if (choices.length > 0) return { reads: "answer", shares: choices.map(({ family, keep }) => trueShare(family, keep)) };
+  return { reads: "part", shares: asked.map(({ keep }) => ownShare(keep)) };
+}
+
+// A chance below 1 as so many of 100 cases: rounded to the nearest, and never to all of them.
+export function in100([part, whole], language) {
+  for (let digits = 0, unit = 1n; ; digits += 1, unit *= 10n) {
+    const cases = (200n * unit * part + whole) / (2n * whole);
+    if (cases >= 100n * unit) continue;
+    const [ones, rest] = [String(cases / unit), String(cases % unit).padStart(digits, "0")];
+    return digits === 0 ? ones : ones + (language === "en" ? "." : ",") + rest;
+  }
+}
+
+const byChance = ([one, ofOne], [two, ofTwo]) => Number(one * ofTwo > two * ofOne) - Number(one * ofTwo < two * ofOne);
+
+// The smallest and the largest of the chances of a level, as so many of 100 cases.
+export function casesOf(task, level, language) {
+  const shares = whatIsRead(task, level).shares.sort(byChance);
+  return { least: in100(shares[0], language), most: in100(shares[shares.length - 1], language), one: byChance(shares[0], shares[shares.length - 1]) === 0 };
+}
+
 // {epsilon0, promise}: what one answer adds to this device's record, as promised.py has it for the command's ledger.
 export function spentByAnswering(task, level) {
   const epsilon0 = level.epsilon0 * task.questions.length;
@@ -66,8 +101,13 @@ export function spentByAnswering(task, level) {
 export function sentences(task, level, language) {
   const { local, promise, crowd, isOneHand } = numbersOf(task, level);
   const by = task.operated_by;
+  const { most, one } = casesOf(task, level, language);
   const holds = {
     one_hand: isOneHand,
+    reads: whatIsRead(task, level).reads,
+    open: level.epsilon0 >= WOULD_READ,
+    above_four: level.epsilon0 > ONE_SHUFFLER,
+    crowd_tells: crowdTells(crowd, promise),
     several: task.questions.length > 1,
     codes: task.admission === "codes",
     browser: true,
@@ -75,6 +115,8 @@ export function sentences(task, level, language) {
   };
   const words = {
     ...by,
+    organizer: task.organizer,
+    cases: (one ? "" : PROMISES.up_to[language]) + most,
     level: level.name[language] ?? Object.values(level.name)[0],
     local: shown(local, language),
     promise: shown(promise, language),
@@ -98,12 +140,13 @@ export function promised(task, level, language) {
   const told = sentences(task, level, language).map(([key, sentence]) => [key, typeset(sentence)]);
   const of = (wanted) => told.filter(([key]) => wanted(key)).map(([, sentence]) => sentence);
   const values = numbersOf(task, level);
+  const cases = typeset(`${casesOf(task, level, language).most} %`);
   return {
     numbers: told
-      .filter(([key]) => key in NUMBERS)
-      .map(([key, sentence]) => ({ figure: shown(values[NUMBERS[key]], language), sentence })),
+      .filter(([key]) => key in NUMBERS || READS.includes(key))
+      .map(([key, sentence]) => ({ figure: key in NUMBERS ? shown(values[NUMBERS[key]], language) : cases, sentence })),
     meaning: of((key) => MEANING.includes(key)),
     first: of((key) => key === LEVEL_FIRST),
-    limits: of((key) => !(key in NUMBERS) && !MEANING.includes(key) && key !== LEVEL_FIRST),
+    limits: of((key) => !(key in NUMBERS) && !READS.includes(key) && !MEANING.includes(key) && key !== LEVEL_FIRST),
   };
 }

@@ -1,6 +1,5 @@
 // The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
-import { ownShare } from "./draw.js";
-import { numbersOf, promised } from "./promise.js";
+import { casesOf, numbersOf, promised, whatIsRead } from "./promise.js";
 import { button, choiceField, codeField, el, numberField, section } from "./view.js";
 
 // Who asks, and what; at length only before the first step.
@@ -62,13 +61,12 @@ export function whoStep(reader, count, refused, onsame, onother) {
   );
 }
 
-// "12" or, below one, "0.4": of 100 cases, those in which the answer decides what is sent.
-const inHundred = (reader, share) => reader.number(100 * share, { maximumSignificantDigits: share < 0.1 ? 1 : 2 });
-
+// How often what is sent is the true answer or, where no report can be one, depends on it.
 function decides(reader, task, level) {
-  const shares = level.draw.map(ownShare).sort((a, b) => a - b);
-  const [low, high] = [shares[0], shares[shares.length - 1]].map((share) => inHundred(reader, share));
-  return low === high ? reader.say("levelShare", { share: low }) : reader.say("levelShares", { low, high });
+  const { least, most, one } = casesOf(task, level, reader.language);
+  const isAnswer = whatIsRead(task, level).reads === "answer";
+  if (one) return reader.say(isAnswer ? "levelTrue" : "levelShare", { share: most });
+  return reader.say(isAnswer ? "levelTrues" : "levelShares", { low: least, high: most });
 }
 
 export function levelStep(reader, task, chosen, onchoose, onfix) {

@@ -1,0 +1,130 @@
+"""What answers of a small survey are worth: half-widths and coverage of simulated collections, others beside.
+
+    python benchmarks/bench_survey.py [--runs 500] [--choices 5] [--epsilon0 4] [--promises 0.25,1] [--people 100,...]
+
+One question of so many answers, one level, delta 1e-6. A collection is drafted from a survey.toml by the real
+functions, so it has the dummies that its promise needs; then, for every number of people, reports of random records and
+dummies are drawn, estimated by `estimate_question`, and the 95 % intervals of all shares are compared with the records.
+Printed are the half-width that `task plan` promises at the worst answers, the one expected where all answers are as
+frequent, the one found there, the quotient of these two, and the coverage of all intervals together with the lowest of
+one answer.
+
+Beside stand two mechanisms without local noise, for each share by itself: "geometric" is the central two-sided
+geometric mechanism of epsilon/2 (replacing a person moves two counts by one), added by somebody who sees all answers;
+the local noise-free shuffle protocol of Murakami, Sei and Eriguchi (2025) adds dummies of that law to each answer where
+its sampling rate is 1, up to the cut at 0, so it has the same half-width and k times the mean number of one answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from shuffledp.collection.dummies import draw_dummies
+from shuffledp.collection.estimates import count_law, estimate_question, slopes_of
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.price import half_width
+from shuffledp.collection.sealing import new_identity, new_private
+from shuffledp.collection.survey import draft_of_survey
+from shuffledp.collection.task import Draft
+from shuffledp.numerics.randomness import Randomness, simulation_random
+
+DELTA = 1e-6
+SURVEY = """
+title = "Simulated"
+organizer = "nobody"
+contact = "nobody@example.org"
+privacy_notice = "https://example.org/privacy"
+delta = 1e-6
+opens = 2030-01-01T08:00:00Z
+closes = 2030-01-31T08:00:00Z
+expires = 2030-02-28T08:00:00Z
+[operated_by]
+analyzer = "one"
+shuffler = "another"
+page = "another"
+[[questions]]
+text = "Which?"
+choices = [{choices}]
+[[levels]]
+name = "usual"
+epsilon0 = {epsilon0}
+promise = {promise}
+planned = 1000
+"""
+
+
+def drafted(choices: int, epsilon0: float, promise: float) -> Draft:
+    """Draft a survey of one question."""
+    names = ", ".join(f'"answer {place + 1}"' for place in range(choices))
+    text = SURVEY.format(choices=names, epsilon0=epsilon0, promise=promise)
+    return draft_of_survey(text.encode(), AnalyzerKey(new_private(), new_identity(), bytes(32)))
+
+
+def simulated(draft: Draft, n: int, runs: int, random: Randomness) -> tuple[float, float, float]:
+    """Return the mean half-width, the coverage of all intervals, and that of the answer covered least."""
+    question, level = draft.questions[0], draft.levels[0]
+    family, k = question.family.library(), question.answers
+    rng, widths, covered = np.random.default_rng(26), np.zeros(k), np.zeros(k)
+    for _ in range(runs):
+        records = rng.integers(k, size=n)
+        reports = family.randomize(records, np.full(n, level.epsilon0), random)
+        rows = np.concatenate((reports, np.array(draw_dummies(question, random), dtype=np.int64)))
+        low, high = estimate_question(draft, 0, rows, [n]).confidence_interval(0.95)
+        true = np.bincount(records, minlength=k) / n
+        widths += (high - low) / 2.0
+        covered += (low <= true) & (true <= high)
+    return float(widths.mean() / runs), float(covered.mean() / runs), float(covered.min() / runs)
+
+
+def expected_half_width(draft: Draft, n: int) -> float:
+    """Return half the mean length of the intervals of an answer that one in k people gives, by the law of its count."""
+    question = draft.questions[0]
+    law = count_law(question, slopes_of(draft, 0), [n])
+    start, chances = law.chances(round(n / question.answers))
+    likely = np.flatnonzero(chances > 1e-4)
+    ends = np.array([law.interval(start + int(place), 0.05) for place in likely])
+    return float(chances[likely] @ (ends[:, 1] - ends[:, 0]) / chances[likely].sum() / 2.0)
+
+
+def geometric(epsilon: float) -> tuple[int, int]:
+    """Return the 97.5 % point of two-sided geometric noise of epsilon/2, and where its tail falls below delta/2."""
+    ratio = math.exp(-epsilon / 2.0)
+
+    def least(tail: float) -> int:
+        """The least t with P(noise > t) = ratio^(t + 1)/(1 + ratio) <= tail."""
+        return max(0, math.ceil(math.log(tail * (1.0 + ratio)) / math.log(ratio)) - 1)
+
+    return least(0.025), least(DELTA / 2.0)
+
+
+def main() -> None:
+    """Simulate, and print one line a promise and number of people."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--choices", type=int, default=5)
+    parser.add_argument("--epsilon0", type=float, default=4.0)
+    parser.add_argument("--promises", default="0.25,1")
+    parser.add_argument("--people", default="100,200,500,1000,5000")
+    typed = parser.parse_args()
+    random = simulation_random(26)
+    print("promise     n  dummies  promised expected  found  quotient  coverage  lowest  geometric, LNF  LNF's dummies")
+    for promise in (float(word) for word in typed.promises.split(",")):
+        draft = drafted(typed.choices, typed.epsilon0, promise)
+        reach, cut = geometric(promise)
+        for n in (int(word) for word in typed.people.split(",")):
+            promised = half_width(draft, 0, [n])
+            expected = expected_half_width(draft, n)
+            found, coverage, lowest = simulated(draft, n, typed.runs, random)
+            print(
+                f"{promise:7g} {n:5} {draft.questions[0].dummies.count:8} {100 * promised:9.2f} {100 * expected:8.2f} "
+                f"{100 * found:6.2f} {found / expected:9.3f} {coverage:9.3f} {lowest:7.3f} "
+                f"{min(100 * reach / n, 50.0):15.2f} "
+                f"{typed.choices * cut:14}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,408 @@
+"""The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
+
+For every question and local budget the half-width is that of the interval that will be printed
+(`shuffledp.protocol.count_laws`), if everybody answers at that budget; the dummies are those that keep the promise at
+the largest budget offered. The *limit* is the half-width of reports without any local noise: the dummies of the
+promise alone remain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from shuffledp.collection.asked import Dummies
+from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.estimates import JUNK, Slopes, law_of_count, shift_of_future_junk
+from shuffledp.collection.price import MISS, Z95, least_number
+from shuffledp.collection.promise import dummies_for
+from shuffledp.collection.promised import ONE_SHUFFLER
+from shuffledp.errors import InvalidInput, attempt
+from shuffledp.numerics.floats import few_digits_up
+from shuffledp.protocol.count_laws import CountLaw
+
+BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
+"""The local budgets among which the planner chooses: 2, 2.5, ..., 8."""
+NEAR = 1.1
+"""Without a wanted half-width the least budget whose half-width is within 10 % of the limit is chosen."""
+MANY = 3
+"""Up to so many questions the promise is 1 unless the survey says otherwise, beyond it 2."""
+MOST = 10**9
+LARGEST_PROMISE = 8.0
+OFFERED = (("careful", 2.0), ("usual", 4.0), ("open", 6.0))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One question to plan for.
+
+    Parameters
+    ----------
+    text : str
+        The question, in the survey's first language.
+    family : Family
+        Its randomizer.
+    low, high : float
+        The range of its answer: 0 and 1 for a share.
+    """
+
+    text: str
+    family: Family
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the answer is a share, told in percentage points."""
+        return self.family.kind != "one-bit"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a collection is planned for.
+
+    Parameters
+    ----------
+    questions : tuple of Planned
+        At least one.
+    people : int
+        How many are expected to answer, at least 1.
+    promise : float
+        Central epsilon over all questions, the same for every level.
+    delta : float
+        Central delta.
+    wanted : float or None
+        Half-width as a share of the range, in (0, 1/2); None: as precise as the promise allows, within 10 %.
+    shufflers : int
+        How many shufflers add dummies, from 1 to 8.
+    reports : {1, 2}
+        Reports that one person may send: 2 under open admission.
+    budgets : tuple of float
+        Local budgets of the survey's levels; none: the planner chooses.
+    promises : tuple of float
+        What each of them is promised; none: all `promise`, which else is the largest of them.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of its range.
+    """
+
+    questions: tuple[Planned, ...]
+    people: int
+    promise: float
+    delta: float
+    wanted: float | None = None
+    shufflers: int = 1
+    reports: int = 1
+    budgets: tuple[float, ...] = ()
+    promises: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.people <= MOST:
+            raise InvalidInput(f"people must be a whole number from 1 to 10^9; got {self.people}")
+        if self.wanted is not None and not 0.0 < self.wanted < 0.5:
+            raise InvalidInput(
+                f"wanted, the half-width in percentage points, must lie between 0 and 50; got {100.0 * self.wanted:g}"
+            )
+        if not 1 <= self.shufflers <= 8:
+            raise InvalidInput(f"shufflers must be a whole number from 1 to 8; got {self.shufflers}")
+        if not 1e-6 <= self.promise <= 1e3:
+            raise InvalidInput(f"the promise must be a central epsilon from 1e-6 to 1000; got {self.promise:g}")
+
+    @property
+    def largest(self) -> float:
+        """The largest budget that is offered: the survey's own, or what the number of shufflers allows."""
+        if self.budgets:
+            return max(self.budgets)
+        return ONE_SHUFFLER if self.shufflers == 1 else BUDGETS[-1]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One local budget for one question.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The local budget, nats.
+    true_in_100 : float
+        In how many of 100 cases the report supports the true answer.
+    half_width : float
+        Of the 95 % interval if everybody answers at this budget, as a share of the range.
+    junk_shift : float
+        The most by which 5 % of junk shifts the answer, as a share of the range.
+    """
+
+    epsilon0: float
+    true_in_100: float
+    half_width: float
+    junk_shift: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was found for one question.
+
+    Parameters
+    ----------
+    question : Planned
+        The question.
+    dummies : Dummies
+        Of each shuffler, at the largest budget offered.
+    chosen : float
+        The local budget that this question needs.
+    limit : float
+        Half-width whatever the local budget, as a share of the range.
+    rows : tuple of Row
+        One a budget, ascending.
+    cannot : str
+        Why the wanted half-width cannot be had, with numbers that would do; empty where it can.
+    """
+
+    question: Planned
+    dummies: Dummies
+    chosen: float
+    limit: float
+    rows: tuple[Row, ...]
+    cannot: str
+
+
+@dataclass(frozen=True)
+class CollectionPlan:
+    """The plan of a collection; made by `plan_collection`.
+
+    Parameters
+    ----------
+    request : Request
+        What was asked.
+    choices : tuple of Choice
+        One a question.
+    """
+
+    request: Request
+    choices: tuple[Choice, ...]
+
+    @property
+    def chosen(self) -> float:
+        """The local budget of the level "usual": the largest that a question needs."""
+        return max(choice.chosen for choice in self.choices)
+
+    @property
+    def cannot(self) -> tuple[str, ...]:
+        """Why wanted half-widths cannot be had, one sentence a question; empty if all can."""
+        return tuple(choice.cannot for choice in self.choices if choice.cannot)
+
+    @cached_property
+    def sampling(self) -> float:
+        """Half-width of sampling alone if the people stand for many more, at a share of 1/2."""
+        return min(Z95 * math.sqrt(0.25 / self.request.people), 0.5)
+
+    def levels(self) -> tuple[tuple[str, float, int], ...]:
+        """Return name, local budget and planned people of each level that a survey without levels offers.
+
+        Every task offers a level of at most 4, so that nobody has to give the local budget up.
+        """
+        n, chosen = self.request.people, self.chosen
+        if chosen <= OFFERED[0][1]:
+            return (("careful", chosen, n),)
+        if chosen <= ONE_SHUFFLER:
+            return (("careful", OFFERED[0][1], n // 5), ("usual", chosen, n - n // 5))
+        return (("careful", OFFERED[0][1], n // 5), ("usual", ONE_SHUFFLER, n // 5), ("open", chosen, n - 2 * (n // 5)))
+
+
+def plan_collection(request: Request) -> CollectionPlan:
+    """Plan a collection.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked, of whom, and what is promised.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promise.
+
+    Examples
+    --------
+    >>> asked = Request((Planned("lunch", Family("rr", 2)),), 500, 1.0, 1e-6)
+    >>> found = plan_collection(asked).choices[0]
+    >>> found.chosen, found.rows[-1].true_in_100 > 98
+    (4.0, True)
+    """
+    dummies = _dummies(request, request.largest, request.promise)
+    known: dict[Family, Choice] = {}  # questions of one family have one answer, but for text and range
+    for place, (question, law) in enumerate(zip(request.questions, dummies, strict=True)):
+        if question.family not in known:
+            known[question.family] = _choice(request, place, law)
+    asked = request.questions
+    return CollectionPlan(request, tuple(replace(known[question.family], question=question) for question in asked))
+
+
+def _dummies(request: Request, epsilon0: float, promise: float) -> tuple[Dummies, ...]:
+    """Return the dummies that keep a promise up to a budget; a survey's own promises keep their proportions."""
+    families = tuple(question.family for question in request.questions)
+    levels = ((epsilon0, promise),)
+    if request.promises and epsilon0 == request.largest:
+        scale = promise / request.promise
+        levels = tuple((own, scale * kept) for own, kept in zip(request.budgets, request.promises, strict=True))
+    return _dummies_for(families, levels, request.delta, request.reports)
+
+
+@lru_cache(maxsize=64)
+def _dummies_for(
+    families: tuple[Family, ...], levels: tuple[tuple[float, float], ...], delta: float, reports: int
+) -> tuple[Dummies, ...]:
+    return dummies_for(levels, families, delta, reports)
+
+
+def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: float, people: int) -> float:
+    """Return the half-width if everybody answers at one budget, as a share of the range.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked.
+    place : int
+        Of the question, from 0.
+    dummies : Dummies
+        Of each shuffler.
+    epsilon0 : float
+        The local budget; infinite: no local noise.
+    people : int
+        How many answer.
+    """
+    return _law(request.questions[place].family, dummies, epsilon0, people, request.shufflers).half_width(MISS)
+
+
+def _law(family: Family, dummies: Dummies, epsilon0: float, people: int, shufflers: int) -> CountLaw:
+    return law_of_count(family, dummies, (_slope(family, epsilon0),), (people,), shufflers)
+
+
+def _slope(family: Family, epsilon0: float) -> float:
+    kept = 1.0 if math.isinf(epsilon0) else family.threshold(epsilon0) / WHOLE
+    return kept * (0.5 if family.kind == "hadamard" else 1.0)
+
+
+def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
+    """Evaluate one question at every budget, choose one, and say what cannot be had."""
+    question, offered = request.questions[place], _budgets(request)
+    widths = {e: half_width_at(request, place, dummies, e, request.people) for e in offered}
+    limit = half_width_at(request, place, dummies, math.inf, request.people)
+    enough = NEAR * limit if request.wanted is None else request.wanted
+    fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
+    chosen = fitting[0] if fitting else offered[-1]
+    cannot = "" if fitting or request.wanted is None else _cannot(request, place, dummies, limit)
+    return Choice(question, dummies, chosen, limit, tuple(_row(question, e, widths[e]) for e in offered), cannot)
+
+
+def _budgets(request: Request) -> tuple[float, ...]:
+    if request.budgets:
+        return tuple(sorted(set(request.budgets)))
+    return tuple(epsilon0 for epsilon0 in BUDGETS if epsilon0 <= request.largest)
+
+
+def _row(question: Planned, epsilon0: float, width: float) -> Row:
+    slope = _slope(question.family, epsilon0)
+    share = float(question.family.own_share)
+    other = share - slope * (0.0 if question.family.kind == "hadamard" else share)
+    shift = shift_of_future_junk(Slopes((epsilon0,), (slope,)), (1,), JUNK)
+    return Row(epsilon0, 100.0 * (other + slope), width, shift)
+
+
+def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:
+    """Say why no offered budget gives the wanted half-width, and what would do."""
+    question, wanted = request.questions[place], request.wanted or 0.0
+    width = in_words(question, wanted)
+    about = f"{width} from {request.people:,} people at promise {request.promise:g} cannot be had"
+    if limit <= wanted:
+        return f"{about}: {_larger_budget(request, place, wanted)}"
+    said = f"{about}: even reports without any local noise would give {in_words(question, limit)}."
+    ways = [_people(request, place, dummies, wanted), _promise(request, place, wanted)]
+    would_do = " or ".join(way for way in ways if way)
+    more = f" It takes {would_do}." if would_do else ""
+    return said + more + _fewer(request, place, wanted)
+
+
+def _larger_budget(request: Request, place: int, wanted: float) -> str:
+    """Name the budget that would do where only the local noise stands in the way."""
+    for epsilon0 in BUDGETS:
+        if epsilon0 <= request.largest:
+            continue
+        found = attempt(lambda budget=epsilon0: _dummies(request, budget, request.promise), (InvalidInput,))
+        if isinstance(found, tuple) and (
+            half_width_at(request, place, found[place], epsilon0, request.people) <= wanted
+        ):
+            allowed = "one shuffler allows" if request.shufflers == 1 else "the survey offers"
+            return f"it needs epsilon0 = {epsilon0:g}, and {allowed} {request.largest:g}."
+    return f"it needs an epsilon0 above {BUDGETS[-1]:g}, which is not offered."
+
+
+def _people(request: Request, place: int, dummies: Dummies, wanted: float) -> str:
+    def enough(people: int) -> bool:
+        return half_width_at(request, place, dummies, request.largest, people) <= wanted
+
+    if not enough(MOST):
+        return ""
+    return f"{least_number(enough, request.people, MOST):,} people"
+
+
+def _promise(request: Request, place: int, wanted: float) -> str:
+    """Find a promise at which the wanted half-width can be had, rounded up to two digits."""
+    promise = request.promise
+    for _ in range(8):
+        found = attempt(lambda value=promise: _dummies(request, request.largest, value), (InvalidInput,))
+        if not isinstance(found, tuple):
+            return ""
+        width = half_width_at(request, place, found[place], request.largest, request.people)
+        if width <= wanted:
+            return f"promise {promise:g}"
+        promise = float(few_digits_up(promise * max(1.02, width / wanted), 2))
+        if promise > LARGEST_PROMISE:
+            return ""
+    return ""
+
+
+def _fewer(request: Request, place: int, wanted: float) -> str:
+    """Say if the question alone, or one shuffler alone, would do."""
+    said, question = "", request.questions[place]
+    if request.shufflers > 1:
+        one = replace(request, shufflers=1)
+        law = _dummies(one, one.largest, one.promise)[place]
+        said += f" With one shuffler: {in_words(question, half_width_at(one, place, law, one.largest, one.people))}."
+    if len(request.questions) > 1:
+        alone = replace(request, questions=(question,))
+        law = _dummies(alone, alone.largest, alone.promise)[0]
+        said += f" Asked alone: {in_words(question, half_width_at(alone, 0, law, alone.largest, alone.people))}."
+    return said
+
+
+def in_words(question: Planned, half_width: float) -> str:
+    """Write a half-width: in percentage points of a share, else in the question's unit; rounded up to two digits.
+
+    Examples
+    --------
+    >>> in_words(Planned("lunch", Family("rr", 2)), 0.0231)
+    '± 2.4 points'
+    """
+    value = float(few_digits_up(half_width * (100.0 if question.is_share else question.high - question.low), 2))
+    return f"± {value:g}{' points' if question.is_share else ''}"
+
+
+def curve_of(plan: CollectionPlan, place: int, people: Sequence[int]) -> list[float]:
+    """Return half-widths of one question at the chosen budget for several numbers of people, as shares of the range.
+
+    Parameters
+    ----------
+    plan : CollectionPlan
+        The plan.
+    place : int
+        Of the question, from 0.
+    people : sequence of int
+        Numbers of people.
+    """
+    dummies = plan.choices[place].dummies
+    return [half_width_at(plan.request, place, dummies, plan.chosen, n) for n in people]

@@ -1,0 +1,129 @@
+"""The planner of a collection: half-widths that are printed, budgets that suffice, and what cannot be had."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from shuffledp.collection.draw import Family
+from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width_at, in_words, plan_collection
+from shuffledp.collection.price import half_width
+from shuffledp.collection.promise import dummies_for
+from shuffledp.collection.task import Draft
+from shuffledp.errors import InvalidInput
+from tests.collection.tasks import choice, draft
+
+FIVE = (Planned("lunch", Family("krr:5", 5)),)
+SURVEY = """
+title = {{en = "Lunch", de = "Mittagessen"}}
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T08:00:00Z
+expires = 2099-02-28T08:00:00Z
+at_least = 20
+{wishes}
+[operated_by]
+analyzer = "The kitchen"
+shuffler = "The works council"
+page = "The works council"
+[[questions]]
+text = {{en = "Which dish?", de = "Welches Gericht?"}}
+choices = [{{en = "soup", de = "Suppe"}}, {{en = "salad", de = "Salat"}}, {{en = "none", de = "keines"}}]
+"""
+
+
+def test_half_widths_are_those_of_a_draft():
+    found = plan_collection(Request(FIVE, 500, 1.0, 1e-6)).choices[0]
+    for row in found.rows:
+        asked = draft(choice(5, found.dummies.count), levels=((row.epsilon0, 500, 1.0),))
+        assert row.half_width == half_width(asked, 0, [500])
+    assert [row.epsilon0 for row in found.rows] == [2.0, 2.5, 3.0, 3.5, 4.0]
+    assert found.rows[-1].true_in_100 == pytest.approx(100 * np.exp(4) / (np.exp(4) + 4), rel=1e-9)
+    assert found.limit < min(row.half_width for row in found.rows)
+
+
+@pytest.mark.parametrize("wanted", [0.08, 0.05, 0.036])
+def test_the_least_budget_that_suffices_is_chosen(wanted):
+    plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, wanted))
+    (found,) = plan.choices
+    assert found.cannot == ""
+    fitting = [row.epsilon0 for row in found.rows if row.half_width <= wanted]
+    assert found.chosen == fitting[0]
+    assert sum(people for _, _, people in plan.levels()) == 500
+    assert min(epsilon0 for _, epsilon0, _ in plan.levels()) <= 4.0
+
+
+def test_what_cannot_be_had_names_numbers_that_do():
+    asked = Request(FIVE, 200, 0.25, 1e-6, 0.02)
+    said = plan_collection(asked).choices[0].cannot
+    assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
+    people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
+    (dummies,) = dummies_for([(4.0, 0.25)], [FIVE[0].family], 1e-6)
+    assert (
+        half_width_at(asked, 0, dummies, 4.0, people) <= 0.02 < half_width_at(asked, 0, dummies, 4.0, people * 9 // 10)
+    )
+    asked = Request(FIVE, 500, 1.0, 1e-6, 0.025)
+    said = plan_collection(asked).choices[0].cannot
+    needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
+    (dummies,) = dummies_for([(needed, 1.0)], [FIVE[0].family], 1e-6)
+    assert needed in BUDGETS
+    assert half_width_at(asked, 0, dummies, needed, 500) <= 0.025
+
+
+def test_questions_and_shufflers_that_stand_in_the_way_are_named():
+    two = (Planned("one", Family("rr", 2)), Planned("two", Family("rr", 2)))
+    said = plan_collection(Request(two, 100, 1.0, 1e-6, 0.035, shufflers=2)).choices[0].cannot
+    assert re.search(r"promise [\d.]+\. With one shuffler: ± [\d.]+ points\. Asked alone: ± [\d.]+ points\.", said)
+
+
+def test_bad_requests_say_which_number_is_wrong():
+    for changed, message in (
+        ({"people": 0}, "people must be"),
+        ({"wanted": 0.5}, "between 0 and 50; got 50"),
+        ({"shufflers": 0}, "shufflers must be"),
+        ({"promise": 0.0}, "the promise must be"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            Request(**({"questions": FIVE, "people": 10, "promise": 1.0, "delta": 1e-6} | changed))
+
+
+def test_widths_are_rounded_up_in_words():
+    assert in_words(Planned("age", Family("one-bit", 101), 0.0, 100.0), 0.0231) == "± 2.4"
+
+
+def test_a_survey_without_levels_is_planned(run, tmp_path):
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY.format(wishes="people = 500\nwanted = 5"), encoding="utf-8")
+    told = json.loads(run("task", "plan", "survey.toml", "--json", "--figure", "plan.svg").out)
+    assert (told["people"], told["shufflers"], told["promise"]) == (500, 1, 1.0)
+    (question,) = told["questions"]
+    assert set(question["levels"][0]) == {"epsilon0", "true_in_100", "half_width", "junk_shift"}
+    assert question["limit"] < 0.05
+    assert (tmp_path / "plan.svg").read_text(encoding="utf-8").count("<path") == 1
+    shown = run("task", "plan", "survey.toml").out
+    assert "<- chosen" in shown
+    assert "stand for more people" in shown
+    found = run("task", "draft", "survey.toml", "--out", "lunch", "--json")
+    assert json.loads(found.out)["plan"]["chosen"] == told["chosen"]
+    made = Draft.parse((tmp_path / "lunch.draft").read_bytes())
+    assert [level.epsilon0 for level in made.levels] == [2.0, told["chosen"]]
+    assert [level.planned for level in made.levels] == [100, 400]
+    assert made.levels[1].name["de"] == "üblich"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [("", "must say how many people are expected"), ("people = 200\npromise = 0.25\nwanted = 2", "cannot be had")],
+)
+def test_a_survey_that_cannot_be_planned_writes_nothing(run, tmp_path, wishes, message):
+    (tmp_path / "survey.toml").write_text(SURVEY.format(wishes=wishes), encoding="utf-8")
+    found = run("task", "draft", "survey.toml", "--out", "lunch")
+    assert found.status == 2
+    assert message in found.err
+    assert found.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]

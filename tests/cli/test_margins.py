@@ -1,0 +1,58 @@
+"""`frequency --by ... --margins`: shares of all people, from those who answered."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+HEAD = "variable,category,people\n"
+ASK = ("frequency", "votes.csv", "--value", "vote", "--categories", "yes,no", "--epsilon0", "8", "--delta", "1e-6",
+       "--seen", "reports", "--by", "side", "--groups", "north,south", "--simulation-seed", "1")  # fmt: skip
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """Of 300 in the north 200 say yes, of 100 in the south 10."""
+    rows = ["yes,north"] * 200 + ["no,north"] * 100 + ["yes,south"] * 10 + ["no,south"] * 90
+    (tmp_path / "votes.csv").write_text("vote,side\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_groups_are_weighted_to_margins(votes, run):
+    (votes / "margins.csv").write_text(HEAD + "side,north,400\nside,south,1200\n", encoding="utf-8")
+    told = json.loads(run(*ASK, "--margins", "margins.csv", "--json").out)
+    weighted, groups = told["weighted"], told["groups"]
+    yes = [group["estimates"][0] for group in groups]
+    assert weighted["estimates"][0]["frequency"] == pytest.approx(
+        0.25 * yes[0]["frequency"] + 0.75 * yes[1]["frequency"]
+    )
+    assert weighted["estimates"][0]["frequency"] == pytest.approx(0.25 * 2 / 3 + 0.75 * 0.1, abs=0.02)
+    sampling = 0.25**2 * (2 / 9) / 299 + 0.75**2 * 0.09 / 99
+    assert weighted["estimates"][0]["standard_error"] == pytest.approx(sampling**0.5, rel=0.05)
+    assert (weighted["answered"], weighted["population"], weighted["missing"]) == (400, 1600, 1200)
+    shown = run(*ASK, "--margins", "margins.csv").out
+    assert "1,200 of 1,600 people did not answer" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("side,north,400\n", "lack 'south'"),
+        ("side,north,400\nside,south,0\n", "An empty category"),
+        ("side,north,4\nside,south,4\nside,east,4\n", "of which nothing was asked"),
+    ],
+)
+def test_margins_that_do_not_fit_are_refused_before_anything_is_read(votes, run, text, message):
+    (votes / "margins.csv").write_text(HEAD + text, encoding="utf-8")
+    found = run(*ASK, "--margins", "margins.csv")
+    assert (found.status, found.out) == (2, "")
+    assert message in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_margins_need_groups(votes, run):
+    (votes / "margins.csv").write_text(HEAD + "side,north,400\nside,south,9\n", encoding="utf-8")
+    found = run(*ASK[:12], "--margins", "margins.csv")
+    assert found.status == 2
+    assert "--margins weights public groups" in found.err
