@@ -6,16 +6,17 @@ import importlib.util
 import os
 import re
 import shutil
-from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from shuffledp import __version__
+
 project = "shuffledp"
 author = "The shuffledp authors"
 project_copyright = "The shuffledp authors"
-version = release = installed_version("shuffledp")
+version = release = __version__
 
 extensions = [
     "myst_nb",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -258,3 +259,23 @@ def test_every_costly_case_is_a_case_of_a_test():
         text = (ROOT / file).read_text(encoding="utf-8")
         last = name.partition("[")[0].rpartition(".")[2].rpartition("::")[2]
         assert re.search(rf"\b(def|class) {re.escape(last)}\b", text), line
+
+
+def test_the_version_stands_in_one_place():
+    import shuffledp
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/shuffledp/__init__.py"
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == shuffledp.__version__
+    for path in PYTHON:
+        if path.is_relative_to(ROOT / "src"):
+            assert 'version("shuffledp")' not in path.read_text(encoding="utf-8"), short(path)
+
+
+def test_every_version_of_the_changelog_bears_a_date():
+    heads = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert heads[0].endswith("(unreleased)")
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d(, .*)?\)", head) for head in heads[1:])

@@ -14,7 +14,7 @@ from tests.trees import statements, tree_of
 ROOT = Path(shuffledp.__file__).parent
 
 LAYERS = (
-    ("errors", "extras", "progress"),
+    ("errors", "extras", "progress", "told"),
     ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),

@@ -15,7 +15,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRA = "error: pictures need Matplotlib, an extra; run: pip install 'shuffledp[figures]'"
+EXTRA = (
+    "error: reproduce needs matplotlib, which is not installed; in the folder with shuffledp's sources, run: "
+    "pip install '.[figures]'"
+)
 
 
 def run(*command: str | Path, cwd: Path, status: int = 0) -> subprocess.CompletedProcess[str]:

@@ -6,13 +6,14 @@ processors; what is quoted, compared and certified anew elsewhere should not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
+from shuffledp.told import Told
 
 
 class Kind(StrEnum):
@@ -75,8 +76,8 @@ class LevelGuarantee:
     crowd: Interval | None = None
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(Told):
     """A certified central (epsilon, delta) guarantee of one shuffled collection.
 
     Parameters
@@ -101,6 +102,20 @@ class Guarantee:
     levels_total: int
     evidence: tuple[Evidence, ...]
     domination: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
+
+    def _told(self) -> str:
+        setting, epsilon = self.setting, self.epsilon
+        rounds = f", all {setting.rounds} rounds together" if setting.rounds > 1 else ""
+        return (
+            f"central epsilon at most {epsilon.upper!r} and at least {epsilon.lower!r} at delta = {self.delta!r}: "
+            f"{setting.budgets.n:,} users, randomizer {setting.randomizer_name}, seen = {setting.seen}{rounds}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        headings = ("local epsilon0", "users", "central epsilon at most", "at least")
+        return headings, (
+            (level.epsilon0, f"{level.count:,}", level.epsilon.upper, level.epsilon.lower) for level in self.levels
+        )
 
     def mu(self, outside: float) -> float:
         """Return a mu such that one Gaussian shift of it is worse than this collection, all but a share ``outside``.

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
 import shuffledp as sdp
 import shuffledp.spark as sps
 from shuffledp.errors import InvalidInput
+from shuffledp.extras import what_is_missing
 from shuffledp.spark import session, tasks
 from shuffledp.spark.engine import SparkEngine, check_versions
 from shuffledp.spark.frames import explained
 
-NO_PACKAGE = r"^a worker of Spark has no shuffledp, or not all that it needs; install shuffledp\[spark\]=="
+NO_PACKAGE = r"^a worker of Spark has no shuffledp, or not all that it needs; install shuffledp "
 
 
 def test_without_pyspark_one_line_names_the_extra(monkeypatch):
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pyspark" else object())
     told = {"value": "vote", "budgets": 1.0, "seen": "reports", "delta": 1e-6}
-    message = r"^shuffledp.spark needs pyspark, an extra; run: pip install 'shuffledp\[spark\]'$"
+    message = rf"^{re.escape(what_is_missing('shuffledp.spark', 'pyspark'))}$"
     with pytest.raises(InvalidInput, match=message):
         sps.release(sdp.Frequency(["yes", "no"]), object(), **told)
     with pytest.raises(InvalidInput, match=message):

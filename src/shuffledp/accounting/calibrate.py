@@ -18,6 +18,7 @@ from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
+from shuffledp.told import Told
 
 LARGEST_N = 10**12
 MOST_ROUNDS = 10**12
@@ -27,8 +28,8 @@ _STRIDE = 1 << 17
 """The first factor tried is 7 % away."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Told):
     """Answer to an inverse question.
 
     Parameters
@@ -60,6 +61,14 @@ class Calibration:
     rounds: int = 1
     scale: float = 1.0
     capped: bool = False
+
+    def _told(self) -> str:
+        rounds = f"{self.rounds} round{'' if self.rounds == 1 else 's'}"
+        capped = ", the largest number that is tried" if self.capped else ""
+        return (
+            f"local epsilon0 {self.epsilon0!r}, {self.n:,} users, {rounds}, factor {self.scale!r}{capped}: central "
+            f"epsilon at most {self.certified_epsilon!r} at delta = {self.delta!r}"
+        )
 
 
 def calibrate_epsilon0(

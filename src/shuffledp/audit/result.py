@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shuffledp.audit.confidence import Hits
+from shuffledp.told import Told
 
 SLACK = 1e-9
 """Share of a claim by which its last digits may differ on the machine that certifies it anew."""
 
 
-@dataclass(frozen=True)
-class AuditResult:
+@dataclass(frozen=True, repr=False)
+class AuditResult(Told):
     """An attack's verdict on a claimed epsilon.
 
     Parameters
@@ -54,6 +55,13 @@ class AuditResult:
     likelier: int
     hits: Hits
     private: bool
+
+    def _told(self) -> str:
+        verdict = "BROKEN" if self.violated else "not broken by this attack"
+        return (
+            f"audit of {self.subject}: the claim epsilon <= {self.claimed!r} at delta = {self.delta!r} is {verdict}; "
+            f"no epsilon below {self.epsilon_lower_bound!r} can be true, at confidence {self.confidence!r}"
+        )
 
     @property
     def violated(self) -> bool:

@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+from shuffledp import __version__
 from shuffledp.accounting import certify
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import Guarantee
@@ -126,5 +126,5 @@ def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled co
         heading,
         [Answer(question, guarantee)],
         command=COMMAND_LINE.get(),
-        version=version("shuffledp"),
+        version=__version__,
     )

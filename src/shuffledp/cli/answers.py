@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.markup import escape
 from rich.table import Table
 
+from shuffledp import __version__
 from shuffledp.cli.entered import Entered
 from shuffledp.cli.left import will_change
 from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
@@ -121,7 +121,7 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
-        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__}
         files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
         files.write("--report", lambda page: page.write(release_page(opened, **made)))
         files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))

@@ -37,9 +37,9 @@ def root(
     Start here: shuffledp demo. Help for one command: shuffledp COMMAND --help.
     """
     if show_version:
-        from importlib.metadata import version
+        from shuffledp import __version__
 
-        typer.echo(f"shuffledp {version('shuffledp')}")
+        typer.echo(f"shuffledp {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(FIRST)

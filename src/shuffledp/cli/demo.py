@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 import shuffledp
+from shuffledp import __version__
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import LevelGuarantee
@@ -168,7 +168,7 @@ def _page(asked: list[Asked]) -> str:
         "Three private estimates of 48,842 people",
         [Answer(a.question, a.release.guarantee, a.release, a.truth) for a in asked],
         command=COMMAND_LINE.get(),
-        version=version("shuffledp"),
+        version=__version__,
         remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
         f"Whoever answers all three questions is protected by ε ≤ {up(worst_total(asked))} in total "
         f"at δ = {probability(total_delta)}, the sum of the three guarantees.",

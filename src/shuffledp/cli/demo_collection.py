@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 import time
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from shuffledp import __version__
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
@@ -56,7 +56,7 @@ def run_demo_collection(
             held = hold(Path(folder), clients, delta, tell, browser=browser)
         held.seconds["total"] = round(time.monotonic() - since, 3)
         truths = dict(enumerate(held.truths))
-        text = release_page(held.release, command=COMMAND_LINE.get(), version=version("shuffledp"), truths=truths)
+        text = release_page(held.release, command=COMMAND_LINE.get(), version=__version__, truths=truths)
         if page is not None:
             page.write(text)
     if as_json:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+from shuffledp import __version__
 from shuffledp.accounting import check_delta
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.sides import check_apart, holds_several, side_of_file, side_of_group
@@ -83,7 +83,7 @@ def run_difference(
             found, names = asked.found()
         if page is not None:
             heading = title or "A difference of two private estimates"
-            made = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+            made = {"command": COMMAND_LINE.get(), "version": __version__}
             page.write(difference_page(heading, found, names, simultaneous=simultaneous, **made))
     if as_json:
         print(dumps(difference_to_json(found, simultaneous=simultaneous)))

@@ -168,7 +168,7 @@ def show(
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
-    from importlib.metadata import version
+    from shuffledp import __version__
 
     value = typed.get("value") or typed["values"]
     by_group = isinstance(found, GroupedRelease)
@@ -182,7 +182,7 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
     besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
-    return render(heading, answers, command=COMMAND_LINE.get(), version=version("shuffledp"), **besides)
+    return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
 
 
 def title_of(found: Release, value: str) -> str:

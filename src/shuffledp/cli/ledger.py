@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
 
+from shuffledp import __version__
 from shuffledp.accounting import certify, check_delta
 from shuffledp.budgets import Budgets
 from shuffledp.cli.left import will_change
@@ -61,7 +61,7 @@ def run_ledger(
                 ledger.state_disjoint(names)
             with working("Composing"):
                 total = ledger.total(delta)
-            made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+            made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__}
             files.write("--report", lambda page: page.write(ledger_page(ledger, total, **made)))
             files.show(lambda: _show(ledger, total, as_json=as_json))
 

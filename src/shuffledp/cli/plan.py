@@ -292,13 +292,12 @@ def _write(
 
         stream.write(curve_file(made))
     if (stream := streams["--report"]) is not None:
-        from importlib.metadata import version
-
+        from shuffledp import __version__
         from shuffledp.cli.output import COMMAND_LINE
         from shuffledp.report.plan_page import plan_page
 
         command = COMMAND_LINE.get()
-        page = plan_page(made, command=command, version=version("shuffledp"), next_steps=steps, other_steps=others)
+        page = plan_page(made, command=command, version=__version__, next_steps=steps, other_steps=others)
         stream.write(page)
     if (stream := streams["--rounded-out"]) is not None:
         _write_rounded(stream, made, population)

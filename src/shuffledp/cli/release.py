@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
+from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
     check_weights,
@@ -242,6 +242,6 @@ def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
         typed["title"] or "Private estimates",
         answers,
         command=COMMAND_LINE.get(),
-        version=version("shuffledp"),
+        version=__version__,
         remark=_together(found),
     )

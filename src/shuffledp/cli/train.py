@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TextIO, cast
 
 import numpy as np
 
+from shuffledp import __version__
 from shuffledp.cli.entered import Entered
 from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.left import will_change
@@ -157,7 +157,7 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
         if bar and model.history_ and model.history_[-1].round < model.history_[-1].rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
         training = _told(asked.source, records, model, seconds)
-        made = {"command": COMMAND_LINE.get(), "version": version("shuffledp")}
+        made = {"command": COMMAND_LINE.get(), "version": __version__}
         out.write("--model-out", lambda file: _write_model(file, records, model, training))
         out.write("--report", lambda page: page.write(training_page(training, **made)))
         out.show(lambda: _show(training, out.written, as_json=files.json))

@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from shuffledp import __version__
 from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, write_batch
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
@@ -333,7 +334,7 @@ def _remove_files(store: Store, task: bytes) -> None:
 
 def _software() -> dict[str, str]:
     return {
-        "shuffledp": version("shuffledp"),
+        "shuffledp": __version__,
         "cryptography": version("cryptography"),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shuffledp.guarantee import Evidence, LevelGuarantee
@@ -9,6 +10,7 @@ from shuffledp.learning.clipping import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Seen
+from shuffledp.told import Told
 
 SERVER_SEES: dict[str, str] = {
     "reports": "the server sees the shuffled messages of a round, all computed at one model",
@@ -54,8 +56,8 @@ class Tier:
         return round_up(self.sensitivity / self.scale, 2)
 
 
-@dataclass(frozen=True)
-class TrainingGuarantee:
+@dataclass(frozen=True, repr=False)
+class TrainingGuarantee(Told):
     """Certified central guarantee of a training run.
 
     Parameters
@@ -92,6 +94,18 @@ class TrainingGuarantee:
     method: str
     notes: tuple[str, ...] = ()
     private: bool = True
+
+    def _told(self) -> str:
+        rounds = f"{self.rounds} round{'' if self.rounds == 1 else 's'}"
+        return (
+            f"central epsilon at most {self.epsilon.upper!r} at delta = {self.delta!r}, by {self.method}: {rounds}, "
+            f"neighbours replace one {self.unit}, seen = {self.seen}" + ("" if self.private else "; NOT PRIVATE")
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("budget of a message", f"{self.unit}s", "central epsilon at most"), (
+            (level.epsilon0, f"{level.count:,}", level.epsilon.upper) for level in self.levels
+        )
 
     @property
     def epsilon(self) -> Interval:

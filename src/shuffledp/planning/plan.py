@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,6 +23,7 @@ from shuffledp.protocol.number_questions import Mean
 from shuffledp.protocol.questions import Frequency
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
+from shuffledp.told import Told
 
 Limit = Literal["nothing", "privacy", "budgets"]
 WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
@@ -97,8 +98,8 @@ class Alternative:
         return Way(self.mechanism, self.seen, self.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Told):
     """What to do, what it promises, and what else there was.
 
     Parameters
@@ -155,6 +156,23 @@ class Plan:
     def standard_error(self) -> float:
         """Predicted, if the plan is carried out."""
         return self.bucketing.prediction.standard_error
+
+    def _told(self) -> str:
+        wanted = (
+            "" if self.target_error is None else f" (wanted {self.target_error!r}: {'' if self.met else 'NOT '}met)"
+        )
+        return (
+            f"plan for a {self.question.kind}: {self.bucketing.setting.randomizer_name}, seen = {self.chosen.seen}; "
+            f"standard error {self.standard_error:.4g}{wanted}; central epsilon at most "
+            f"{self.guarantee.epsilon.upper!r} at delta = {self.delta!r} (wanted {self.target_epsilon!r})"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        found = ((row, row.bucketing) for row in self.alternatives)
+        return ("mechanism", "seen", "standard error", "central epsilon at most"), (
+            (row.mechanism, row.seen, *(("–", "–") if rule is None else (f"{row.error:.4g}", rule.certified_epsilon)))
+            for row, rule in found
+        )
 
     @property
     def met(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,14 @@ from shuffledp.protocol.running import Ask, Run
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
+from shuffledp.told import Told
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, eq=False)
-class GroupedRelease:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedRelease(Told):
     """Releases of one question, one a group.
 
     Parameters
@@ -46,6 +47,15 @@ class GroupedRelease:
 
     by: str
     releases: Mapping[Hashable, Release] = field(repr=False)
+
+    def _told(self) -> str:
+        return (
+            f"{len(self.releases)} groups by {self.by}: central epsilon at most {self.guarantee.epsilon.upper!r} at "
+            f"delta = {self.guarantee.delta!r}, the number of {self.worst}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return (self.by, "answer"), ([str(name), repr(each)[1:-1]] for name, each in self.releases.items())
 
     @property
     def worst(self) -> Hashable:

@@ -14,6 +14,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.estimate import Estimate
 from shuffledp.protocol.released import MEANS, SHARES, Release
 from shuffledp.setting import Setting
+from shuffledp.told import Told
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,8 @@ class Side:
         return Side(release.question.name, release.categories, release.analysis, release.n, cost, setting, release.unit)
 
 
-@dataclass(frozen=True, eq=False)
-class Difference:
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Told):
     """The second release minus the first, and what both cost together.
 
     Parameters
@@ -92,6 +93,15 @@ class Difference:
     disjoint: bool
     epsilon: float
     delta: float
+
+    def _told(self) -> str:
+        columns = [np.atleast_1d(each) for each in (self.estimate, *self.confidence_interval())]
+        size = columns[0].size
+        shown = [f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in np.column_stack(columns)[:3].tolist()]
+        return (
+            f"the second release minus the first: {', '.join(shown)}{', ...' if size > 3 else ''}; 95% intervals; both "
+            f"cost a central epsilon of at most {self.epsilon!r} at delta = {self.delta!r}"
+        )
 
     @property
     def estimate(self) -> float | FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from shuffledp.protocol.running import Ask, Run
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
+from shuffledp.told import Told
 
 
-@dataclass(frozen=True)
-class JointRelease:
+@dataclass(frozen=True, repr=False)
+class JointRelease(Told):
     """Several releases about the same people, and what they cost together.
 
     Parameters
@@ -40,6 +41,16 @@ class JointRelease:
     epsilon: float
     delta: float
     levels: tuple[LevelTotal, ...]
+
+    def _told(self) -> str:
+        several = len(self.releases)
+        return (
+            f"{several} {'answer' if several == 1 else 'answers together'}: central epsilon at most "
+            f"{self.epsilon!r} at delta = {self.delta!r}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("answer",), ([repr(release)[1:-1]] for release in self.releases)
 
 
 def release_together(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"
-"""Of an answer whose 95 % interval is wider than the range."""
+"""Of an answer whose 95 % interval is as wide as the range."""
 PROJECTED = (
     "Projected: the nearest shares that are at least 0 and add up to 1; small ones come out too large on average, and "
     "the standard errors and intervals are those of the unbiased estimates."
@@ -113,14 +113,14 @@ def points(error: float) -> str:
 
 
 def plus_minus(value: float, span: float, *, shares: bool) -> str:
-    """Show the half-width of an interval; one wider than the whole range says nothing.
+    """Show the half-width of an interval; one as wide as the whole range says nothing.
 
     Examples
     --------
     >>> plus_minus(0.0805, 1.0, shares=True), plus_minus(60.0, 98.0, shares=False)
     ('± 8.05 points', 'says nothing yet')
     """
-    return SAYS_NOTHING if value > 0.5 * span else f"± {distance(value, shares=shares)}"
+    return SAYS_NOTHING if value >= 0.5 * span else f"± {distance(value, shares=shares)}"
 
 
 def odds_factor(epsilon: float) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,6 +101,24 @@ class PrivacyProfile(ABC):
 
     tolerance: ClassVar[float] = 1e-6
     """Relative distance of the two verified points between which epsilon(delta) is found."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Keep a dataclass from writing a `repr` of all its tables."""
+        super().__init_subclass__(**given)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = PrivacyProfile.__repr__
+
+    def __repr__(self) -> str:
+        """Name the profile and its numbers; nothing is computed."""
+        values = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", {})}
+        known = [f"{name}={value!r}" for name, value in values.items() if isinstance(value, int | float | str)]
+        rounds = sum(count for _, count in self.rounds)
+        name = type(self).__name__ + (f"({', '.join(known)})" if known else "")
+        return f"<{name} of {rounds} round{'' if rounds == 1 else 's'}: ask .epsilon(delta) or .delta(epsilon)>"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        return f"<p>{html.escape(repr(self))}</p>"
 
     @property
     def coarseness(self) -> float:
