@@ -35,11 +35,10 @@ LAYERS = (
 
 ACCOUNTING = (
     ("answers",),
-    ("profiles.curve", "profiles.finite_pair"),
+    ("profiles.finite_pair",),
     ("profiles.knots",),
     ("profiles.profile",),
     ("profiles",),
-    ("engines",),
     ("bound",),
     ("theorems", "published"),
     ("weighing",),

@@ -7,11 +7,10 @@ import math
 import pytest
 
 from shuffledp import Budgets, Laplace, OneBit, RandomizedResponse, Setting, certify, compose, privacy_profile
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
-from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.profiles.combined import BracketProfile, composed
-from shuffledp.accounting.profiles.composition import ComposedProfile
+from shuffledp.accounting.profiles.composition import BracketProfile, ComposedProfile, composed
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.sum import GaussianSumProfile
 
 
 @pytest.mark.one_in(2)

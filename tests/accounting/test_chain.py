@@ -11,8 +11,8 @@ import pytest
 
 from shuffledp import Budgets, Gaussian, InvalidInput, Laplace, OutOfRegime, Setting, bounds, certify
 from shuffledp.accounting import GaussianSumProfile, chain_or_alone, chain_profile, composed
-from shuffledp.accounting.engines.crowd import CrowdProfile, gaussian_pair
-from shuffledp.numerics.chain_links import Links
+from shuffledp.accounting.theorems.chain.normal import Links
+from shuffledp.accounting.theorems.equal_crowd import CrowdProfile, gaussian_pair
 from tests.work import calls_of
 
 

@@ -22,9 +22,9 @@ from shuffledp import (
     bounds,
     certify,
 )
-from shuffledp.accounting.theorems.chain import two_level_kinds
-from shuffledp.numerics.pure_links import PureLinks
-from shuffledp.numerics.ratio_moments import laplace_moments
+from shuffledp.accounting.theorems.chain.bound import two_level_kinds
+from shuffledp.accounting.theorems.chain.moments import laplace_moments
+from shuffledp.accounting.theorems.chain.pure import PureLinks
 from shuffledp.randomizers.two_level import third_record
 from tests.work import calls_of
 

@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
-from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.accounting.profiles import composition
-from shuffledp.accounting.profiles.combined import compose
-from shuffledp.accounting.profiles.composition import ComposedProfile
+from shuffledp.accounting.profiles.composition import ComposedProfile, compose
 from shuffledp.accounting.profiles.gaussian import GaussianProfile, gaussian_delta
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput

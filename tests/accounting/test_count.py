@@ -12,9 +12,9 @@ import pytest
 from mpmath import mpf
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.engines.count import CoverProfile, others, worst_count, worst_curve
-from shuffledp.accounting.engines.count_cover import CountCover, Groups, SpreadCover
-from shuffledp.accounting.profiles.combined import composed
+from shuffledp.accounting.profiles.composition import composed
+from shuffledp.accounting.theorems.count.bound import CoverProfile, others, worst_count, worst_curve
+from shuffledp.accounting.theorems.count.cover import CountCover, Groups, SpreadCover
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.randomizers import Channel, Laplace, OneBit, RandomizedResponse

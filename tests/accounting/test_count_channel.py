@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.engines.count_channel import channel_count, two_outcomes
-from shuffledp.numerics.two_outcomes import Outcome
+from shuffledp.accounting.theorems.count.channel import channel_count, two_outcomes
+from shuffledp.accounting.theorems.count.two_outcomes import Outcome
 from tests import oracles
 
 SLACK = Fraction(1, 10**11)

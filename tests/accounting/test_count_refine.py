@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from shuffledp.accounting.engines.clone_pair import victim_line
-from shuffledp.accounting.engines.count import worst_count
-from shuffledp.accounting.engines.count_cover import CountCover, Groups
-from shuffledp.accounting.engines.count_refine import RefinedCover
-from shuffledp.accounting.engines.count_vectors import RecordVectors
+from shuffledp.accounting.theorems.clones.pair import victim_line
+from shuffledp.accounting.theorems.count.bound import RefinedCover, worst_count
+from shuffledp.accounting.theorems.count.cover import CountCover, Groups
+from shuffledp.accounting.theorems.count.vectors import RecordVectors
 from shuffledp.budgets import Budgets
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from shuffledp.accounting.engines.noise_core import Core, Noise
+from shuffledp.accounting.theorems.blanket.noise import Core, Noise
 from shuffledp.numerics.interval import FloatArray
 
 PIECES = 6000

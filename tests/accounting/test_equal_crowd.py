@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import laplace, norm
 
 from shuffledp import Budgets, Gaussian, Laplace, OutOfRegime, RandomizedResponse, Setting, bounds
-from shuffledp.accounting.engines.crowd import gaussian_pair, laplace_pair
+from shuffledp.accounting.theorems.equal_crowd import gaussian_pair, laplace_pair
 from shuffledp.randomizers.base import AnyLaw
 
 EPSILONS = (0.0, 0.1, 0.4)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon
-from shuffledp.accounting.profiles.gaussian_search import safe_side
+from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon, safe_side
 from shuffledp.errors import NotConverged
 
 TOLERANCE = 1e-4

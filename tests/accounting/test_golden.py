@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import bounds
-from shuffledp.accounting.engines.count_attack import rr_count_profile
+from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers import RandomizedResponse

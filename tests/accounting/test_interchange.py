@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
-from shuffledp.accounting.engines.count_attack import rr_count_profile
-from shuffledp.accounting.profiles.combined import compose
-from shuffledp.accounting.profiles.composition import ComposedProfile
+from shuffledp.accounting.profiles.composition import ComposedProfile, compose
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import Budgets, Channel, OutOfRegime, RandomizedResponse, Setting, bounds
-from shuffledp.accounting.engines.blanket import LargestProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.numerics.interval import Interval
 
 MATRIX = 0.9 * np.random.default_rng(3).dirichlet(np.full(6, 4.0), 5) + 0.1 / 6

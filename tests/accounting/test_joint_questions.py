@@ -12,15 +12,12 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting import bounds, compose, privacy_profile
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
-from shuffledp.accounting.engines.count import worst_count
-from shuffledp.accounting.engines.count_cover import CountCover, Groups
-from shuffledp.accounting.engines.largest_box import LargestBox
-from shuffledp.accounting.profiles.combined import ComposedBracket, SmallestProfile
-from shuffledp.accounting.profiles.composition import ComposedProfile
-from shuffledp.accounting.profiles.from_above import FromAbove
+from shuffledp.accounting.profiles.composition import ComposedBracket, ComposedProfile, FromAbove, SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.profiles.stored import StoredProfile
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.count.bound import worst_count
+from shuffledp.accounting.theorems.count.cover import CountCover, Groups, LargestBox
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers import OneBit, RandomizedResponse

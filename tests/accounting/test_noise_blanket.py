@@ -16,13 +16,12 @@ import pytest
 from scipy.stats import norm, poisson_binom
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.engines.blanket import OneBudgetProfile, OwnBudgetsProfile
-from shuffledp.accounting.engines.noise_blanket import NoiseProfile
-from shuffledp.accounting.engines.noise_core import Core, Noise, RecordPair
+from shuffledp.accounting.theorems.blanket.noise import Core, Noise, NoiseProfile, RecordPair
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.counts import SuccessRange
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.randomizers import Gaussian, Laplace
 from shuffledp.setting import Setting
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from mpmath import binomial, erfc, exp, fprod, gamma, gammainc, inf, mp, mpf, sqrt
 
 from shuffledp import Budgets, OutOfRegime, RandomizedResponse, Setting
-from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.theorems.sum import SumBound
-from shuffledp.accounting.theorems.sum_exact import SumWitness
-from shuffledp.numerics.noise_sums import MAX_GROUPS, LaplaceSum
+from shuffledp.accounting.theorems.sum import GaussianSumProfile, SumBound, SumWitness
+from shuffledp.numerics.laplace_sums import MAX_GROUPS, LaplaceSum
 from shuffledp.randomizers.noise import Gaussian, Laplace
 
 LAPLACE, GAUSSIAN = Laplace(0, 1), Gaussian(-3, 5)

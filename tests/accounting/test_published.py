@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mpmath import exp, log, mpf, sqrt
 
 from shuffledp.accounting.bound import AmplificationBound
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published import PUBLISHED
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind

@@ -22,7 +22,7 @@ from shuffledp.accounting.published.blanket import (
     laplace_losses,
     pair_losses,
 )
-from shuffledp.accounting.theorems.blanket import BlanketBound
+from shuffledp.accounting.theorems.blanket.bound import BlanketBound
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.interval import FloatArray

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from shuffledp.accounting import bounds
-from shuffledp.accounting.engines.clone_pair import noiseless_divergence, victim_line
 from shuffledp.accounting.published.base import Clones2022Bound
 from shuffledp.accounting.published.personal import EchoProfile, LiuBound, echoes
+from shuffledp.accounting.theorems.clones.pair import noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.randomizers import RandomizedResponse

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, floor, log, mpf
 
-from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.accounting.published.renyi import (
     GirgisBound,
     GirgisLowerBound,
@@ -21,6 +20,7 @@ from shuffledp.accounting.published.renyi import (
     RdpRenyiBound,
     least_over_orders,
 )
+from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.randomizers import RandomizedResponse

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from shuffledp.accounting.engines.noise_blanket import NoiseProfile
-from shuffledp.accounting.engines.noise_core import Noise
+from shuffledp.accounting.theorems.blanket.noise import Noise, NoiseProfile
 from shuffledp.numerics.interval import FloatArray
 
 QUANTILES = np.linspace(0.005, 0.995, 30)

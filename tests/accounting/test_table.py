@@ -13,12 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import exp, log, mp, mpf
 
-from shuffledp.accounting.engines.clone_pair import ClonePairProfile, clone_count, one_budget_profile
-from shuffledp.accounting.engines.clone_pair_logs import log_expectation
-from shuffledp.accounting.engines.count_attack import rr_count_profile
 from shuffledp.accounting.profiles.finite_pair import Points, dominated_pair, dominating_pair, valleys
 from shuffledp.accounting.profiles.gaussian import GaussianProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, clone_count, log_expectation, one_budget_profile
+from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
@@ -223,7 +222,7 @@ def test_deep_logarithms_of_the_clone_pair(share):
     """E psi_C summed over every number of clones, in logarithms of 40 digits."""
     n, epsilon0 = 150, 2.0
     profile = one_budget_profile(epsilon0, n, coarse=False)
-    from shuffledp.accounting.engines.clone_pair import victim_line
+    from shuffledp.accounting.theorems.clones.pair import victim_line
 
     excess = victim_line(share * epsilon0, epsilon0)[1]
     p, s, total = 2 / (1 + exp(mpf(epsilon0))), 1 + mpf(excess), mpf(0)

@@ -10,7 +10,7 @@ import pytest
 
 from shuffledp import Budgets, Laplace, RandomizedResponse, Setting, bounds, certify
 from shuffledp.accounting import remembered, remembered_by_thread
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 
 DELTAS = (1e-4, 1e-6, 1e-8)
 

@@ -14,15 +14,22 @@ from scipy import signal, stats
 
 from shuffledp import Budgets, Interval, OutOfRegime, RandomizedResponse, Setting, bounds, certify
 from shuffledp.accounting.bound import epsilons_by_anchors
-from shuffledp.accounting.engines.window_choice import (
+from shuffledp.accounting.theorems.window.bound import (
+    CountedReports,
+    SharedCount,
+    WindowProfile,
+    WindowWitness,
+    best_family,
+    gain,
+    likely_values,
+)
+from shuffledp.accounting.theorems.window.choice import (
     Company,
     discrete_windows,
     interval_grid,
     noise_windows,
     window_mass,
 )
-from shuffledp.accounting.engines.window_count import CountedReports, SharedCount, gain, likely_values
-from shuffledp.accounting.theorems.window import WindowProfile, WindowWitness, best_family
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure
 from shuffledp.randomizers.channel import Channel

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from shuffledp.accounting.theorems.count.bit_counts import BitCrowds
 from shuffledp.errors import NotConverged
-from shuffledp.numerics.bit_counts import BitCrowds
 from tests import arb_oracles
 
 

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
-from shuffledp.numerics.chain_links import LARGEST_SHIFT, SMALLEST_SHIFT, links
+from shuffledp.accounting.theorems.chain.moments import RatioMoments, Weights, positive_part, ratio_moments
+from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, LognormalMeans, links
 from shuffledp.numerics.gaussian_tail import normal_divergence
-from shuffledp.numerics.lognormal_means import LognormalMeans
-from shuffledp.numerics.positive_part import Weights, positive_part
-from shuffledp.numerics.ratio_moments import RatioMoments, ratio_moments
 
 mp.dps = 30
 

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics import discrete_noise
-from shuffledp.numerics.lazy_uniform import LazyUniform, exp_bounds, half_normal_accepts
+from shuffledp.numerics.discrete_noise import LazyUniform, exp_bounds, half_normal_accepts
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
 
 FALSE_ALARM = 1e-5

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
-from shuffledp.numerics.loss_laws import LossLaw, log_exp_gap, log_sum
-from shuffledp.numerics.losses import SMALLEST, LossSum, needed_points
+from shuffledp.numerics.losses import SMALLEST, LossLaw, LossSum, log_exp_gap, log_sum, needed_points
 
 mp.dps = 40
 

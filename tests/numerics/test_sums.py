@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
-from shuffledp.numerics.tilted import FALL
+from shuffledp.numerics.sums import FALL, IndependentSum, positive_part, positive_parts, positive_parts_above
 
 SEEDS = st.integers(0, 2**32 - 1)
 

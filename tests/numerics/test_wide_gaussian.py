@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics import wide_gaussian as wide
+from shuffledp.numerics import discrete_noise as wide
 from shuffledp.numerics.randomness import Randomness, Words, simulation_random
 
 WHOLE = st.floats(wide.SMALLEST_WIDE, 2.0**44)

@@ -17,12 +17,8 @@ from shuffledp.accounting.calibrate import (
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
-from shuffledp.accounting.engines.clone_pair import one_budget_profile
-from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
-from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
 from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
-from shuffledp.accounting.profiles.combined import SmallestProfile, compose, composed
-from shuffledp.accounting.profiles.composition import ComposedProfile
+from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.domination import dominating_mu
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
@@ -33,9 +29,12 @@ from shuffledp.accounting.published.base import gspa_mu
 from shuffledp.accounting.published.closed import ErlingssonProfile
 from shuffledp.accounting.search import Target, apportioned, last_within
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
-from shuffledp.accounting.theorems.chain import chain_or_alone, chain_profile
+from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_profile
+from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
+from shuffledp.accounting.theorems.sum import GaussianSumProfile
 
 __all__ = [
     "DUMMIES_LAWS",

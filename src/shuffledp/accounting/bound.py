@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profiles.combined import GroupProfile, composed
+from shuffledp.accounting.profiles.composition import GroupProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.budgets import Budgets

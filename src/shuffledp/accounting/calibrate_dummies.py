@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from shuffledp.accounting.engines.floor import Floor, compose_floors, floor_profile
 from shuffledp.accounting.profiles.profile import check_delta
+from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import (
     MOST_BITS,

@@ -13,28 +13,26 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
-from shuffledp.accounting.profiles.combined import BracketProfile, SmallestProfile
+from shuffledp.accounting.profiles.composition import BracketProfile, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
-from shuffledp.accounting.theorems.blanket import BlanketBound
-from shuffledp.accounting.theorems.chain import ChainBound
-from shuffledp.accounting.theorems.clones import ClonesBound
-from shuffledp.accounting.theorems.count import CountBound
-from shuffledp.accounting.theorems.count_exact import CountWitness
+from shuffledp.accounting.theorems.blanket.bound import BlanketBound
+from shuffledp.accounting.theorems.chain.bound import ChainBound
+from shuffledp.accounting.theorems.clones.bound import ClonesBound
+from shuffledp.accounting.theorems.count.bound import CountBound
+from shuffledp.accounting.theorems.count.exact import CountWitness
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
-from shuffledp.accounting.theorems.floor import FloorBound
+from shuffledp.accounting.theorems.floor.bound import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
-from shuffledp.accounting.theorems.linked import LinkedBound
-from shuffledp.accounting.theorems.linked_exact import LinkedWitness
+from shuffledp.accounting.theorems.linked import LinkedBound, LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound
 from shuffledp.accounting.theorems.ordered import OrderedBound
 from shuffledp.accounting.theorems.reports_exact import ReportsWitness
-from shuffledp.accounting.theorems.sum import SumBound
-from shuffledp.accounting.theorems.sum_exact import SumWitness
-from shuffledp.accounting.theorems.window import WindowWitness
+from shuffledp.accounting.theorems.sum import SumBound, SumWitness
+from shuffledp.accounting.theorems.window.bound import WindowWitness
 from shuffledp.accounting.weighing import Weighed, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import AmplificationBound
-from shuffledp.accounting.theorems.floor import FloorBound
+from shuffledp.accounting.theorems.floor.bound import FloorBound
 from shuffledp.guarantee import Evidence, Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.progress import Progress

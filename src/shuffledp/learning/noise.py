@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.discrete_noise import discrete_gaussian, discrete_laplace
+from shuffledp.numerics.discrete_noise import SMALLEST_WIDE, discrete_gaussian, discrete_laplace, wide_gaussian
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.numerics.wide_gaussian import SMALLEST_WIDE, wide_gaussian
 from shuffledp.randomizers.noise import Gaussian, Laplace
 
 Name = Literal["gaussian", "laplace"]

@@ -16,16 +16,157 @@ below scale (|log u| + 1) 2^-48 + 2^-50. A smaller V (chance 2^-14) is always de
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.lazy_uniform import LazyUniform, half_normal_accepts
 from shuffledp.numerics.randomness import Randomness, Words
+
+# ------------------------------------------------------------------ lazy uniform
+# A uniform number known by its first bits, with further bits drawn only where a comparison needs them.
+#
+# The samplers compare a 64-bit word with a bound that double precision knows up to a stated error; the few words that
+# fall into the gap are decided here, with as many digits as it takes. What is drawn is then the real-number law itself.
+
+_WORD = 64
+_SPARE = 12
+"""Decimal digits beyond those that the bits compared need."""
+
+
+def exp_bounds(gamma: Fraction, bits: int) -> tuple[int, int]:
+    """Whole numbers around 2^bits exp(-gamma), at most 2 apart.
+
+    Parameters
+    ----------
+    gamma : Fraction
+        At least 0.
+    bits : int
+        At least 1.
+
+    Returns
+    -------
+    lower, upper : int
+        lower <= 2^bits exp(-gamma) <= upper: the quotient is rounded outward, and the exponential of the standard
+        library's `decimal`, which rounds correctly, moved by one unit more.
+
+    Examples
+    --------
+    >>> exp_bounds(Fraction(1), 20)
+    (385749, 385750)
+    """
+    digits = bits // 3 + _SPARE
+    floor, ceiling = _context(digits, ROUND_FLOOR), _context(digits, ROUND_CEILING)
+    least = floor.exp(floor.divide(Decimal(-gamma.numerator), Decimal(gamma.denominator)))
+    most = ceiling.exp(ceiling.divide(Decimal(-gamma.numerator), Decimal(gamma.denominator)))
+    unit = Decimal(2**bits)
+    lower = floor.to_integral_value(floor.multiply(floor.next_minus(least), unit))
+    upper = ceiling.to_integral_value(ceiling.multiply(ceiling.next_plus(most), unit))
+    return max(int(lower), 0), min(int(upper), 2**bits)
+
+
+class LazyUniform:
+    """A number U, uniform on [0, 1), of which the leading bits are known: value/2^bits <= U < (value + 1)/2^bits.
+
+    Parameters
+    ----------
+    value : int
+        The known bits, in [0, 2^bits).
+    bits : int
+        How many, at least 1.
+    word : callable
+        Returns a fresh uniform integer in [0, 2^64), for the next 64 bits.
+    """
+
+    def __init__(self, value: int, bits: int, word: Callable[[], int]) -> None:
+        self.value = value
+        self.bits = bits
+        self._word = word
+
+    def extend(self) -> None:
+        """Draw 64 bits more."""
+        self.value = (self.value << _WORD) | self._word()
+        self.bits += _WORD
+
+    def below_exp(self, gamma: Fraction) -> bool:
+        """Whether U < exp(-gamma), for gamma >= 0; bits are drawn until that is certain."""
+        while True:
+            decided = self.compare(*exp_bounds(gamma, self.bits))
+            if decided is not None:
+                return decided
+            self.extend()
+
+    def compare(self, lower: int, upper: int) -> bool | None:
+        """Whether U < b, of which lower <= 2^bits b <= upper is known; None if that does not decide."""
+        if self.value + 1 <= lower:
+            return True
+        return False if self.value >= upper else None
+
+    def floor_exponential(self, scale: Fraction, offset: Fraction, near: int) -> int:
+        """Largest whole k with U < exp(-(k - offset)/scale): floor(offset - scale log U).
+
+        Parameters
+        ----------
+        scale : Fraction
+            Positive.
+        offset : Fraction
+            From 0 to 1.
+        near : int
+            Where to look first; any number is right.
+        """
+
+        def reached(k: int) -> bool:
+            return k <= offset or self.below_exp((k - offset) / scale)
+
+        least, step = near, 1
+        while not reached(least):
+            least, step = least - step, 2 * step
+        above, step = least + 1, 1
+        while reached(above):
+            above, step = above + step, 2 * step
+        while above - least > 1:  # reached(least), not reached(above)
+            middle = (least + above) // 2
+            least, above = (middle, above) if reached(middle) else (least, middle)
+        return least
+
+    def exponential_bounds(self) -> tuple[Fraction, Fraction]:
+        """Bounds on -log U, from the bits that are known (and 64 more if all of them are 0)."""
+        while self.value == 0:
+            self.extend()
+        context = _context(self.bits // 3 + _SPARE, ROUND_FLOOR)
+        whole = context.ln(Decimal(2**self.bits))
+        least = context.subtract(context.next_minus(whole), context.next_plus(context.ln(Decimal(self.value + 1))))
+        most = context.subtract(context.next_plus(whole), context.next_minus(context.ln(Decimal(self.value))))
+        return max(Fraction(least), Fraction(0)), Fraction(context.next_plus(most))
+
+
+def half_normal_accepts(proposal: LazyUniform, test: LazyUniform) -> bool:
+    """Whether V < exp(-(E - 1)^2/2), with E = -log U: then E has the half-normal law (von Neumann 1951)."""
+    while True:
+        least, most = proposal.exponential_bounds()
+        farthest = max(abs(least - 1), abs(most - 1))
+        nearest = Fraction(0) if least <= 1 <= most else min(abs(least - 1), abs(most - 1))
+        lower = exp_bounds(farthest**2 / 2, test.bits)[0]
+        upper = exp_bounds(nearest**2 / 2, test.bits)[1]
+        decided = test.compare(lower, upper)
+        if decided is not None:
+            return decided
+        proposal.extend()
+        test.extend()
+
+
+def _context(digits: int, rounding: str) -> Context:
+    # no trap: an exponential that underflows is 0, and the next number above it is still an upper bound
+    return Context(prec=digits, rounding=rounding, Emin=-(10**15), Emax=10**15, traps=[])
+
 
 LARGEST_SCALE = 2.0**44
 """Beyond, doubles do not resolve the whole numbers that are drawn."""
@@ -261,3 +402,220 @@ def _signed(magnitude: Integers, minus: NDArray[np.bool_]) -> Integers:
 
 def _lazy(value: int, bits: int, random: Randomness) -> LazyUniform:
     return LazyUniform(value, bits, lambda: int(random.words(1)[0]))
+
+
+# ------------------------------------------------------------------ wide gaussian
+# Discrete normal noise of large scale, from one table: a weighted sum of draws of one fixed, narrow law.
+#
+# If X and Y are discrete normal of scales sB and B on the whole numbers, X + aY has probabilities proportional to
+# exp(-k^2/(2 B^2 (s^2 + a^2))) times the sum of a normal curve of scale B s/sqrt(s^2 + a^2) over a shifted lattice of
+# step 1. Where that scale is at least 3, Poisson summation makes the sum constant up to a factor within 1e-76 of 1
+# (Micciancio and Peikert 2013, Theorem 3.3, with the error written out). So a_1 = 1, a_2, a_3, ... give any large scale
+# B sqrt(a_1^2 + a_2^2 + ...), each addend by one look into a table of the law of scale B = 256.
+#
+# **The table is exact.** With F the distribution function, U uniform and v its first 64 bits, the draw is the least x
+# with U < F(x), and v decides it unless v = floor(2^64 F(x)) for some x. The first 16 bits of v decide 97 draws in 100.
+# The about 2^-52 of all draws that v leaves open are decided by as many further bits as it takes.
+
+BASE = 256
+"""Scale of the law in the table."""
+SMALLEST_WIDE = 2.0**15
+"""Scales that whole numbers a_2, a_3 can make lie too far apart below."""
+WIDENING = 1e-3
+"""A scale is exceeded by less than this, relatively."""
+
+_REACH = (BASE * BASE - 9) // 9
+"""Largest (a/s)^2: 3^2 (s^2 + a^2) <= B^2 s^2."""
+_GUARD = 64  # bits beyond those asked for, which absorb all roundings
+_OPEN = np.int16(-(2**15))
+_DRAWS = 1 << 15  # draws at a time: temporaries stay in cache
+_CANDIDATES = 64
+
+
+class Cumulative(NamedTuple):
+    """Bounds on a distribution function: lower[i] <= 2^bits F(first + i) < upper[i].
+
+    Parameters
+    ----------
+    first : int
+        Least number listed.
+    lower, upper : list of int
+        Non-decreasing.
+    """
+
+    first: int
+    lower: list[int]
+    upper: list[int]
+
+
+@lru_cache(maxsize=8)
+def cumulative(bits: int) -> Cumulative:
+    """Enclose the distribution function of the discrete normal law of scale `BASE`, to so many bits.
+
+    Parameters
+    ----------
+    bits : int
+        At least 1.
+
+    Returns
+    -------
+    Cumulative
+        From the first number whose chance is above 2^-(bits + 64) to its negative.
+    """
+    work = bits + _GUARD
+    down, up = _weights(work)
+    # the weights that are not listed: a geometric series, as their ratio is below 1 - 1/BASE from BASE + 1 on
+    tail = BASE * up[-1]
+    least = 2 * sum(down) - down[0]
+    most = 2 * (sum(up) + tail) - up[0]
+    lower: list[int] = []
+    upper: list[int] = []
+    below, above = 0, tail
+    for x in range(1 - len(down), len(down)):
+        below, above = below + down[abs(x)], above + up[abs(x)]
+        lower.append((below << bits) // most)
+        upper.append(min(-(-(above << bits) // least), 1 << bits))
+    return Cumulative(1 - len(down), lower, upper)
+
+
+def _weights(work: int) -> tuple[list[int], list[int]]:
+    """Whole numbers around 2^work exp(-x^2/(2 BASE^2)), x = 0, 1, ..., up to where the lower ones vanish."""
+    one = 1 << work
+    low, high = exp_bounds(Fraction(1, 2 * BASE * BASE), work)
+    down, up = [one], [one]
+    ratio = [low, high]  # exp(-(2 x + 1)/(2 BASE^2)) at x = 0
+    factor = [low * low >> work, -(-high * high >> work)]
+    while down[-1]:
+        down.append(down[-1] * ratio[0] >> work)
+        up.append(-(-up[-1] * ratio[1] >> work))
+        ratio = [ratio[0] * factor[0] >> work, -(-ratio[1] * factor[1] >> work)]
+    return down, up
+
+
+class _Table(NamedTuple):
+    """What the first bits of a uniform number decide.
+
+    Parameters
+    ----------
+    first : int
+        The number that stands at place 0 of ``ends``.
+    ends : ndarray of uint64
+        floor(2^64 F(x)), x from ``first`` on.
+    guide : ndarray of int16, shape (2^16,)
+        The number drawn, by the first 16 bits; `_OPEN` where they leave it open.
+    """
+
+    first: int
+    ends: Words
+    guide: NDArray[np.int16]
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    first, lower, upper = cumulative(64 + _GUARD)
+    ends = [low >> _GUARD for low in lower]
+    if ends != [(high - 1) >> _GUARD for high in upper]:  # pragma: no cover
+        raise AssertionError("64 guard bits do not settle the table")
+    words = np.array(ends, dtype=np.uint64)
+    starts = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
+    guide = (first + np.searchsorted(words, starts)).astype(np.int16)
+    guide[words >> np.uint64(48)] = _OPEN
+    return _Table(first, words, guide)
+
+
+def _base(n: int, random: Randomness) -> NDArray[np.int16]:
+    """Draw from the law of scale `BASE`."""
+    first, ends, guide = _table()
+    leading = random.words(-(-n // 4)).view(np.uint16)[:n]
+    drawn = guide[leading]
+    unsettled = np.flatnonzero(drawn == _OPEN)
+    words = (leading[unsettled].astype(np.uint64) << np.uint64(48)) | (random.words(unsettled.size) >> np.uint64(16))
+    places = np.searchsorted(ends, words)
+    drawn[unsettled] = first + places
+    for at in np.flatnonzero(ends[places] == words):
+        drawn[unsettled[at]] = _settled(LazyUniform(int(words[at]), 64, lambda: int(random.words(1)[0])))
+    return drawn
+
+
+def _settled(uniform: LazyUniform) -> int:
+    """Return the least x with U < F(x), drawing bits until it is certain."""
+    while True:
+        uniform.extend()
+        first, lower, upper = cumulative(uniform.bits)
+        place = bisect_left(lower, uniform.value + 1)  # the least with value + 1 <= lower: U < F there
+        if 0 < place < len(lower) and uniform.value >= upper[place - 1]:
+            return first + place
+
+
+@lru_cache(maxsize=4096)
+def layers(scale: float) -> tuple[int, ...]:
+    """Factors a_1 = 1, a_2, ... of the least found scale BASE sqrt(a_1^2 + a_2^2 + ...) that is at least ``scale``.
+
+    Parameters
+    ----------
+    scale : float
+        From `SMALLEST_WIDE` to 2^44.
+
+    Raises
+    ------
+    InvalidInput
+        If the scale is out of range.
+
+    Examples
+    --------
+    >>> layers(1e6)
+    (1, 46, 3906)
+    """
+    if not SMALLEST_WIDE <= scale <= LARGEST_SCALE:
+        raise InvalidInput(
+            f"the scale of wide noise must lie in [{SMALLEST_WIDE:g}, {LARGEST_SCALE:g}]; got {shown(scale)}"
+        )
+    asked = math.ceil(Fraction(scale) ** 2 / BASE**2)
+    chain, squares = [1], 1
+    while True:  # inner layers as wide as can be, until two more are enough
+        widest = math.isqrt(_REACH * squares)
+        found = [
+            (inner, outer)
+            for inner in range(min(widest, math.isqrt(asked)), 0, -1)[:_CANDIDATES]
+            for rest in (asked - squares - inner**2,)
+            for outer in (math.isqrt(max(rest - 1, 0)) + 1,)
+            if outer**2 <= _REACH * (squares + inner**2)
+        ]
+        if found:
+            inner, outer = min(found, key=lambda pair: pair[0] ** 2 + pair[1] ** 2)
+            return (*chain, inner, outer)
+        chain.append(widest)
+        squares += widest**2
+
+
+def wide_gaussian(scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
+    """Discrete normal noise of at least this scale, less than one part in a thousand above it.
+
+    Parameters
+    ----------
+    scale : float
+        From `SMALLEST_WIDE` to 2^44.
+    n : int
+        How many draws, at least 0.
+    random : Randomness
+        Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Independent; every probability within a relative 1e-75 of the discrete normal law of scale
+        BASE sqrt(a_1^2 + a_2^2 + ...), the factors being those of `layers`.
+
+    Raises
+    ------
+    InvalidInput
+        If the scale is out of range.
+    """
+    factors = layers(float(scale))
+    out = np.empty(n, dtype=np.int64)
+    for start in range(0, n, _DRAWS):
+        part = out[start : start + _DRAWS]
+        part[:] = _base(part.size, random)
+        for factor in factors[1:]:
+            part += np.multiply(_base(part.size, random), factor, dtype=np.int64)
+    return out

@@ -1,34 +1,133 @@
-"""Hockey-stick sums of independent losses, at any depth, through one tilted line per saddle point.
-
-For independent losses S = S_1 + ... + S_T and an exponent e >= 0 this module encloses
-
-    H(e) = E (1 - exp(e - S))_+ ,                                                                        (H)
-
-where (.)_+ is 1 at S = inf. With U ~ N(s^2/2, s^2) independent of S, E exp(-U) = 1, so by Jensen
-
-    H(e) <= E (1 - exp(e - S - U))_+ = (1/P) sum_j M(z_j) exp(s^2 z_j (z_j + 1)/2 - z_j e) / (z_j (z_j + 1)) - aliases,
-
-z_j = theta + 2 pi i j / P, theta > 0, M(z) = E exp(z S): the trapezoidal rule of a Bromwich integral, exact up to
-aliases that are not negative (Poisson summation). The other way round, d/ds E(1 - e^(t-U))_+ is the standard
-normal density at t/s - s/2 (the "vega" of the same expression in finance), at most exp(s^2/8) s times the density
-of U at t for every smaller s, so that
-
-    H(e) >= E (1 - exp(e - S - U))_+  -  s^2 exp(s^2/8) * (density of S + U at e).
-
-No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
-"""
+"""Privacy losses of finite pairs of laws, and hockey-stick divergences of their sums and products, enclosed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.loss_laws import LossLaw, Tilted, log_sum
+
+# ------------------------------------------------------------------ loss laws
+# Laws of losses with finitely many atoms, and what tilting by exp(t loss) makes of them, in logarithms.
+
+
+def log_exp_gap(u: FloatArray) -> FloatArray:
+    """Return ``log(exp(u) - 1 - u)`` for real u, absolute error below 64 EPS (1 + |value|); -inf at 0."""
+    u = np.asarray(u, dtype=np.float64)
+    near, large = np.abs(u) < 0.25, u > 1.0
+    inner = np.where(near, u, 0.0)
+    series = np.ones_like(inner)
+    for k in range(13, 2, -1):  # 2 (1/4)^12 / 14! is left out
+        series = 1.0 + series * inner / k
+    with np.errstate(divide="ignore"):
+        small = 2.0 * np.log(np.abs(inner)) - math.log(2.0) + np.log(series)
+    top = np.where(large, u, 1.0)
+    far = top + np.log1p(-(1.0 + top) * np.exp(-top))
+    mid = np.where(near | large, 1.0, u)
+    return np.where(near, small, np.where(large, far, np.log(np.expm1(mid) - mid)))
+
+
+def log_sum(logs: FloatArray) -> FloatArray:
+    """Return ``log(sum(exp(logs)))`` over the last axis; -inf for nothing but -inf."""
+    top = np.max(logs, axis=-1, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0]
+
+
+@dataclass(frozen=True, eq=False)
+class LossLaw:
+    """A measure on the extended line: mass ``exp(log_masses[k])`` at ``losses[k]``, and ``infinite`` at +inf.
+
+    Parameters
+    ----------
+    losses, log_masses : ndarray, shape (atoms,)
+        Finite, in any order; taken as exact.
+    infinite : float
+        In [0, 1].
+    """
+
+    losses: FloatArray
+    log_masses: FloatArray
+    infinite: float
+
+    def log_mgf(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log of the finite part's sum exp(t loss), shape of t, and a bound on its absolute error."""
+        tilted = Tilted(self, t)
+        return tilted.value, tilted.error
+
+    def tilted_moments(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the finite part tilted by exp(t loss); estimates, used only to choose lines."""
+        return Tilted(self, t).moments
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """A law's finite part tilted by exp(t loss): what is asked of it shares its exponentials.
+
+    Parameters
+    ----------
+    law : LossLaw
+        The law.
+    t : ndarray
+        Tilts.
+    """
+
+    law: LossLaw
+    t: FloatArray
+
+    @cached_property
+    def _logs(self) -> FloatArray:
+        return self.law.log_masses + self.t[..., None] * self.law.losses
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return np.exp(self._logs - self.value[..., None])
+
+    @cached_property
+    def value(self) -> FloatArray:
+        """Log of the sum of exp(t loss)."""
+        return log_sum(self._logs)
+
+    @property
+    def error(self) -> FloatArray:
+        """Bound on the absolute error of `value`."""
+        size = np.abs(self.law.log_masses) + 2.0 * np.abs(self.t[..., None] * self.law.losses)
+        doubt = (self._weights * size).sum(axis=-1)
+        return EPS * (4.0 * doubt + 2.0 * np.abs(self.value) + self.law.losses.size + 16.0)
+
+    @property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance; estimates."""
+        losses, weights = self.law.losses, self._weights
+        mean = (weights * losses).sum(axis=-1)  # as a matrix product it would start threads
+        return mean, ((losses - mean[..., None]) ** 2 * weights).sum(axis=-1)
+
+
+# ------------------------------------------------------------------ losses
+# Hockey-stick sums of independent losses, at any depth, through one tilted line per saddle point.
+#
+# For independent losses S = S_1 + ... + S_T and an exponent e >= 0 this module encloses
+#
+#     H(e) = E (1 - exp(e - S))_+ ,                                                                        (H)
+#
+# where (.)_+ is 1 at S = inf. With U ~ N(s^2/2, s^2) independent of S, E exp(-U) = 1, so by Jensen
+#
+#   H(e) <= E (1 - exp(e - S - U))_+ = (1/P) sum_j M(z_j) exp(s^2 z_j (z_j + 1)/2 - z_j e) / (z_j (z_j + 1)) - aliases,
+#
+# z_j = theta + 2 pi i j / P, theta > 0, M(z) = E exp(z S): the trapezoidal rule of a Bromwich integral, exact up to
+# aliases that are not negative (Poisson summation). The other way round, d/ds E(1 - e^(t-U))_+ is the standard
+# normal density at t/s - s/2 (the "vega" of the same expression in finance), at most exp(s^2/8) s times the density
+# of U at t for every smaller s, so that
+#
+#     H(e) >= E (1 - exp(e - S - U))_+  -  s^2 exp(s^2/8) * (density of S + U at e).
+#
+# No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
 
 ComplexArray = NDArray[np.complex128]
 SMALLEST = 1e-300
@@ -335,3 +434,269 @@ def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> flo
         logs = log_m[side] + _log_reach(t[side]) - gap - np.log(-np.expm1(-gap)) + rounding
         found.append(float(np.min(logs, initial=700.0)))
     return float(np.logaddexp(found[0], found[1]))
+
+
+# ------------------------------------------------------------------ weighted pair
+# A finite pair of laws given atom by atom: its hockey-stick divergence, the inverse, and its law of losses.
+#
+# P has mass w_t a_t and Q mass w_t b_t at atom t. Whoever computes the weights w_t may err by the same factor in both;
+# the ratios a_t, b_t are good to a few ulps. So with x = e^eps
+#
+#     F(eps) = sum_t w_t (a_t - x b_t)_+                                                                    (F)
+#
+# keeps its relative accuracy as long as a_t - x b_t does, whatever a weight's own error is: each difference is moved
+# up, and down, by its rounding error ulps EPS (a_t + x b_t), and the sum by the weights' relative doubt. Sums are
+# numpy's pairwise ones, good to (16 + log2 atoms) EPS; 256 EPS is charged.
+
+CELLS = 2000
+"""Losses of many atoms are gathered into so many cells before they are added to others."""
+_REACH = 14.0
+"""Standard deviations of the loss within which cells have equal width."""
+_GROWTH = 1.05
+"""Farther out each cell is wider than the one before by this factor."""
+_SUM_ULPS = 256.0
+_PADS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPair:
+    """A finite pair (P, Q), P = weights * first and Q = weights * second, atom by atom.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (atoms,)
+        Positive, each good to `doubt` relative, with one error for P and Q.
+    first, second : ndarray, shape (atoms,)
+        Not negative, each good to `ulps` EPS relative.
+    doubt : float
+        Relative error of a weight, far below 1.
+    ulps : float
+        Relative error of a ratio in units of EPS.
+    lost : float
+        Upper bound on P's mass, and on Q's, of the outcomes that no atom stands for.
+    """
+
+    weights: FloatArray
+    first: FloatArray
+    second: FloatArray
+    doubt: float
+    ulps: float
+    lost: float
+
+    def divergence(self, epsilon: float) -> Interval:
+        """Enclose (F) at one epsilon from 0 to 709.
+
+        exp costs 1 ulp, the product and the difference one each.
+        """
+        cost = math.exp(epsilon) * self.second
+        gap, room = self.first - cost, (self.ulps + 4.0) * EPS * (self.first + cost)
+        upper = float((self.weights * np.maximum(gap + room, 0.0)).sum())
+        lower = float((self.weights * np.maximum(gap - room, 0.0)).sum())
+        slack = self.doubt + _SUM_ULPS * EPS
+        return Interval(lower * (1.0 - slack), upper * (1.0 + slack) + self.lost)
+
+    def epsilon(self, delta: float) -> Interval:
+        """Enclose the smallest epsilon at which (F) is at most delta; an end that cannot be told is 0 or infinite.
+
+        (F) is convex and piecewise linear in x: Newton's steps from the left end at its root. Both sides of the root
+        are then evaluated, at distances that grow until the enclosure of (F) decides.
+        """
+        if self.divergence(0.0).upper <= delta:
+            return Interval(0.0, 0.0)
+        root = self._root(delta)
+        lower, upper = 0.0, math.inf
+        for pad in _PADS:
+            if math.isinf(upper) and root < 700.0 and self.divergence(root * (1.0 + pad)).upper <= delta:
+                upper = root * (1.0 + pad)
+            if lower == 0.0 and self.divergence(min(root, 700.0) * (1.0 - pad)).lower > delta:
+                lower = min(root, 700.0) * (1.0 - pad)
+            if lower > 0.0 and math.isfinite(upper):
+                break
+        return Interval(lower, upper)
+
+    def _root(self, delta: float) -> float:
+        """Where (F) is about delta; inf if nowhere below 709. Nothing is certified here."""
+        goal, x = max(delta - self.lost, 0.5 * delta), 1.0
+        p, q = self.weights * self.first, self.weights * self.second
+        for _ in range(200):
+            above = self.first > x * self.second
+            mass, slope = float(p[above].sum()), float(q[above].sum())
+            if not slope > 0.0:
+                return math.inf
+            following = (mass - goal) / slope
+            if not following > x * (1.0 + 4.0 * EPS):
+                break
+            x = following
+        return math.log(x) if x < 1e300 else math.inf
+
+    @cached_property
+    def dominating(self) -> LossLaw:
+        """A law of losses whose divergence is nowhere below (F), for eps >= 0 and after adding any other losses.
+
+        Replacing an atom (p, q) by two atoms at the ends of its cell with the same p and q in all dominates it. E (1 -
+        e^(eps - S))_+ rises when mass is added or moved to larger losses: so masses are rounded up, and to the right.
+        """
+        p, q, loss, certain = self._losses()
+        infinite = self.lost + certain * (1.0 + self.doubt + _SUM_ULPS * EPS)
+        room = (2.0 * self.ulps + 16.0) * EPS * (1.0 + np.abs(loss))
+        scale = math.log1p(self.doubt + _SUM_ULPS * EPS)
+        if loss.size <= CELLS:
+            return LossLaw(loss + room, _logs(p, scale), min(infinite, 1.0))
+        edges = _edges(p, loss)
+        mass, counter, most = _gathered(edges, loss, p, q)
+        left, width = edges[:-1], np.diff(edges)
+        # mass that goes to the right end: (p - q e^left)/(1 - e^-width), exactly linear in (p, q)
+        shrink = -np.expm1(-width)
+        off = (2.0 * most + 4.0 * self.ulps + 32.0) * EPS * (1.0 + float(np.abs(edges).max()))
+        right = np.clip((mass - counter * np.exp(left)) / shrink + mass * off / shrink, 0.0, mass)
+        total = np.zeros(edges.size)
+        total[:-1] += mass - right
+        total[1:] += right
+        kept = total > 0.0
+        return LossLaw(edges[kept], _logs(total[kept], scale + most * EPS), min(infinite, 1.0))
+
+    @cached_property
+    def dominated(self) -> LossLaw:
+        """A law of losses whose divergence is nowhere above (F): a cell's atoms become one, masses rounded down."""
+        p, q, loss, certain = self._losses()
+        infinite, most = certain * (1.0 - self.doubt - _SUM_ULPS * EPS), 1.0
+        if loss.size > CELLS:
+            p, q, most = _gathered(_edges(p, loss), loss, p, q)
+            p, q = p[q > 0.0], q[q > 0.0]
+            loss = np.log(p / q)
+        off = (2.0 * most + 4.0 * self.ulps + 32.0) * EPS
+        scale = math.log1p(-self.doubt - (_SUM_ULPS + most) * EPS)
+        return LossLaw(loss - off * (1.0 + np.abs(loss)), _logs(p, scale, -1.0), max(infinite, 0.0))
+
+    def _losses(self) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Masses under P and Q, and losses, of the atoms with both; and P's mass where Q has none."""
+        p, q = self.weights * self.first, self.weights * self.second
+        both = (p > 0.0) & (q > 0.0)
+        loss = np.log(self.first[both] / self.second[both])
+        return p[both], q[both], loss, float(p[q == 0.0].sum())
+
+
+def _logs(masses: FloatArray, scale: float, sign: float = 1.0) -> FloatArray:
+    """Log of masses times e^scale, rounded up (sign 1) or down (sign -1)."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses) + scale
+    return logs + sign * 8.0 * EPS * (np.where(np.isfinite(logs), np.abs(logs), 0.0) + 1.0)
+
+
+def _edges(masses: FloatArray, loss: FloatArray) -> FloatArray:
+    """Ends of cells that cover all losses: of equal width around the mean, wider and wider beyond."""
+    share = masses / masses.sum()
+    mean = float(share @ loss)
+    deviation = math.sqrt(float(share @ (loss - mean) ** 2))
+    low, high = float(loss.min()), float(loss.max())
+    start, end = max(low, mean - _REACH * deviation), min(high, mean + _REACH * deviation)
+    room = 1e-9 * (high - low) + 1e-300
+    core = np.linspace(start - room, end + room, CELLS + 1)
+    step = float(core[1] - core[0])
+    beyond = [_widening(core[0] - low, step), _widening(high - core[-1], step)]
+    return np.concatenate((core[0] - beyond[0][::-1], core, core[-1] + beyond[1]))
+
+
+def _widening(reach: float, step: float) -> FloatArray:
+    """Distances of ends beyond the core up to at least ``reach``; none if the core reaches that far."""
+    if not reach > -0.5 * step:
+        return np.zeros(0)
+    count = math.ceil(math.log1p(max(reach + step, step) / step * (_GROWTH - 1.0)) / math.log(_GROWTH)) + 1
+    return np.asarray(step * np.expm1(math.log(_GROWTH) * np.arange(1, count + 1)) / (_GROWTH - 1.0), dtype=np.float64)
+
+
+def _gathered(
+    edges: FloatArray, loss: FloatArray, p: FloatArray, q: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Sums of p and q over each cell, and the largest number of atoms in one, which bounds their rounding in EPS."""
+    cells = edges.size - 1
+    at = np.clip(np.searchsorted(edges, loss, side="right") - 1, 0, cells - 1)
+    most = float(np.bincount(at, minlength=cells).max())
+    sums = [np.bincount(at, part, minlength=cells).astype(np.float64) for part in (p, q)]
+    return sums[0], sums[1], most
+
+
+# ------------------------------------------------------------------ product pair
+# Two independent finite pairs together: the hockey-stick divergence of their product, without a grid.
+#
+# With atoms (p_i, q_i) of the first pair and (p_j, q_j) of the second, x = e^eps and l = log(p/q),
+#
+#     F(eps) = sum_i sum_j (p_i p_j - x q_i q_j)_+ = sum_i [ p_i P(eps - l_i) - x q_i Q(eps - l_i) ],             (FF)
+#
+# where P(y), Q(y) sum the second pair's masses over l_j > y: sums from the end of the sorted losses.
+
+_LEAST = 1e-290
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPair:
+    """The product of two pairs.
+
+    Parameters
+    ----------
+    long, short : WeightedPair
+        In any order; the work for one epsilon is that of looking up `long`'s atoms among `short`'s.
+    """
+
+    long: WeightedPair
+    short: WeightedPair
+
+    def divergence(self, epsilon: float) -> Interval:
+        """Enclose (FF) at one epsilon from 0 to 709.
+
+        Which atoms are summed needs no care from below: every event's P - x Q is a lower bound of F. From above, atoms
+        are let in as long as their loss may be large enough; one that should be out costs at most its mass times the
+        doubt about its loss. The weights' doubts are factors of p_i p_j - x q_i q_j, hence of the whole; the sums from
+        the end err by as many EPS as they have terms.
+        """
+        losses, tail_p, tail_q = self._tails
+        p, q, loss = self._long
+        doubt = 2.0 * (self.long.ulps + self.short.ulps) + 64.0
+        near = doubt * EPS * (2.0 + epsilon + self._largest)
+        with np.errstate(invalid="ignore"):
+            at = np.searchsorted(losses, epsilon - loss - near, side="right")
+        mass, counter = float((p * tail_p[at]).sum()), math.exp(epsilon) * float((q * tail_q[at]).sum())
+        room = (losses.size + 512.0 + doubt) * EPS * (mass + counter) + near * mass
+        slack = (1.0 + self.long.doubt) * (1.0 + self.short.doubt) * (1.0 + 16.0 * EPS)
+        lost = self.long.lost + self.short.lost
+        upper = max(mass - counter + room, 0.0) * slack + lost
+        return Interval(min(max(mass - counter - room, 0.0) / slack, upper), upper)
+
+    @cached_property
+    def _long(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return _masses(self.long)
+
+    @cached_property
+    def _tails(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        p, q, loss = _masses(self.short)
+        order = np.argsort(loss, kind="stable")
+        ends = [np.append(np.cumsum(part[order][::-1])[::-1], 0.0) for part in (p, q)]
+        return loss[order], ends[0], ends[1]
+
+    @cached_property
+    def _largest(self) -> float:
+        """The largest finite loss of either, in absolute value, twice."""
+        found = [np.abs(loss[np.isfinite(loss)]).max(initial=0.0) for loss in (self._long[2], self._tails[0])]
+        return 2.0 * float(max(found))
+
+
+def multiplied(one: WeightedPair, two: WeightedPair) -> WeightedPair:
+    """Return the product of two pairs, atom by atom; atoms of a weight below 1e-290 are charged instead."""
+    weights, first, second = (
+        np.outer(left, right).ravel()
+        for left, right in ((one.weights, two.weights), (one.first, two.first), (one.second, two.second))
+    )
+    kept = weights >= _LEAST
+    largest = max(float(one.first.max()) * float(two.first.max()), float(one.second.max()) * float(two.second.max()))
+    doubt = (one.doubt + two.doubt) * (1.0 + one.doubt) + 2.0 * EPS
+    lost = one.lost + two.lost + 2.0 * _LEAST * largest * float((~kept).sum())
+    return WeightedPair(weights[kept], first[kept], second[kept], doubt, one.ulps + two.ulps + 2.0, lost)
+
+
+def _masses(pair: WeightedPair) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Masses under P and Q of the atoms that P may take, and their losses, infinite where Q has none."""
+    some = pair.first > 0.0
+    first, second, weights = pair.first[some], pair.second[some], pair.weights[some]
+    with np.errstate(divide="ignore"):
+        loss = np.log(first) - np.log(second)
+    return weights * first, weights * second, loss

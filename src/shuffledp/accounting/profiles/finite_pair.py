@@ -27,7 +27,7 @@ import numpy as np
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.floats import deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray
-from shuffledp.numerics.loss_laws import LossLaw, log_exp_gap, log_sum
+from shuffledp.numerics.losses import LossLaw, log_exp_gap, log_sum
 
 _CLOSEST = 1e-6
 _NEIGHBOURS = 8

@@ -20,7 +20,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, round_up, roundoff
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.loss_laws import LossLaw
+from shuffledp.numerics.losses import LossLaw
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf

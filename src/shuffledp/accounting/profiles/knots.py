@@ -13,11 +13,10 @@ moment is known to the tolerance, or only the noise of the enclosures is left, o
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
-from shuffledp.accounting.profiles.curve import Curve
 from shuffledp.accounting.profiles.finite_pair import (
     FinitePair,
     Points,
@@ -26,9 +25,49 @@ from shuffledp.accounting.profiles.finite_pair import (
     valleys,
 )
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import LOG_DEEP, TINY, inflated, roundoff
+from shuffledp.numerics.floats import LOG_DEEP, TINY, Upper, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.loss_laws import LossLaw, log_sum
+from shuffledp.numerics.losses import LossLaw, log_sum
+
+# ------------------------------------------------------------------ curve
+# What a table of knots asks of a privacy profile.
+
+
+class Curve(Protocol):
+    """What a table asks of a profile; `PrivacyProfile` says what each member means."""
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """From here on delta is zero."""
+        ...
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """The limit of delta for large epsilon."""
+        ...
+
+    @property
+    def directed(self) -> bool:
+        """Whether the two directions differ."""
+        ...
+
+    @property
+    def coarseness(self) -> float:
+        """Factor on what knots may cost in accuracy."""
+        ...
+
+    def delta(self, epsilon: float) -> Interval:
+        """The hockey-stick divergence, the larger direction."""
+        ...
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """The logarithms of both directions."""
+        ...
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
+        """Slopes of a witness's tests."""
+        ...
+
 
 View = Literal["forward", "reverse", "worst"]
 """Which pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""

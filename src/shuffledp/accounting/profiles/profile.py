@@ -12,13 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.accounting.profiles.knots import (
-    ProfileTable,
-    check_alpha,
-    check_order,
-    renyi_divergences,
-    tradeoff,
-)
+from shuffledp.accounting.profiles.knots import ProfileTable, check_alpha, check_order, renyi_divergences, tradeoff
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import TINY, Upper, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.finite_pair import Points, dominating_pair
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_plain
-from shuffledp.accounting.engines.clone_pair import ClonePairProfile
 from shuffledp.accounting.profiles.gaussian import GaussianProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.clones.pair import ClonePairProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.counts import SuccessRange
 from shuffledp.numerics.interval import Enclosure
-from shuffledp.numerics.poisson_binomial import SuccessRange
 from shuffledp.setting import Setting
 
 PAPER, CODE, SECOND, OWN = "paper", "code", "second", "own"

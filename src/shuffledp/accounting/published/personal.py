@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.accounting.engines.clone_pair import noiseless_divergence, victim_line
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published.base import CODE, PublishedBound
+from shuffledp.accounting.theorems.clones.pair import noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind

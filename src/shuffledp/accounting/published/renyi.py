@@ -27,7 +27,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.accounting.engines.clone_pair import victim_line
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.published.base import (
     PAPER,
@@ -36,6 +35,7 @@ from shuffledp.accounting.published.base import (
     require_one_budget,
     require_unordered,
 )
+from shuffledp.accounting.theorems.clones.pair import victim_line
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, roundoff

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
-from shuffledp.accounting.engines.clone_pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.theorems.clones import AmongEquals
+from shuffledp.accounting.theorems.clones.bound import AmongEquals
+from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime

@@ -28,14 +28,14 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
     shows_levels,
 )
-from shuffledp.accounting.engines.clone_pair import noiseless_divergence
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.clones.pair import noiseless_divergence
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
+from shuffledp.numerics.counts import SuccessCount
 from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.poisson_binomial import SuccessCount
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairCounts
 from shuffledp.setting import Setting

@@ -13,9 +13,9 @@ from shuffledp.accounting.bound import (
     AmplificationBound,
     epsilons_by_anchors,
 )
-from shuffledp.accounting.engines.noise_sum import GaussianSumProfile
-from shuffledp.accounting.profiles.combined import SmallestProfile, composed
+from shuffledp.accounting.profiles.composition import SmallestProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, roundoff

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
-from shuffledp.accounting.engines.blanket import LargestProfile, worst_first
-from shuffledp.accounting.engines.clone_pair import clone_probability, victim_line
-from shuffledp.accounting.engines.loss_law import loss_law, stacked
-from shuffledp.accounting.profiles.combined import SmallestProfile
+from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.loss_law import loss_law, stacked
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, worst_first
+from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind

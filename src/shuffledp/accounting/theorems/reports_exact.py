@@ -19,8 +19,8 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
-from shuffledp.accounting.engines.blanket import OneBudgetProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import Upper

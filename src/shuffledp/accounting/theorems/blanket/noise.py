@@ -1,0 +1,570 @@
+"""Added noise under the common blanket theorem: the best core, and the end points, the worst pair (`noise_core`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon, safe_side
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.loss_law import loss_law
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile
+from shuffledp.accounting.theorems.blanket.wider_noise import log_density
+from shuffledp.budgets import Budgets
+from shuffledp.errors import OutOfRegime
+from shuffledp.numerics.counts import BlockedCount, SuccessRange
+from shuffledp.numerics.floats import LEAST_MASS, UNBOUNDED, Upper, deflated, inflated, roundoff
+from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.special import log_ndtr, ndtr, ndtri_exp
+from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
+
+# ------------------------------------------------------------------ noise core
+# Blankets for noise added to a number in [0, 1]: Laplace and Gaussian, own budgets (docs/theorems/blanket.md).
+#
+# With M(y) = max(|y|, |1-y|), the distance to the farther end of the range, every record's report has density at
+# least k_s(M(y)), k_s the noise density of scale s. So for every core scale s* and edge m >= 1
+#
+#     omega(y) ∝ k_{s*}(M(y)) on M(y) <= m,    gamma_i = inf_{1/2 <= M <= m} k_{s_i}(M)/omega(M)                (O)
+#
+# is a common blanket of all budgets; the victim's mass where M > m is charged. s* and m are chosen per question,
+# from budgets alone; each choice is a bound. Of all pairs of records in the range the end points have the largest
+# bound (docs/theorems/end-points.md), with any core for Laplace noise, and up to `Core.proved_up_to` for normal noise.
+
+_FINE, _TAIL = 120, 120
+_DIGITS = 10  # cell ends are rounded to so many decimals, so that no two differ by rounding alone
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Density k_s(u) of the noise: Laplace exp(-|u|/s)/(2s), or normal of standard deviation s.
+
+    Parameters
+    ----------
+    kind : {"laplace", "gaussian"}
+        The shape.
+    scale : float
+        The scale s, positive.
+    """
+
+    kind: str
+    scale: float
+
+    def log_density(self, u: FloatArray) -> FloatArray:
+        """Log k_s(u); absolute error 4 roundoffs (1 + |log k_s|)."""
+        return log_density(self.kind, self.scale, u)
+
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Noise mass of [low, high], elementwise, where low and high have one sign; relative error 1e-13."""
+        flip = low < 0.0
+        near, far = np.where(flip, -high, low) / self.scale, np.where(flip, -low, high) / self.scale
+        near = np.maximum(near, 0.0)
+        if self.kind == "laplace":
+            return 0.5 * np.exp(-near) * -np.expm1(near - far)
+        width = far - near
+        # a difference of tails loses digits on short intervals; there, Gauss-Legendre is exact to 1e-15
+        nodes = near[..., None] + width[..., None] * (0.5 + 0.5 * _NODES)
+        short = 0.5 * width * (np.exp(-0.5 * nodes**2) @ _WEIGHTS) / math.sqrt(2.0 * math.pi)
+        return np.where((near + 1.0) * width < 0.5, short, ndtr(-near) - ndtr(-far))
+
+    def below(self, y: float) -> float:
+        """Noise mass of (-inf, y]."""
+        v = y / self.scale
+        if self.kind == "gaussian":
+            return math.exp(float(log_ndtr(v)))
+        return 0.5 * math.exp(v) if v < 0.0 else 1.0 - 0.5 * math.exp(-v)
+
+    def loss(self, x0: float, x1: float, y: FloatArray) -> FloatArray:
+        """Log k(y - x0) - log k(y - x1), without cancellation; monotone in y."""
+        s = self.scale
+        if self.kind == "gaussian":
+            return (x0 - x1) * (2.0 * y - x0 - x1) / (2.0 * s * s)
+        return np.sign(x0 - x1) * (np.clip(y, min(x0, x1), max(x0, x1)) * 2.0 - x0 - x1) / s
+
+
+@dataclass(frozen=True)
+class Core:
+    """The blanket omega of (O).
+
+    Parameters
+    ----------
+    noise : Noise
+        Shape and core scale s*.
+    edge : float
+        The edge m >= 1 of its support, a decimal number of at most 10 digits after the point.
+    """
+
+    noise: Noise
+    edge: float
+
+    @cached_property
+    def log_weight(self) -> float:
+        """Log of the factor that makes omega a density."""
+        half = float(self.noise.mass(np.array([0.5]), np.array([self.edge]))[0])
+        return -math.log(2.0 * half)
+
+    def log_gammas(self, scales: FloatArray) -> FloatArray:
+        """Log gamma_i for each noise scale: log k_s - log k_{s*} is monotone in M, so an end has the infimum."""
+        ends = np.array([0.5, self.edge])
+        core = self.noise.log_density(ends) + self.log_weight
+        out = np.min(log_density(self.noise.kind, scales[:, None], ends) - core, axis=1)
+        return np.minimum(out, 0.0)
+
+    def proved_up_to(self, victim: Noise) -> float:
+        """Largest epsilon (nats, possibly inf) at which the end points are proved to be the worst pair of records.
+
+        Theorem 1 of docs/theorems/end-points.md: normal noise needs s* >= s, or 8 s^2 epsilon <= 1.
+        """
+        if victim.kind == "laplace" or self.noise.scale >= victim.scale:
+            return math.inf
+        return deflated(1.0, 8) / (8.0 * victim.scale**2)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordPair:
+    """A victim's noise around two records, over cells of one core.
+
+    Parameters
+    ----------
+    core : Core
+        The blanket.
+    victim : Noise
+        The victim's noise.
+    x0, x1 : float
+        The records, in [0, 1], decimal numbers of at most 10 digits; by default the end points, the worst pair.
+    """
+
+    core: Core
+    victim: Noise
+    x0: float = 0.0
+    x1: float = 1.0
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """Cell ends over the support, ascending: at the records, at 1/2, and fine where densities change fast."""
+        low, high = 1.0 - self.core.edge, self.core.edge
+        inner = np.linspace(0.0, 1.0, _FINE + 1)
+        tail = 1.0 + np.linspace(0.0, high - 1.0, _TAIL + 1)[1:]
+        special = np.array([low, 0.5, high, self.x0, self.x1])
+        ends: FloatArray = np.round(np.concatenate((special, inner, tail, 1.0 - tail)), _DIGITS)
+        return np.unique(ends)
+
+    @cached_property
+    def omega(self) -> FloatArray:
+        """omega-mass of each cell."""
+        left, right = self.ends[:-1], self.ends[1:]
+        upper = left >= 0.5
+        near, far = np.where(upper, left, 1.0 - right), np.where(upper, right, 1.0 - left)
+        return self.core.noise.mass(near, far) * math.exp(self.core.log_weight)
+
+    @cached_property
+    def blanket(self) -> PairBlanket:
+        """The pair against the core; gamma is left at 0: what others contribute is not a matter of the victim.
+
+        Where a mass has left double range, ratio and loss are taken at their largest, and `below` at their smallest.
+        """
+        return self._seen(above=True)
+
+    @cached_property
+    def below(self) -> PairBlanket:
+        """As `blanket`, for a law below the pair's."""
+        return self._seen(above=False)
+
+    def _seen(self, *, above: bool) -> PairBlanket:
+        x0, x1 = self.x0, self.x1
+        left, right = self.ends[:-1], self.ends[1:]
+        mass0, mass1 = self.victim.mass(left - x0, right - x0), self.victim.mass(left - x1, right - x1)
+        # where a mass has left double range, the mean over the cell is not known better than its bounds
+        known0 = np.minimum(mass0, self.omega) > LEAST_MASS
+        at_left, at_right = self.victim.loss(x0, x1, left), self.victim.loss(x0, x1, right)
+        low, high = np.minimum(at_left, at_right), np.maximum(at_left, at_right)
+        ratio_low, ratio_high = self._ratios()
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            losses, ratio = np.clip(np.log(mass0) - np.log(mass1), low, high), mass0 / self.omega
+        losses = np.where(known0 & (mass1 > LEAST_MASS), losses, high if above else low)
+        ratios0 = np.where(known0, np.clip(ratio, ratio_low, ratio_high), ratio_high if above else ratio_low)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratios1 = ratios0 * np.exp(-losses)
+        spread = CellSpread(ratio_low, ratio_high, low, high, *self._left_out())
+        return PairBlanket(0.0, self.omega, ratios0, ratios1, losses, spread)
+
+    def _ratios(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of R(x0)/omega on each cell: its logarithm is linear or quadratic in y there."""
+        y, x0 = self.ends, self.x0
+        core = self.core.noise
+
+        def log_ratio(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Enclose log R(x0)/omega: densities are good to 4 roundoffs (1 + |log|), their arguments to two more."""
+            farther = np.maximum(np.abs(points), np.abs(1.0 - points))
+            own, core_log = self.victim.log_density(points - x0), core.log_density(farther)
+            value = own - core_log - self.core.log_weight
+            doubt = roundoff(8, 2.0 + np.abs(own) + np.abs(core_log) + abs(self.core.log_weight))
+            return value - doubt, value + doubt
+
+        least, most = log_ratio(y)
+        low, high = np.minimum(least[:-1], least[1:]), np.maximum(most[:-1], most[1:])
+        if core.kind == "gaussian" and core.scale != self.victim.scale:
+            for far in (0.0, 1.0):  # the farther end; the vertex of the quadratic may lie inside a cell
+                a, b = 1.0 / self.victim.scale**2, 1.0 / core.scale**2
+                vertex = np.clip((x0 * a - far * b) / (a - b), y[:-1], y[1:])
+                least, most = log_ratio(vertex)
+                low, high = np.minimum(low, least), np.maximum(high, most)
+        with np.errstate(over="ignore"):
+            return deflated(np.exp(low), 8), inflated(np.exp(high), 8)
+
+    def _left_out(self) -> tuple[FloatArray, FloatArray]:
+        """R(x0)-mass and largest loss beyond the support, on both sides."""
+        low, high = 1.0 - self.core.edge, self.core.edge
+        mass = np.array([self.victim.below(low - self.x0), self.victim.below(self.x0 - high)]) * (1.0 + roundoff(8192))
+        most = inflated(abs(self.x1 - self.x0) / self.victim.scale, 16) if self.victim.kind == "laplace" else math.inf
+        # beyond all records, the farther one's density is the smaller
+        gains = (self.x0 < self.x1, self.x0 > self.x1)
+        return mass, np.array([most if gain else 0.0 for gain in gains])
+
+
+# ------------------------------------------------------------------ core choice
+# Which cores are worth trying for a victim's noise among others': a choice among bounds, which it cannot spoil.
+
+_WIDER = np.array([1.0, 1.15, 1.3, 1.45, 1.65, 1.9, 2.3])
+"""Core scales in units of the victim's."""
+_SPREAD = 5
+"""As many core scales from the smallest to the largest of anybody's noise."""
+_SHARES = (1e-4, 2e-3, 0.02, 0.1)
+"""Parts of delta that the outputs beyond the core's edge may cost."""
+_FIRST_SHARE = 0.02
+_KEPT = 2
+_FARTHEST = 200.0
+"""Largest logarithm of a density ratio at the edge of a core worth trying."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoreChoice:
+    """A core, with the Gaussian limit of the end points seen against it; estimates, by which nothing is certified.
+
+    Parameters
+    ----------
+    core : Core
+        The core.
+    mu : float
+        Of the Gaussian limit, possibly inf.
+    outside : float
+        The victim's mass beyond the edge.
+    """
+
+    core: Core
+    mu: float
+    outside: float
+
+    @classmethod
+    def of(cls, core: Core, victim: Noise, scales: FloatArray, counts: FloatArray) -> CoreChoice:
+        """Estimate for a victim among others.
+
+        Parameters
+        ----------
+        core : Core
+            The core.
+        victim : Noise
+            The victim's noise.
+        scales, counts : ndarray, shape (groups,)
+            The others' noise scales, and how many have each.
+        """
+        pair = RecordPair(core, victim).blanket
+        found = loss_law(pair, 0.0)
+        if not found.finite:
+            return cls(core, math.inf, 1.0)
+        law = found.one
+        blankets = float(np.exp(core.log_gammas(scales)) @ counts) + 1.0
+        second = float(law.probabilities[0] @ law.values[0] ** 2)
+        # a value that moves the sum by more than its deviation is no Gaussian matter
+        heavy = max(float(law.values.max()) / math.sqrt(second * blankets) - 0.5, 0.0) if second > 0.0 else 0.0
+        outside = 0.0 if pair.spread is None else float(pair.spread.left_out_mass[0])
+        return cls(core, math.sqrt(second / blankets) * (1.0 + heavy), outside)
+
+    def expected_epsilon(self, delta: float) -> float:
+        """Where the Gaussian limit and the charge reach delta, roughly."""
+        return gaussian_epsilon(delta - self.outside, self.mu) if self.outside < delta else math.inf
+
+
+def promising_cores(victim: Noise, scales: FloatArray, counts: FloatArray, delta: float) -> list[CoreChoice]:
+    """Return cores worth trying for one delta, the victim's own scale among them.
+
+    Parameters
+    ----------
+    victim : Noise
+        The victim's noise.
+    scales, counts : ndarray, shape (groups,)
+        The others' noise scales, and how many have each.
+    delta : float
+        In (0, 1).
+    """
+
+    def choice(scale: float, share: float) -> CoreChoice | None:
+        core = Core(Noise(victim.kind, scale), round(1.0 + _reach(victim, share * delta), 6))
+        if scale != victim.scale and not _comparable(core, victim):
+            return None
+        return CoreChoice.of(core, victim, scales, counts)
+
+    everyone = np.append(scales, victim.scale)
+    low, high = float(everyone.min()), float(everyone.max())
+    wider = victim.scale * _WIDER
+    spread = np.geomspace(low, high, _SPREAD) if low < high else np.zeros(0)
+    tried = np.unique(np.concatenate((wider[wider <= high], spread)))
+    first = [found for scale in tried.tolist() if (found := choice(scale, _FIRST_SHARE)) is not None]
+    best = sorted(first, key=lambda c: c.mu)[:_KEPT]
+    kept = {victim.scale, *(found.core.noise.scale for found in best)}
+    others = [choice(scale, share) for scale in sorted(kept) for share in _SHARES if share != _FIRST_SHARE]
+    return first + [found for found in others if found is not None]
+
+
+def _comparable(core: Core, victim: Noise) -> bool:
+    """Whether R(x)/omega stays within double range up to the edge (with the victim's own scale it does)."""
+    end = np.array([core.edge, core.edge - 1.0])
+    gap = core.noise.log_density(end)[:, None] - victim.log_density(end)[None]
+    return bool(np.abs(gap).max() < _FARTHEST)
+
+
+def _reach(victim: Noise, mass: float) -> float:
+    """How far beyond the range the victim's noise has so little mass."""
+    if victim.kind == "laplace":
+        return victim.scale * math.log(0.5 / mass)
+    return -victim.scale * float(ndtri_exp(math.log(mass)))
+
+
+_LEAST_SCALE = {"laplace": 1.0 / 200.0, "gaussian": 0.06}
+"""Smaller noise hides nothing worth a transform, and its densities underflow."""
+_LARGEST_SCALE = 1e6
+"""Larger noise scatters reports so widely that they hide nobody; without end where the budget is 0."""
+_FEW = 0.1
+"""Delta expected where there is hardly any company."""
+_HOPELESS = 30.0
+"""Where so large an epsilon is expected, the blanket hides nothing and the answer is the trivial one."""
+_ROOM = 0.5
+"""Part of the range of epsilon for which a core is proved that an epsilon expected there may use."""
+_DEEPEST = 1e-40
+"""No core is made for smaller deltas: its cells would be too wide."""
+_TOLERANCE = 1e-4
+"""Relative; the discretisation of a continuous law does not deserve a finer search."""
+_LEAST_GAMMA = 1e-200
+"""Users with a smaller blanket hide nobody."""
+_TRIED = 4
+"""So many of the most promising cores, and of the victim's own scale, are tried in earnest."""
+_OFTEN = 9.0
+"""Deltas of so many decades below 1 choose a core for each decade, smaller ones for every third."""
+_UNLIKELY = 1.6
+"""Cores from which so many times the best epsilon is expected are not."""
+_FINENESS = 4.0
+"""Blocks of the count of blanket reports, relative to the usual number."""
+
+
+def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
+    """Whether noise of each scale is neither too small for the transform to be worth it nor too large for it."""
+    return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
+
+
+def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
+    """Return the profile of (I) for a victim of one level among users of added noise.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        The family.
+    budgets : Budgets
+        The population, the victim included.
+    level : int
+        The victim's level.
+
+    Raises
+    ------
+    OutOfRegime
+        If the victim's noise is too small for the transform to be worth it, or too large.
+    """
+    scales = law.scale(budgets.epsilons, budgets.deltas)
+    useful = is_usual(law, scales)
+    if not useful[level]:
+        raise OutOfRegime(
+            f"blanket needs {law.noise} noise of {_LEAST_SCALE[law.noise]:g} to {_LARGEST_SCALE:g} times the range; "
+            f"this level has {scales[level]:g}"
+        )
+    counts = budgets.counts.astype(np.float64)
+    counts[level] -= 1.0
+    keep = (counts > 0) & useful
+    top = Upper(float(budgets.epsilons[level])) if law.noise == "laplace" else UNBOUNDED  # scales are rounded up
+    return NoiseProfile(Noise(law.noise, float(scales[level])), top, scales[keep], counts[keep])
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseProfile(PrivacyProfile):
+    """(I) for the end points, the worst pair of records, with the core that suits the question.
+
+    Parameters
+    ----------
+    victim : Noise
+        The victim's noise.
+    top : float
+        The victim's pure local budget, or inf.
+    scales, counts : ndarray, shape (groups,)
+        The others' noise scales, and how many have each.
+    """
+
+    victim: Noise
+    top: Upper
+    scales: FloatArray
+    counts: FloatArray
+    _known: dict[float, list[CoreChoice]] = field(default_factory=dict[float, "list[CoreChoice]"], repr=False)
+    _cores: dict[float, tuple[Core, float]] = field(default_factory=dict[float, "tuple[Core, float]"], repr=False)
+    _serving: dict[int, Core] = field(default_factory=dict[int, Core], repr=False)
+    _views: dict[Core, _View] = field(default_factory=dict[Core, "_View"], repr=False)
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The victim's pure budget."""
+        return self.top
+
+    @property
+    def coarseness(self) -> float:
+        """Values of a continuous law put on a lattice are not known so well that more knots would help."""
+        return 3.0
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """None: either noise, by itself, has a local profile that tends to 0."""
+        return Interval(0.0, 0.0)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(I) with the core that suits the delta expected at this epsilon."""
+        return self._view(self.best_core(epsilon)).delta(epsilon)
+
+    def best_core(self, epsilon: float) -> Core:
+        """Return the core with which `delta_at` answers: public, so that it can be checked."""
+        expected = 1e-6
+        for _ in range(2):
+            mu = min(choice.mu for choice in self._choices(10.0 ** round(math.log10(expected))))
+            expected = min(max(gaussian_delta(epsilon, mu), _DEEPEST), _FEW)
+        if expected == _FEW:  # so few users that the normal limit says nothing: compare, a few times per unit
+            at = -1 - math.floor(4.0 * epsilon)
+            if at not in self._serving:
+                cores = [core for _, core in self._promising(_FEW)]
+                self._serving[at] = min(cores, key=lambda core: self._view(core).most(epsilon))
+            return self._proved(self._serving[at], epsilon)
+        depth = -math.log10(expected)
+        key = math.ceil(depth) if depth <= _OFTEN else 3 * math.ceil(depth / 3.0)  # few cores serve a curve
+        if key not in self._serving:
+            self._serving[key] = self._smallest(10.0**-key)
+        return self._proved(self._serving[key], epsilon)
+
+    def _proved(self, core: Core, epsilon: float) -> Core:
+        """The core, or the victim's own noise where the theorem stops."""
+        return core if epsilon <= core.proved_up_to(self.victim) else replace(core, noise=self.victim)
+
+    def _smallest(self, delta: float) -> Core:
+        """The promising core with the smallest bound where about three times this delta is expected."""
+        epsilon = gaussian_epsilon(min(3.0 * delta, 0.5), min(choice.mu for choice in self._choices(delta)))
+        cores = [core for _, core in self._promising(delta)]
+        if not epsilon < min(self.top, _HOPELESS):
+            return cores[0]
+        return min(cores, key=lambda core: self._view(core).most(epsilon))
+
+    def _inverse(self, target: float) -> Interval:
+        """The core that suits this delta; each end by a search of its own."""
+        core, upper = self._best(target)
+        if not upper < min(self.top, _HOPELESS):
+            return Interval(0.0, self.top)
+        return Interval(self._view(core).lower_epsilon(target, upper), upper)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit of the best core."""
+        return min(choice.expected_epsilon(delta) for choice in self._choices(delta))
+
+    def _best(self, delta: float) -> tuple[Core, float]:
+        """The best of a few promising cores, and a certified epsilon for it (inf if none of them helps)."""
+        if delta not in self._cores:
+            self._cores[delta] = self._searched(delta)
+        return self._cores[delta]
+
+    def _searched(self, delta: float) -> tuple[Core, float]:
+        top, promising = min(self.top, _HOPELESS), self._promising(delta)
+        best, least = promising[0][1], math.inf
+        for guess, core in promising:
+            if guess > min(top, _UNLIKELY * least):
+                continue
+            view = self._view(core)
+            if math.isinf(least) or view.most(least * (1.0 - 10.0 * _TOLERANCE)) <= delta:
+                found = view.upper_epsilon(delta, min(guess, least))
+                best, least = (core, found) if found < min(top, least) else (best, least)
+        return best, least
+
+    def _promising(self, delta: float) -> list[tuple[float, Core]]:
+        """The few cores to try in earnest, with the epsilon expected of each; the most promising one first."""
+        guesses = [(choice.expected_epsilon(delta), choice.core) for choice in self._choices(delta)]
+        fit = [(guess, core) for guess, core in guesses if guess <= _ROOM * core.proved_up_to(self.victim)]
+        fit.sort(key=lambda both: both[0])
+        own = [(guess, core) for guess, core in fit if core.noise == self.victim]
+        return list(dict.fromkeys(fit[:_TRIED] + own[:_TRIED]))
+
+    def _view(self, core: Core) -> _View:
+        if core not in self._views:
+            self._views[core] = _View(self, core)
+        return self._views[core]
+
+    def _choices(self, delta: float) -> list[CoreChoice]:
+        """Cores worth trying for this delta."""
+        if delta not in self._known:
+            self._known[delta] = promising_cores(self.victim, self.scales, self.counts, delta)
+        return self._known[delta]
+
+
+class _View:
+    """One victim among the others, against one core."""
+
+    def __init__(self, profile: NoiseProfile, core: Core) -> None:
+        self.top = profile.top
+        self.records = RecordPair(core, profile.victim)
+        self.proved = core.proved_up_to(profile.victim)
+        gammas = np.exp(core.log_gammas(profile.scales)) * (1.0 - roundoff(8192))
+        some = gammas > _LEAST_GAMMA
+        self.others = SuccessRange.of(gammas[some], profile.counts[some], ulps=4)
+        alike = profile.scales.size == 1 and profile.scales[0] == profile.victim.scale
+        self.common = float(gammas[0]) if alike else None
+        self.n = int(profile.counts.sum()) + 1
+        self._blocks: dict[float, BlockedCount] = {}
+
+    def _profile(self, pair: PairBlanket, *, above: bool) -> PrivacyProfile:
+        """(I), or (Z) if everybody has the victim's noise."""
+        if self.common is None:
+            return OwnBudgetsProfile(self.top, pair, self.others, above, fineness=_FINENESS, _blocks=self._blocks)
+        return OneBudgetProfile(self.top, replace(pair, gamma=self.common), self.n, above)
+
+    @cached_property
+    def above(self) -> PrivacyProfile:
+        """With a discrete law above the continuous one."""
+        return self._profile(self.records.blanket, above=True)
+
+    @cached_property
+    def below(self) -> PrivacyProfile:
+        """With a discrete law below it."""
+        return self._profile(self.records.below, above=False)
+
+    def most(self, epsilon: float) -> float:
+        """Upper end; where the end points are not proved the worst pair, that of the last epsilon where they are."""
+        return self.above.delta(min(epsilon, self.proved)).upper
+
+    def least(self, epsilon: float) -> float:
+        """Lower end of the end points' functional."""
+        return self.below.delta(epsilon).lower
+
+    def delta(self, epsilon: float) -> Interval:
+        """Both ends."""
+        most = self.most(epsilon)
+        return Interval(min(self.least(epsilon), most), most)
+
+    def upper_epsilon(self, delta: float, guess: float) -> float:
+        """An epsilon near the guess with at most this delta; the largest one worth a search if there is none."""
+        return safe_side(self.most, delta, min(self.top, _HOPELESS), guess, _TOLERANCE, above=False)
+
+    def lower_epsilon(self, delta: float, upper: float) -> float:
+        """An epsilon near and below ``upper`` at which (I) is certainly above delta, or 0."""
+        return safe_side(self.least, delta, upper, upper, _TOLERANCE, above=True) if upper > 0.0 else 0.0

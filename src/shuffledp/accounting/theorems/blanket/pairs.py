@@ -1,0 +1,520 @@
+"""Profiles of the common blanket theorem for one pair of inputs, and for the worst of several.
+
+With W_j iid ~ omega, L = r_0(W) - e^eps r_1(W), and C the number of blanket reports among the others,
+
+    H(eps) <= E_C [ h(C) ],    h(c) = 1/(c+1) E( sum_{j <= c+1} L_j )_+,  non-increasing in c.              (I)
+
+With one budget for all, P(C = c)/(c+1) = P(Bin(n, gamma) = c+1)/(n gamma) turns (I) into one sum over users,
+
+    H(eps) <= 1/n E( sum_{i <= n} Z_i )_+,    Z = L/gamma with probability gamma, else 0.                    (Z)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.loss_law import LossLaw, loss_law, stacked
+from shuffledp.numerics.counts import BlockedCount, SuccessRange
+from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, round_down, round_up, roundoff
+from shuffledp.numerics.gaussian_tail import mills_ratio
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.special import gammaln
+from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
+from shuffledp.randomizers.base import CellSpread, PairBlanket
+
+# ------------------------------------------------------------------ quick
+# Quick upper bounds on (I), for many pairs of inputs at once: they tell which pairs need the transform.
+#
+# With S = L_1 + ... + L_m, h(m-1) = E(S)_+/m, and the law of S tilted by e^{tS}, t > 0,
+#
+#     E(S)_+ = M(t)^m E_t f(S),    f(s) = s e^{-ts} for s > 0, else 0.
+#
+# f <= 1/(et) gives Chernoff's bound. f has total variation 2/(et), so the normal law of the tilted S's mean a and
+# variance b^2 gives E_t f(S) <= E f(N(a, b^2)) + 2/(et) D, where by Berry and Esseen (constant of Shevtsova 2011)
+# D <= 0.4748 E_t|L - E_t L|^3/(sqrt(m) sd_t(L)^3). As h does not increase, E h(C) <= P(C < c) h(0) + h(c) for any c.
+
+_TILTS = np.geomspace(1.0, 30.0, 10)
+_BERRY_ESSEEN = 0.4748
+
+
+def fewest_blankets(count: SuccessRange, delta: float) -> tuple[float, float]:
+    """A number of reports m = c + 1, and a bound on P(C < c) far below delta.
+
+    Parameters
+    ----------
+    count : SuccessRange
+        The blanket reports C among the others.
+    delta : float
+        In (0, 1).
+    """
+    mean, deviation = count.fewest.mean, count.fewest.deviation
+    for depth in (5.0, 7.0, 10.0, 15.0, 25.0, 40.0):
+        least = math.floor(mean - depth * deviation)
+        if least <= 0:
+            break
+        rare = float(count.cdf(np.array([least - 1.0])).upper[0])
+        if rare <= 1e-3 * delta:
+            return least + 1.0, rare
+    return 1.0, 0.0
+
+
+def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> FloatArray:
+    """Bound h(m - 1) from above for many laws of L, shape (laws,); at most 1, never NaN.
+
+    Parameters
+    ----------
+    values, weights : ndarray, shape (laws, atoms)
+        Atoms, and their probabilities (the rest is at 0); a law above L gives a bound too.
+    reports : float
+        m.
+    """
+    with np.errstate(over="ignore"):  # squares of ratios of many linked rounds: then nothing better than 1 is said
+        scale = math.sqrt(float((weights * values**2).sum(axis=1).max()) * reports)
+    best = np.ones(values.shape[0])
+    if not 0.0 < scale < math.inf:
+        return best
+    rest = np.maximum(1.0 - weights.sum(axis=1), 0.0)
+    for tilt in _TILTS / scale:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            grown = weights * np.expm1(tilt * values)
+            # some thousand roundings of all magnitudes are far above those of some hundred atoms
+            logs = reports * np.log1p(grown.sum(axis=1) + roundoff(8192, np.abs(grown).sum(axis=1) + tilt))
+            part = _tilted_part(values, grown + weights, rest, reports, tilt) * (1 + 1e-6)
+            found = np.exp(np.minimum(logs, 700.0)) * part / reports
+        best = np.fmin(best, found)
+    return best
+
+
+def _tilted_part(values: FloatArray, tilted: FloatArray, rest: FloatArray, reports: float, tilt: float) -> FloatArray:
+    """Bound E_t f(S); ``tilted`` are the atoms' weights times e^{tL}, and ``rest`` the weight at 0."""
+    whole = tilted.sum(axis=1) + rest
+    mean = (tilted * values).sum(axis=1) / whole
+    apart = np.abs(values - mean[:, None])
+    variance = ((tilted * apart**2).sum(axis=1) + rest * mean**2) / whole
+    third = ((tilted * apart**3).sum(axis=1) + rest * np.abs(mean) ** 3) / whole
+    distance = _BERRY_ESSEEN * third / (variance**1.5 * math.sqrt(reports))
+    a, b = reports * mean, np.sqrt(reports * variance)
+    x = tilt * b - a / b
+    # int_0^inf s e^(-ts) dN(a, b^2) = b phi(a/b) (1 - x m(x)), m Mills' ratio
+    normal = b * np.exp(-0.5 * (a / b) ** 2) / math.sqrt(2.0 * math.pi) * (1.0 - x * mills_ratio(np.maximum(x, -1.0)))
+    smooth = np.where(x >= -1.0, normal + 2.0 / (math.e * tilt) * distance, math.inf)
+    return np.fmin(smooth, 1.0 / (math.e * tilt))
+
+
+# ------------------------------------------------------------------ rare cells
+# Outputs that the victim hardly ever gives but that would give everything away: charged, not transformed.
+#
+# A bundle of hundreds of reports has outputs that are e^100 times as likely under one record as under the blanket,
+# with chances of 1e-40. The moment generating function of L lives on them alone and says nothing at any useful tilt.
+# They may be left out of L, which is then 0 there, and charged with the victim's own divergence
+# (docs/theorems/blanket.md). Of a lower end they may be left out for nothing: where L > 0, less of it makes E(sum
+# L)_+ smaller.
+
+_CUTS = (1e-9, 1e-13, 1e-18)
+"""Chances that may be charged."""
+_WORTH = 1e3
+"""A value so many times the cut is not made worse by it."""
+_MANY, _FEW = 1e4, 1e8
+"""Ratios beyond which outputs are worth leaving out: of laws on a lattice, and of laws taken as they are."""
+
+
+def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable[[PairBlanket], Interval]) -> Interval:
+    """Return the best ends of (I) with rare outputs left out, and as it is where that matters.
+
+    Parameters
+    ----------
+    pair : PairBlanket
+        A pair of inputs; of a continuous law (``loss_ulps`` of 0) the edges have been chosen already.
+    epsilon : float
+        Nats, at least 0.
+    evaluated : callable
+        (I) for a pair: upper ends of laws above L, lower ends of laws below it.
+    """
+    largest = float(pair.ratios0.max()) if pair.spread is None else float(pair.spread.ratio_high.max())
+    if not pair.loss_ulps or largest <= (_FEW if pair.spread is None else _MANY):
+        return evaluated(pair)
+    lower, upper = 0.0, math.inf
+    for cut in _CUTS:
+        found = evaluated(without_rare(pair, epsilon, cut))
+        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        if upper >= _WORTH * cut:
+            break
+    if pair.spread is None or upper < _WORTH * _CUTS[-1]:
+        found = evaluated(pair)
+        lower, upper = max(lower, found.lower), min(upper, found.upper)
+    return Interval(min(lower, upper), upper)
+
+
+def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
+    """Return the pair with the outputs of the largest ratios left out, of chance ``cut`` at most under the first input.
+
+    Parameters
+    ----------
+    pair : PairBlanket
+        Of rounded losses.
+    epsilon : float
+        Nats: only outputs of a larger loss are left out.
+    cut : float
+        In (0, 1).
+    """
+    spread = pair.spread
+    if spread is None:
+        ulps = pair.loss_ulps
+        spread = CellSpread(
+            *(round_down(pair.ratios0, 8), round_up(pair.ratios0, 8)),
+            *(round_down(pair.losses, ulps), round_up(pair.losses, ulps)),
+            *(np.zeros(0), np.zeros(0)),
+        )
+    chance = round_up(pair.masses * spread.ratio_high, 8)
+    order = np.argsort(-spread.ratio_high, kind="stable")
+    far = np.zeros(chance.size, dtype=bool)
+    far[order] = np.cumsum(chance[order]) <= cut
+    far &= spread.loss_low > epsilon
+    if not far.any():
+        return pair
+    told = CellSpread(
+        np.where(far, 0.0, spread.ratio_low),
+        np.where(far, 0.0, spread.ratio_high),
+        np.where(far, 0.0, spread.loss_low),
+        np.where(far, 0.0, spread.loss_high),
+        np.append(spread.left_out_mass, chance[far]),
+        np.append(spread.left_out_loss, spread.loss_high[far]),
+    )
+    ratios0, ratios1, losses = (np.where(far, 0.0, part) for part in (pair.ratios0, pair.ratios1, pair.losses))
+    return replace(pair, ratios0=ratios0, ratios1=ratios1, losses=losses, spread=told)
+
+
+EXACT_UP_TO = 48
+"""Up to this many reports of few cells, h is a finite sum over all compositions."""
+_MOST_COMPOSITIONS = 30_000
+_PER_DEVIATION = 6.0
+_RESOLUTION = 5000.0
+SMOOTHING = 0.03
+_ULPS = 32
+_WEIGHTS = roundoff(65536)
+"""Relative error of a sum of 30,000 positive terms, whose weights are good to 1e-12."""
+_MANY_RIVALS = 4
+_LARGEST = 600.0
+"""Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneBudgetProfile(PrivacyProfile):
+    """(Z): all n users share one budget.
+
+    Parameters
+    ----------
+    top : float
+        An epsilon (nats, possibly inf) from which on the victim's own report has no divergence.
+    pair : PairBlanket
+        A pair of inputs at the common budget, gamma > 0.
+    n : int
+        Number of users.
+    above : bool
+        Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
+    smoothing : float
+        Relative smoothing of the transform; the enclosure's relative width is about its square.
+    enclosed : bool
+        Whether both ends are certified if the losses are rounded; else the one of ``above`` alone.
+    """
+
+    top: Upper
+    pair: PairBlanket
+    n: int
+    above: bool = True
+    smoothing: float = SMOOTHING
+    enclosed: bool = False
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Where the victim's own report's divergence vanishes."""
+        return self.top
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(Z) by the tilted transform, or (I) by all compositions for few users."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
+        if epsilon > _LARGEST:
+            return Interval(0.0, self.delta(_LARGEST).upper)
+        found = self._ends(epsilon, above=self.above)
+        if not (self.pair.loss_ulps and self.enclosed):
+            return found
+        below = self._ends(epsilon, above=False)
+        return Interval(min(below.lower, found.upper), found.upper)
+
+    def _ends(self, epsilon: float, *, above: bool) -> Interval:
+        return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
+
+    def _of(self, law: LossLaw) -> Interval:
+        if not law.finite:
+            return Interval(0.0, law.alone)
+        if self.n <= exact_reports(self.pair):
+            gamma = np.array([self.pair.gamma])
+            count = SuccessRange.of(gamma, np.array([self.n - 1.0]), ulps=_ULPS)
+            blocks = BlockedCount.of(count, 40.0, 75.0)
+            found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
+        else:
+            sums = law.diluted(self.pair.gamma)
+            if not sums.finite:
+                return Interval(0.0, law.alone)
+            users = replace(sums.one, counts=np.array([float(self.n)]))
+            found = positive_part(users, self.smoothing) / self.n
+        return _capped(found, law)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, a first guess."""
+        return limit_epsilon(self.pair, self.n * self.pair.gamma, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnBudgetsProfile(PrivacyProfile):
+    """(I): own budgets.
+
+    Parameters
+    ----------
+    top : float
+        An epsilon (nats, possibly inf) from which on the victim's own report has no divergence.
+    pair : PairBlanket
+        A pair of inputs at the victim's budget.
+    blankets : SuccessRange
+        Number of blanket reports among the other users.
+    above : bool
+        Whether a continuous law is rounded up (the upper end is certified) or down (the lower end is).
+    smoothing : float
+        Relative smoothing of the transform; the enclosure's relative width is about its square.
+    fineness : float
+        Blocks of the count, relative to the usual number.
+    """
+
+    top: Upper
+    pair: PairBlanket
+    blankets: SuccessRange
+    above: bool = True
+    smoothing: float = SMOOTHING
+    fineness: float = 1.0
+    _blocks: dict[float, BlockedCount] = field(default_factory=dict[float, BlockedCount], repr=False)
+    _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Where the victim's own report's divergence vanishes."""
+        return self.top
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(I): h at the ends of blocks of the blanket count; its far lower tail only if it matters."""
+        if epsilon not in self._known:
+            self._known[epsilon] = self._evaluated(epsilon)
+        return self._known[epsilon]
+
+    def _evaluated(self, epsilon: float) -> Interval:
+        if epsilon > _LARGEST:
+            return Interval(0.0, self.delta(_LARGEST).upper)
+        return with_rare_cells_apart(
+            self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=self.above))
+        )
+
+    def _of(self, law: LossLaw) -> Interval:
+        if not law.finite:
+            return Interval(0.0, law.alone)
+        value = Interval(0.0, 1.0)
+        for depth in (11.0, 40.0):
+            blocks = self._resolved(depth)
+            value = blocks.expectation(self._values(blocks.left + 1.0, law))
+            if blocks.left.size < 2 or blocks.through.upper[0] <= 1e-7 * value.lower:
+                break
+        return _capped(value, law)
+
+    def _resolved(self, depth: float) -> BlockedCount:
+        if depth not in self._blocks:
+            # h changes by about z^2/2c per user: large counts need fewer blocks for the same accuracy
+            count = self.blankets.most
+            needed = _RESOLUTION * count.deviation / max(count.mean, 1.0)
+            per_deviation = min(max(needed, 1.5), _PER_DEVIATION) * self.fineness
+            self._blocks[depth] = BlockedCount.of(self.blankets, depth, per_deviation)
+        return self._blocks[depth]
+
+    def _values(self, m: FloatArray, law: LossLaw) -> Enclosure:
+        """h(m - 1), exactly for few reports and by the tilted transform for many."""
+        lower, upper = np.zeros(m.size), np.full(m.size, law.alone)
+        few = m <= exact_reports(self.pair)
+        if few.any():
+            lower[few], upper[few] = composition_values(law.one, m[few].astype(np.int64))
+        if not few.all():
+            many = positive_parts(law.one, m[~few], self.smoothing)
+            lower[~few] = deflated(many.lower / m[~few], 4)
+            upper[~few] = inflated(many.upper / m[~few], 4)
+        upper = np.minimum(upper, law.alone)
+        return Enclosure(np.minimum(lower, upper), upper)  # a law above L may exceed 1
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, a first guess."""
+        return limit_epsilon(self.pair, self.blankets.most.mean + 1.0, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class LargestProfile(PrivacyProfile):
+    """Pointwise maximum: the worst of several pairs of inputs of a discrete randomizer.
+
+    Parameters
+    ----------
+    parts : tuple of PrivacyProfile
+        One per pair, at least one; the one expected to be the largest first.
+    pairs : tuple of PairBlanket
+        Their pairs; if given, pairs that a quick bound keeps below are left alone.
+    blankets : SuccessRange, optional
+        Number of blanket reports among the other users, likewise.
+    n : int, optional
+        Number of users, if all have the same budget and the parts are (Z).
+    """
+
+    parts: tuple[PrivacyProfile, ...]
+    pairs: tuple[PairBlanket, ...] = ()
+    blankets: SuccessRange | None = None
+    n: int | None = None
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Where all parts have vanished."""
+        return max(part.vanishes_at for part in self.parts)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """The largest of the parts' deltas."""
+        worst = self.parts[0].delta(epsilon)
+        for part in self._rivals(self.parts[0], epsilon, worst.lower):
+            found = part.delta(epsilon)
+            worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+        return worst
+
+    def _inverse(self, target: float) -> Interval:
+        """The largest of the parts' epsilons; a part already below delta at the largest so far is left alone."""
+        first = self._expected_worst(target)
+        worst = first.epsilon(target)
+        if not math.isfinite(worst.upper):
+            return worst
+        for part in self._rivals(first, worst.upper, target):
+            if part.delta(worst.upper).upper > target:
+                found = part.epsilon(target)
+                worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+        return worst
+
+    def _expected_worst(self, target: float) -> PrivacyProfile:
+        """The part whose quick bound is the largest where epsilon is expected; it only saves time."""
+        guess = self.parts[0].guess_epsilon(target)
+        if self.blankets is None or guess is None or not guess <= _LARGEST:
+            return self.parts[0]
+        return self.parts[int(np.argmax(self._quick_bounds(guess, target)))]
+
+    def _rivals(self, first: PrivacyProfile, epsilon: float, delta: float) -> list[PrivacyProfile]:
+        """Parts besides one that may exceed delta at this epsilon."""
+        if self.blankets is None or not 0.0 < delta < 1.0 or epsilon > _LARGEST:
+            return [part for part in self.parts if part is not first]
+        quick = self._quick_bounds(epsilon, delta)
+        left = [i for i, bound in enumerate(quick) if bound > delta and self.parts[i] is not first]
+        if self.n is not None and len(left) > _MANY_RIVALS:
+            order = [self.parts.index(first), *left]
+            bounds = users_above([self.pairs[i] for i in order], epsilon, self.n)
+            left = [i for i, bound in zip(left, bounds[1:].tolist(), strict=True) if bound > delta]
+        return [self.parts[i] for i in left]
+
+    def _quick_bounds(self, epsilon: float, delta: float) -> FloatArray:
+        """Upper bounds on all parts' deltas, shape (parts,), for comparison with this delta."""
+        if self.blankets is None:
+            return np.ones(len(self.parts))
+        laws = [loss_law(pair, epsilon) for pair in self.pairs]
+        total = stacked([law.one for law in laws])
+        reports, rare = fewest_blankets(self.blankets, delta)
+        values = chernoff_values(total.values, total.probabilities, reports)
+        return values + rare + np.array([law.charge for law in laws])
+
+
+def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
+    """Quick upper bounds on (Z) for several pairs of one randomizer at once, shape (pairs,); sharp near the first."""
+    laws = [loss_law(pair, epsilon) for pair in pairs]
+    sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
+    if not all(law.finite for law in sums):
+        return np.ones(len(pairs))
+    total = replace(stacked([law.one for law in sums]), counts=np.full(len(pairs), float(n)))
+    return inflated(positive_parts_above(total) / n, 4) + np.array([law.charge for law in laws])
+
+
+def _capped(found: Interval, law: LossLaw) -> Interval:
+    """Add the charge; nobody is worse off than alone."""
+    upper = min(found.upper + law.charge, law.alone)
+    return Interval(min(found.lower, upper), upper)
+
+
+def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
+    """Epsilon of the Gaussian limit mu_v^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports); a first guess."""
+    with np.errstate(over="ignore"):
+        second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
+    if blankets <= 0.0 or not math.isfinite(second):
+        return None
+    return gaussian_epsilon(delta, math.sqrt(second / blankets))
+
+
+def exact_reports(pair: PairBlanket) -> int:
+    """Up to how many reports all compositions of the cells are summed."""
+    return 0 if pair.spread is not None else _exact_reports(pair.masses.size)
+
+
+@lru_cache(maxsize=64)
+def _exact_reports(cells: int) -> int:
+    most = EXACT_UP_TO
+    while most > 1 and math.comb(most + cells - 1, cells - 1) > _MOST_COMPOSITIONS:
+        most -= 1
+    return most
+
+
+@lru_cache(maxsize=128)
+def _compositions(m: int, cells: int) -> FloatArray:
+    """All ways to split m reports over the cells, shape (ways, cells)."""
+    if cells == 1:
+        return np.array([[float(m)]])
+    parts = [
+        np.column_stack((np.full(len(rest), float(first)), rest))
+        for first in range(m + 1)
+        for rest in (_compositions(m - first, cells - 1),)
+    ]
+    return np.concatenate(parts)
+
+
+def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
+    """Enclose h(m - 1) for each number of reports m by summing over all compositions.
+
+    Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
+    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
+    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
+    below 1e-300.
+    """
+    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
+    atoms = law.values[0] / unit
+    lower, upper = np.empty(reports.size), np.empty(reports.size)
+    logs = np.log(masses)
+    for index, m in enumerate(reports.tolist()):
+        counts = _compositions(m, masses.size)
+        total, size = counts @ atoms, counts @ np.abs(atoms)
+        doubt = roundoff(8.0 * (masses.size + 1) + 2.0 * law.doubt, size)
+        log_p = gammaln(m + 1.0) - gammaln(counts + 1.0).sum(axis=1) + counts @ logs
+        weight = np.exp(log_p + math.log(unit)) / m
+        lower[index] = float(weight @ np.maximum(total - doubt, 0.0)) * (1.0 - _WEIGHTS)
+        upper[index] = float(weight @ np.maximum(total + doubt, 0.0)) * (1.0 + _WEIGHTS) + TINY
+    return Enclosure(lower, upper)
+
+
+def worst_first(pairs: tuple[PairBlanket, ...]) -> tuple[PairBlanket, ...]:
+    """Order pairs of inputs by E_omega (r_0 - r_1)^2, the most distinguishable first."""
+    if len(pairs) == 1:
+        return pairs
+    with np.errstate(over="ignore"):
+        return tuple(sorted(pairs, key=lambda pair: -float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)))

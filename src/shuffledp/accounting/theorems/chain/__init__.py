@@ -1,0 +1,1 @@
+"""The chain theorem (docs/theorems/chain.md): bound, links, moments."""

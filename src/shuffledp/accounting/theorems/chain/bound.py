@@ -1,0 +1,305 @@
+"""No common blanket: the victim's report moves along a chain of seats (docs/theorems/chain.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shuffledp.accounting.bound import require_plain
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.chain.moments import RatioMoments, finite_moments, laplace_moments
+from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, Links, links
+from shuffledp.accounting.theorems.chain.pure import (
+    CHARGES,
+    MOST_COPIES,
+    MOST_SPARSE_COPIES,
+    PureLinks,
+    copies_of,
+    pure_divergence,
+)
+from shuffledp.accounting.theorems.clones.bound import AmongEquals
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.sum import GaussianSumProfile
+from shuffledp.errors import InvalidInput, OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
+from shuffledp.numerics.interval import Interval
+from shuffledp.randomizers.base import AlikeTriples
+from shuffledp.setting import Setting
+
+# ------------------------------------------------------------------ chain
+# The chain theorem as a privacy profile: normal vectors, and pure reports (docs/theorems/chain.md).
+
+_SHARES = (0.4, 0.65, 1.0, 1.6)
+_FEWEST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ChainProfile(PrivacyProfile):
+    """Profile of one victim among users who all add normal noise of one scale to a vector of bounded length.
+
+    Parameters
+    ----------
+    mu : float
+        Diameter of the ball that holds all messages, in standard deviations of the noise; within `links`' range.
+    n : int
+        Users, the victim included; at least 2.
+    """
+
+    mu: float
+    n: int
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Infinite: delta stays positive at every epsilon."""
+        return UNBOUNDED
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """None: the density ratio is finite everywhere."""
+        return Interval(0.0, 0.0)
+
+    @cached_property
+    def _links(self) -> Links:
+        return links(self.mu, self.n - 1)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(H), or the divergence of the message alone where that is smaller."""
+        return Interval(0.0, self._links.divergence(epsilon))
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """The limit for many users: normal, with shift sqrt((exp(mu^2) - 1)/n)."""
+        guess = gaussian_epsilon(delta, math.sqrt(math.expm1(self.mu**2) / self.n))
+        return guess if guess > 0.0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class PureChainProfile(PrivacyProfile):
+    """Profile of one victim among users with pure reports of one budget.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Budget, nats, positive.
+    n : int
+        Users, the victim included.
+    kinds : callable
+        As for `PureLinks`.
+    active : float
+        As for `PureLinks`, if users of one record are a group; else 1.
+    records : int or None
+        How many records there are; None for numbers in a range with Laplace noise.
+    """
+
+    epsilon0: float
+    n: int
+    kinds: Callable[[float], Sequence[RatioMoments]]
+    active: float
+    records: int | None
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The budget."""
+        return Upper(self.epsilon0)
+
+    @property
+    def coarseness(self) -> float:
+        """Each value takes milliseconds."""
+        return 4.0
+
+    @cached_property
+    def ways(self) -> tuple[tuple[PureLinks, ...], ...]:
+        """Groups of a few sizes, for each charge; none if there are too few users.
+
+        By the pigeonhole principle some record is held by (n - 1)/records of the others, some bin by (n - 1)/bins.
+        """
+        spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
+        chosen: list[tuple[int, int]] = []
+        for share in _SHARES:
+            size = math.ceil(share * math.sqrt(2.0 * self.n * spread) + 1.0)
+            if self.records is None:
+                bins = (self.n - 1) // size
+                copies = copies_of(size, bins / self.epsilon0) if bins else 0
+            else:
+                most = MOST_COPIES if self.active == 1.0 else MOST_SPARSE_COPIES
+                size = min(size, (self.n - 1) // self.records, most)
+                copies = size
+            if copies >= _FEWEST and self.n - 1 - size >= _FEWEST and (size, copies) not in chosen:
+                chosen.append((size, copies))
+        return tuple(
+            tuple(
+                PureLinks(self.epsilon0, self.n - 1 - size, copies, self.active, charge, self.kinds)
+                for size, copies in chosen
+            )
+            for charge in CHARGES
+        )
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """The best group, with the smaller charge where the larger one would be felt, or the report's own curve."""
+        least = pure_divergence(self.epsilon0, epsilon)
+        for charge, groups in zip(CHARGES, self.ways, strict=True):
+            least = min([least, *(group.divergence(epsilon) for group in groups)])
+            if least > 30.0 * charge:
+                break
+        return Interval(0.0, least)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """The normal limit for many users."""
+        most = max(kind.second for kind in self.kinds(0.0))
+        guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
+        return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
+
+
+LARGEST_EPSILON0, FEWEST = 5.0, 100
+"""Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
+_SERVES = "chain is for normal and Laplace noise, hadamard, unary encoding and subsets over three records or more"
+_TOO_FEW = (
+    "chain needs messages up to 1.2 standard deviations of their noise apart, and enough users to form its groups; "
+    "got {}"
+)
+
+
+class ChainBound(AmongEquals):
+    """The chain theorem among the users of the victim's level: normal and Laplace noise, reports of two likelihoods.
+
+    See docs/theorems/chain.md.
+    """
+
+    key = "chain"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "chain theorem within the victim's level (own proof), n = n_g"
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of (H) for one victim; see `AmplificationBound.one_round`.
+
+        A level whose users have nobody to hide among, or too little noise, keeps the profile of one message.
+        """
+        require_plain(setting, self.key)
+        budgets, noise = setting.budgets, setting.adds_noise
+        if setting.seen == "users" and budgets.levels > 1:
+            raise OutOfRegime("chain needs budgets that belong to users; got seen = users with several budgets")
+        same = budgets.epsilons == epsilon0
+        if int(same.sum()) > 1:
+            raise OutOfRegime("chain needs one law a level; got levels that differ in delta0 alone")
+        n = int(budgets.counts[same][0])
+        if noise is None or noise.noise != "gaussian":
+            return _pure_profile(setting, epsilon0, n)
+        shifts, counts = 1.0 / noise.scale(budgets.epsilons, budgets.deltas), budgets.counts.tolist()
+        if not any(chain_hides(mu, n) for mu, n in zip(shifts.tolist(), counts, strict=True)):
+            raise OutOfRegime(_TOO_FEW.format(f"{shifts.min():g} and {max(counts)} users"))
+        return chain_or_alone(float(shifts[same][0]), n)
+
+
+def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
+    """Laplace noise, or reports that are likely or unlikely, the same way for any three records."""
+    budgets, noise, law = setting.budgets, setting.adds_noise, setting.discrete
+    if not budgets.is_pure:
+        raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
+    family = law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
+    if noise is None and family is None:
+        raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
+    served = (budgets.epsilons > 0.0) & (budgets.epsilons <= LARGEST_EPSILON0) & (budgets.counts >= FEWEST)
+    if not served.any():
+        raise OutOfRegime(f"chain is evaluated for {FEWEST} users of a budget up to {LARGEST_EPSILON0:g} and more")
+    if not served[budgets.epsilons == epsilon0][0]:
+        return LocalProfile(epsilon0, 0.0)
+    if family is None:
+        return _laplace_profile(1.0 / float(noise.scale(epsilon0, 0.0)) if noise is not None else epsilon0, n)
+    kinds, active = two_level_kinds(family, epsilon0)
+    return PureChainProfile(epsilon0, n, kinds, active, family.k)
+
+
+def _laplace_profile(epsilon0: float, n: int) -> PureChainProfile:
+    """Records in one bin of the range are a group; the ratios of others to them are taken at their ends."""
+    raised = round_up(epsilon0, 8)
+    moments = laplace_moments(raised)
+    return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, None)
+
+
+def two_level_kinds(law: AlikeTriples, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
+    """Return the moments of L for every place of the third record, and how likely a ratio of two records is not 1.
+
+    Parameters
+    ----------
+    law : TwoLevelFamily
+        Over three records or more: any three different ones are alike.
+    epsilon0 : float
+        Nats, positive.
+    """
+    pair = law.pair_blankets(epsilon0)[0]
+    weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1  # the third record is x1
+    third, _ = law.witness_pairs(epsilon0) or (pair, pair)  # there is none only of two records
+    one = np.ones_like(own)
+    places = [(weight, own, one), (weight, one, own), (third.masses, third.ratios0, third.ratios1)]
+    active = float(weight[own != 1.0].sum())
+
+    def kinds(growth: float) -> list[RatioMoments]:
+        return [finite_moments(*place, growth) for place in places]
+
+    return kinds, min(round_up(active, 64), 1.0)
+
+
+def chain_hides(mu: float, n: int) -> bool:
+    """Whether the theorem says anything of a level.
+
+    Parameters
+    ----------
+    mu : float
+        Diameter of the ball of all messages in standard deviations of their noise, at least 0.
+    n : int
+        Users of the level, at least 1.
+
+    Raises
+    ------
+    InvalidInput
+        If mu is negative or NaN, or n is below 1.
+    """
+    if not (mu >= 0.0 and n >= 1):
+        raise InvalidInput(f"chain needs mu >= 0 and at least one user; got mu = {mu} and n = {n}")
+    return n > 1 and mu <= LARGEST_SHIFT and bool(links(max(mu, SMALLEST_SHIFT), n - 1).sizes)
+
+
+def chain_profile(mu: float, n: int) -> ChainProfile:
+    """Return the profile of (H), or refuse a level of which the theorem says nothing.
+
+    Parameters
+    ----------
+    mu, n
+        As for `chain_hides`.
+
+    Raises
+    ------
+    InvalidInput
+        As `chain_hides`.
+    OutOfRegime
+        If mu is above 1.199999, or there are too few users for the smallest groups.
+
+    Examples
+    --------
+    >>> round(chain_profile(0.25, 10_000).epsilon(1e-6).upper, 4)
+    0.008
+    """
+    if not chain_hides(mu, n):
+        raise OutOfRegime(_TOO_FEW.format(f"{mu:g} and {n} users"))
+    return ChainProfile(max(mu, SMALLEST_SHIFT), n)  # a larger shift is never more private
+
+
+def chain_or_alone(mu: float, n: int) -> PrivacyProfile:
+    """Return the profile of (H), or that of the message alone where the theorem says nothing.
+
+    Parameters
+    ----------
+    mu, n
+        As for `chain_hides`.
+
+    Raises
+    ------
+    InvalidInput
+        As `chain_hides`.
+    """
+    return chain_profile(mu, n) if chain_hides(mu, n) else GaussianSumProfile(mu)

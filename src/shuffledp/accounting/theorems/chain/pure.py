@@ -1,0 +1,298 @@
+"""The chain theorem for pure reports: one small group of alike users, and everybody else (docs/theorems/chain.md).
+
+n users of one budget e0; all density ratios lie in [e^-e0, e^e0]. The group A_2 has m users whose densities are
+within a factor b of each other (b = 1 if they hold one record): they exist by the pigeonhole principle, and the hub
+says next to nothing, since the weights it leaves them are at most b/m. A_1 is everybody else, n1 = n - 1 - m. The
+weight zeta_J of a seat J in A_1 is an average of independent ratios with weights at most b/m; a ratio of mean 1 in
+[e^-e0, e^e0] is below the two-point law on the ends in convex order, so with N = floor(m/b)
+
+    E phi(zeta_J) <= E phi(zeta*),   zeta* = average of N independent two-point ratios, for every convex phi.       (A)
+
+Where a ratio is e^e0, 1 or e^-e0, the law itself is used: it is 1 but for a share `active`, and then two-point.
+
+zeta is cut at 1 + s and lifted to 1 - l; with E(zeta* - 1 - s)_+ <= p and E(1 - l - zeta*)_+ <= p this costs p D(eps)
++ p (e^eps - 1), D the divergence of one report, and mean weights are at most 1 + p. So H is at most that plus E(
+sum_J zeta_J L_J )_+/n1, the L_J independent of the zeta_J, with |E(L - E L)^3| <= k3 and moments v2, b3, b4, as in
+`ratio_moments.RatioMoments`; g = e^eps - 1.
+
+**The tail.** Normalise: given the zeta_J, the sum is zbar times S = sum_J w_J L_J, zbar their mean, w_J = zeta_J/(n1
+zbar), and with chi = n1 sum w^2 - 1, r = (1 + s)/(1 - l): w <= r/n1, n1^2 sum w^3 <= 1 + (2 + r) chi, n1^3 sum w^4 <=
+1 + (r^2 + 2 r + 3) chi (expand around 1; w n1 - 1 <= r - 1). As inf_c mean (c zeta - 1)^2 = chi/(1 + chi), chi <=
+Q/(1 - Q) with Q = mean (zeta - 1)^2; so, by Jensen over J and (A), for A >= 0 and s, l < 1
+
+    E zbar e^(A chi) <= E exp( x + A x^2/(1 - x^2) ),  x = zeta* - 1, continued linearly beyond s, below -l.  (C)
+
+At a theta > 0 each kind T of L_J (where R_J stands) has its own v2, k3, b3, b4, and is padded to a variance V_T >=
+v2, chosen so that e_T = theta^2 V_T/(2 n1) + theta^3 k3/(6 n1^2) + theta^4 b4 r_4/n1^3 is one number e for all kinds.
+As in `positive_part`, now without a cut, y = theta r a/n1, L - E L <= a, o = theta r/n1, the law of S tilted by theta
+has
+
+    log Z <= -theta g + e + A_1 chi + d_1 sqrt(chi)/2,
+        A_1 = max_T theta^2 V_T/(2 n1) + (2 + r) theta^3 k3/(6 n1^2) + (r^2 + 2 r + 3) theta^4 b4 r_4/n1^3,
+    mean <= m + A_2 chi + d_2 sqrt(chi)/2,
+        m = max_T of -g + theta V_T/n1 + theta^2 k3/(2 n1^2) + theta^3 b4 r_3/n1^3,  A_2 likewise,
+
+d_1 and d_2 being how far apart the kinds' slopes at w = 1/n1 are, 2 a + 3 b + 4 c for the three terms a, b, c (a
+common slope cancels, as sum w = 1). With V- and V+ the smallest and largest V_T, the largest k3, b3, b4 of all kinds,
+and j = v2 (v2/2 + o k3/6 + o^2 b4 r_4) + (v2 + o k3/2 + o^2 b4 r_3)^2, t = theta/n1,
+
+    variance >= v = ( V- - t k3 - t^2 j )/n1   if V- >= (2 + r) t k3 + (r^2 + 2 r + 3) t^2 j, which is checked,
+    variance <= v' + v" chi,  v' = ( V+ + t k3 + t^2 b4 r_2 )/n1,
+        v" = ( V+ + (2 + r) t k3 + (r^2 + 2 r + 3) t^2 b4 r_2 )/n1,
+    third moments <= ( f + F + ((2 + r) f + (r^2 + 2 r + 3) F) chi )/n1^2,
+        f = (1 + L)^2 b3,  F = (1 + L)^2 t b4 r_1 + (1 + 1/L)^2 (t (v2 + o k3/2 + o^2 b4 r_3))^3 r^2   for any L > 0
+
+(from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3).
+
+h(m) = E s_+ e^(-theta s), s ~ N(m, v), is log-concave in m (a convolution of log-concave functions), h(0) = sqrt(v)
+phi(0) k(X), X = theta sqrt(v), and its logarithmic slope there is kappa = (M(X) - X k(X))/(k(X) sqrt(v)), M Mills'
+ratio; a larger variance is one more normal variable, whose e^(kappa s) has mean e^(kappa^2 (var - v)/2). sqrt(chi)/2
+<= (chi/d + d)/4, d = 0.1. All in all
+
+    E( sum zeta L )_+/n1 <= e^(e - theta g) [                                                                     (T)
+        h(0) e^(kappa m + kappa^2 (v' - v)/2) (C at A_1 + kappa A_2 + kappa^2 v"/2)
+        + 0.5606 (2/(e theta)) (f + F)/(sqrt(n1) (n1 v)^(3/2)) (C at A_1 + ((2+r) f + (r^2+2r+3) F)/(f+F)) ],
+
+with the terms in d added to the exponents.
+
+**The centre.** Given the zeta_J the sum has mean -g zbar and, padded, variance v2 S/n1^2; sqrt(S/n1) - zbar <= var/(2
+zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt(v2/n1) and tau = active (e^e0 - 1)(1
+- e^-e0)/N, the variance of zeta*,
+
+    E( sum zeta L )_+/n1 <= (1 + p) E N(-g, sd^2)_+ + phi(0) sd tau/(2 (1 - l)) + (1 + s) b3/(2 v2 n1).            (M)
+
+**Rounding.** Probabilities of counts by log-gamma, good to 1e-9 for N up to 1e5; values of zeta* of probability below
+1e-30 are left out of sums, at most 1e9 of them: 1e-20 in s and l (half the charge is kept for it), and 1e-20 times
+values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Sums of positive terms; everything is
+raised by 1e-7 relative, (C) by 1e-9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from shuffledp.accounting.theorems.chain.moments import BERRY_ESSEEN, RatioMoments, remainders
+from shuffledp.numerics.gaussian_tail import mills_ratio, mills_slope
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import gammaln
+
+MOST_COPIES = 100_000
+"""Largest N that is evaluated; a larger group is not used."""
+MOST_SPARSE_COPIES = 30_000
+"""The same where a ratio may be 1: the law has two counts, and as many cells as copies."""
+CHARGES = (2e-8, 1e-10, 1e-14)
+"""Charges worth trying: the first for delta above 1e-6."""
+_RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
+_SPREAD = 0.1
+_TINY, _SHALLOW = 1e-300, math.log(1e-30)
+_DOUBT = 1e-7
+_DEEPEST = 30.0
+_LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
+_WIDEST, _POINTS = 0.9, 600
+_PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class PureLinks:
+    """Two groups of users with pure reports of one budget.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Nats, in (0, 8], rounded up.
+    last : int
+        n1, users of A_1; at least 2.
+    copies : int
+        N, from 2 to 100,000.
+    active : float
+        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
+    charge : float
+        p, in [1e-18, 1e-3].
+    kinds : callable
+        From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
+    """
+
+    epsilon0: float
+    last: int
+    copies: int
+    active: float
+    charge: float
+    kinds: Callable[[float], Sequence[RatioMoments]]
+
+    def divergence(self, epsilon: float) -> float:
+        """Return an upper bound of the divergence, without the cap by one report's.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, from 0 to epsilon0.
+        """
+        growth = math.expm1(epsilon)
+        own = pure_divergence(self.epsilon0, epsilon)
+        body = min(self._centre(growth), self._tail(growth))
+        return (body + self.charge * (own + growth)) * (1.0 + _DOUBT)
+
+    @cached_property
+    def _law(self) -> tuple[FloatArray, FloatArray, float, float]:
+        """Values of zeta* with their probabilities, raised, but for some of together 1e-20; s and l."""
+        zeta, mass = _averages(self.epsilon0, self.copies, self.active)
+        over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
+        under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
+        allowed = 0.5 * self.charge
+        s = float(zeta[int(np.argmax(over <= allowed))]) - 1.0
+        short = 1.0 - float(zeta[int(np.flatnonzero(under <= allowed)[-1])])
+        return zeta, mass, max(s, 0.0) + _DOUBT, max(short, 0.0) + _DOUBT
+
+    def _columns(self, growth: float) -> tuple[list[float], ...]:
+        """v2, k3, b3 and b4 of every kind."""
+        kinds = self.kinds(growth)
+        return tuple([getattr(kind, name) for kind in kinds] for name in ("second", "third", "absolute", "fourth"))
+
+    def _centre(self, growth: float) -> float:
+        """(M)."""
+        _, _, s, short = self._law
+        if short >= 1.0:
+            return math.inf
+        second, _, absolute, _ = (max(column) for column in self._columns(growth))
+        sd = math.sqrt(second / self.last)
+        z = growth / sd
+        normal = sd * _PHI0 * math.exp(-0.5 * z * z) * float(mills_slope(z))
+        spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0) / self.copies
+        uneven = _PHI0 * sd * spread / (2.0 * (1.0 - short))
+        return (1.0 + self.charge) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
+
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not good
+    def _tail(self, growth: float) -> float:
+        """(T) at the best theta of a grid."""
+        _, _, s, short = self._law
+        if growth == 0.0 or max(s, short) >= _WIDEST:
+            return math.inf
+        n, ratio = float(self.last), (1.0 + s) / (1.0 - short)
+        v2, k3, b3, b4 = (np.array(column)[:, None] for column in self._columns(growth))
+        theta = np.concatenate((growth * n / float(v2.max()) * _RELATIVE, math.sqrt(n / float(v2.max())) * _FIXED))
+        y = theta * ratio / n * (math.exp(self.epsilon0) + growth)
+        theta = theta[y < _DEEPEST]
+        if theta.size == 0:
+            return math.inf
+        one = theta * ratio / n
+        r1, r2, r3, r4 = remainders(y[y < _DEEPEST])
+        own = theta**2 * v2 / (2.0 * n), theta**3 * k3 / (6.0 * n**2), theta**4 * b4 * r4 / n**3
+        whole = own[0] + own[1] + own[2]
+        level = whole.max(axis=0)
+        padded = v2 + (level - whole) * 2.0 * n / theta**2
+        parts = theta**2 * padded / (2.0 * n), own[1], own[2]
+        cube, fourth = 2.0 + ratio, ratio * ratio + 2.0 * ratio + 3.0
+        grow = parts[0] + cube * parts[1] + fourth * parts[2]
+        mean = theta * padded / n, theta**2 * k3 / (2.0 * n**2), theta**3 * b4 * r3 / n**3
+        at = -growth + (mean[0] + mean[1] + mean[2]).max(axis=0)
+        moves = (mean[0] + cube * mean[1] + fourth * mean[2]).max(axis=0)
+        # what depends on the largest weight is second order in theta/n
+        lean = v2 + one * k3 / 2.0 + one**2 * b4 * r3
+        curve = v2 * (v2 / 2.0 + one * k3 / 6.0 + one**2 * b4 * r4) + lean**2
+        step = theta / n
+        least, most = padded.min(axis=0), padded.max(axis=0)
+        bend, flex, swell = step * k3.max(), step**2 * curve.max(axis=0), step**2 * b4.max() * r2
+        low, high = (least - bend - flex) / n, (most + bend + swell) / n
+        wider = (most + cube * bend + fourth * swell) / n
+        good = (least >= cube * bend + fourth * flex) & (low > 1e-2 * high)
+        low = np.where(good, low, high)
+        x = theta * np.sqrt(low)
+        slope = mills_slope(x)
+        kappa = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / np.sqrt(low)
+        turn = [_width(2.0 * a + 3.0 * b + 4.0 * c) for a, b, c in (parts, mean)]
+        body = np.sqrt(low) * _PHI0 * slope * np.exp(kappa * at + kappa**2 * (high - low) / 2.0)
+        skew = turn[0] + kappa * turn[1]
+        uneven = self._uneven(grow.max(axis=0) + kappa * moves + kappa**2 * wider / 2.0 + skew / _SPREAD)
+        inner = np.cbrt(b3 + step * b4 * r1)
+        share = step * lean / inner
+        flat = (1.0 + share) ** 2 * b3
+        steep = (1.0 + share) ** 2 * step * b4 * r1 + (1.0 + 1.0 / share) ** 2 * (step * lean) ** 3 * ratio**2
+        flat, steep = flat.max(axis=0), steep.max(axis=0)
+        third, more = flat + steep, (cube * flat + fourth * steep) / (flat + steep)
+        error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (math.sqrt(n) * (n * low) ** 1.5)
+        total = body * uneven * np.exp(_SPREAD * skew)
+        total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
+        factor = np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT))
+        good &= np.isfinite(total)
+        return float(np.where(good, factor * np.where(good, total, 0.0), math.inf).min())
+
+    def _uneven(self, factor: FloatArray) -> FloatArray:
+        """(C) for each A of an array."""
+        zeta, mass, s, short = self._law
+        x = np.clip(zeta - 1.0, -short, s)
+        square = x * x
+        exponent = x + factor[:, None] * (square / (1.0 - square))
+        slope = 1.0 + factor[:, None] * (2.0 * x / (1.0 - square) ** 2)
+        beyond = 1.0 + np.maximum(slope * (zeta - 1.0 - x), 0.0)
+        found = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ mass
+        return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, found * (1.0 + _DOUBT), math.inf)
+
+
+@lru_cache(maxsize=16)
+def _averages(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
+    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-20."""
+    n, high = float(copies), math.exp(epsilon0)
+    up, down = active / (1.0 + high), active * high / (1.0 + high)
+    ups, downs = _reach(n, up), _reach(n, down) if active < 1.0 else np.empty(0)
+    i, j = (ups[:, None], downs[None, :]) if active < 1.0 else (ups, n - ups)
+    idle = n - i - j
+    idle, there = np.maximum(idle, 0.0), idle >= 0.0
+    log = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(j + 1.0) - gammaln(idle + 1.0)
+    log = log + i * math.log(up) + j * math.log(down) + idle * math.log(max(1.0 - active, _TINY))
+    mass = np.where(there & (log > _SHALLOW), np.exp(log), 0.0).ravel() * (1.0 + _DOUBT)
+    zeta = (1.0 + (i * math.expm1(epsilon0) + j * math.expm1(-epsilon0)) / n).ravel()
+    order = np.argsort(zeta)
+    order = order[mass[order] > 0.0]
+    return _on_a_line(zeta[order], mass[order])
+
+
+def _reach(n: float, chance: float) -> FloatArray:
+    """Counts out of n of that chance that may have a probability above 1e-30: 12 deviations and more on either side."""
+    mean, deviation = n * chance, math.sqrt(n * chance * (1.0 - chance))
+    reach = 14.0 * deviation + 60.0
+    return np.arange(max(math.floor(mean - reach), 0.0), min(math.ceil(mean + reach), n) + 1.0)
+
+
+def _on_a_line(values: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split every mass between the two next points of a line, with the same mean: larger in convex order."""
+    if values.size <= _POINTS:
+        return values, masses
+    points = np.linspace(values[0], values[-1], _POINTS)
+    left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, _POINTS - 2)
+    share = np.clip((values - points[left]) / (points[left + 1] - points[left]), 0.0, 1.0)
+    found = np.bincount(left, masses * (1.0 - share), _POINTS) + np.bincount(left + 1, masses * share, _POINTS)
+    return points, found.astype(np.float64)
+
+
+def copies_of(size: int, bins: float) -> int:
+    """Return N for a group of numbers in one of so many bins, of which the ratio of densities is at most e^(e0/bins).
+
+    Parameters
+    ----------
+    size : int
+        Users of the group.
+    bins : float
+        bins/epsilon0 of the range; at most 100,000 copies are counted.
+    """
+    return min(math.floor(size * math.exp(-1.0 / bins) * (1.0 - _DOUBT)), MOST_COPIES)
+
+
+def pure_divergence(epsilon0: float, epsilon: float) -> float:
+    """Return the divergence of randomized response, the largest of one pure report, rounded up.
+
+    Parameters
+    ----------
+    epsilon0, epsilon : float
+        Nats, at least 0.
+    """
+    return max(-math.expm1(epsilon - epsilon0), 0.0) / (1.0 + math.exp(-epsilon0)) * (1.0 + _DOUBT)
+
+
+def _width(values: FloatArray) -> FloatArray:
+    """A quarter of how far the kinds are apart: (C) takes |x| as x^2/d + d, times it, for d of `_SPREAD`."""
+    return 0.25 * (values.max(axis=0) - values.min(axis=0))

@@ -1,0 +1,132 @@
+"""The clone pair as a bound (docs/theorems/clones.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import (
+    MANY_LEVELS,
+    AmplificationBound,
+    level_alone,
+    remembered,
+    require_one_pure_round,
+    require_plain,
+)
+from shuffledp.accounting.profiles.composition import SmallestProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.blanket.bound import BlanketBound, has_blanket
+from shuffledp.accounting.theorems.clones.pair import CloneCurve, ClonePairProfile, clone_count, one_budget_profile
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.budgets import Budgets
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.interval import Enclosure
+from shuffledp.setting import Setting
+
+
+class AmongEquals(AmplificationBound):
+    """A bound of a user who hides among the users of the same epsilon0 only, whatever their delta0."""
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """The exposed users may all be of the victim's own level."""
+        counts = budgets.counts.copy()
+        same = budgets.epsilons == budgets.epsilons[level]
+        counts[same] = np.maximum(counts[same] - exposed, 1)
+        return Budgets(budgets.epsilons, counts, budgets.deltas)
+
+
+class ClonesBound(AmongEquals):
+    """The clone pair: everybody's where all hide together, else that of the victim's own level.
+
+    All hide together if there is one budget, whatever the randomizer (2b), or if a two-outcome randomizer is stated
+    (2c). Elsewhere a level is taken as if it were visible, and of a stated randomizer its common blanket counts, too.
+    See docs/theorems/clones.md.
+    """
+
+    key = "clones"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the clone pair of one victim; see `AmplificationBound.one_round`."""
+        if not self._together(setting):
+            return self._in_level(setting, epsilon0)
+        require_one_pure_round(setting, self.key)
+        level = setting.budgets.index_of(epsilon0)
+        if setting.budgets.levels == 1:
+            return one_budget_profile(epsilon0, setting.budgets.n, coarse=False)
+        return ClonePairProfile(epsilon0, clone_count(setting.budgets, level))
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Those of the smallest budgets hide best, so they are missed most; in a level by itself those of the level."""
+        if self._together(setting):
+            return AmplificationBound.company(self, setting, budgets, level, exposed)
+        return super().company(setting, budgets, level, exposed)
+
+    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Of each listed level; skipped where levels are many and 'blanket', which counts all users, is smaller."""
+        if self._together(setting):
+            return super().level_epsilons(setting, delta, levels)
+        withheld = setting.seen in ("reports", "sum")
+        common = setting.discrete is not None and setting.discrete.mixture
+        many = MANY_LEVELS if setting.rounds == 1 else 1
+        if setting.budgets.levels > many and withheld and common:
+            raise OutOfRegime(
+                f"clones of one level is never below 'blanket', which counts the users of every level; not evaluated "
+                f"for more than {MANY_LEVELS} levels, nor for several rounds"
+            )
+        found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
+        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """With many levels that hide together, all victims are read off one curve (see `CloneCurve`)."""
+        require_one_pure_round(setting, self.key)
+        return CloneCurve.of(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
+
+    def rises_with_budget(self, setting: Setting) -> bool:
+        """Only where all hide together: a level by itself may have few users."""
+        return self._together(setting)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The likeliest clone is left out of the count, whoever the victim is."""
+        if not self._together(setting):
+            raise OutOfRegime("clones of one level has no victim that stands for the other levels")
+        require_one_pure_round(setting, self.key)
+        shared = ClonePairProfile(1.0, clone_count(setting.budgets, 0), per_deviation=10.0)
+        return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
+
+    def _together(self, setting: Setting) -> bool:
+        """Whether users hide each other whatever their level: there is one, or reports of two outcomes do not show it.
+
+        Linked rounds of one user are one report with more outcomes.
+        """
+        if setting.budgets.levels == 1:
+            return True
+        two_point = setting.discrete is not None and setting.discrete.two_point
+        return two_point and setting.seen in ("reports", "sum") and not self.links_matter(setting)
+
+    def _in_level(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """The better of the clone pair and the common blanket inside the victim's level."""
+        require_plain(setting, self.key)
+        budgets = setting.budgets
+        if setting.seen == "users":
+            raise OutOfRegime("clones with several budgets is not a bound for ordered outputs")
+        level = budgets.index_of(epsilon0)
+        n, delta0 = int(budgets.counts[level]), float(budgets.deltas[level])
+        if n == 1:
+            return LocalProfile(epsilon0, delta0)  # nobody to hide among
+        if delta0 > 0.0:
+            if setting.law is None:
+                raise OutOfRegime(f"clones needs a stated randomizer, or delta0 = 0; got any with delta0 = {delta0:g}")
+            return remembered(BlanketBound, level_alone(setting, epsilon0), epsilon0)
+        clones = one_budget_profile(epsilon0, n, coarse=budgets.levels > MANY_LEVELS)
+        if setting.law is None or (setting.discrete is not None and setting.discrete.two_point):
+            return clones
+        alone = level_alone(setting, epsilon0)
+        if not has_blanket(alone, epsilon0):
+            return clones
+        return SmallestProfile((clones, remembered(BlanketBound, alone, epsilon0)))

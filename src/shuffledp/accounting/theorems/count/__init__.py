@@ -1,0 +1,1 @@
+"""The count theorem (docs/theorems/count.md, count-exact.md): bound, covers, channels, attacks."""

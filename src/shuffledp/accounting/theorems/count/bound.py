@@ -1,0 +1,517 @@
+"""The count theorem: reports of two outcomes, exactly (docs/theorems/count.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import (
+    AmplificationBound,
+    level_alone,
+    require_one_pure_round,
+)
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.knots import ProfileTable
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.clones.pair import CloneCurve, victim_line
+from shuffledp.accounting.theorems.count.channel import channel_count, two_outcomes
+from shuffledp.accounting.theorems.count.cover import CountCover, Cover, Groups, cover_of
+from shuffledp.accounting.theorems.count.vectors import RecordVectors
+from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.budgets import Budgets
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, deflated, round_down, round_up
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.search import crossing
+from shuffledp.randomizers.base import HiddenByFakes, ReportSets
+from shuffledp.setting import Setting
+
+# ------------------------------------------------------------------ count refine
+# Covers of all record vectors whose boxes are small only where the worst one may be.
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedCover:
+    """Boxes of several sizes: small ones where the worst record vector may be.
+
+    Parameters
+    ----------
+    parts : tuple of CountCover
+        At least one, each of boxes of one shape; together they cover all record vectors.
+    """
+
+    parts: tuple[CountCover, ...]
+
+    @property
+    def groups(self) -> Groups:
+        """The users."""
+        return self.parts[0].groups
+
+    def towards(self, excess: float, goal: float, most: int) -> tuple[RefinedCover, float]:
+        """Cut the boxes that are above a goal until none is, or so many new boxes were looked at.
+
+        Parameters
+        ----------
+        excess : float
+            As for `BitCrowds.best_thresholds`.
+        goal : float
+            The logarithm of psi(excess) that is hoped for.
+        most : int
+            Boxes.
+
+        Returns
+        -------
+        refined, value
+            The boxes, and what they prove of log psi(excess) of every record vector.
+        """
+        done, todo, value, seen = list[CountCover](), list(self.parts[::-1]), -math.inf, 0
+        while todo:
+            now = todo.pop()
+            logs = now.box_logs(excess)
+            above = logs > goal
+            cut = now.only(above).halved() if above.any() else None
+            if cut is None or (seen := seen + cut.first.shape[0]) > most:
+                done.append(now)
+                value = max(value, float(logs.max()))
+                continue
+            if not above.all():
+                done.append(now.only(~above))
+                value = max(value, float(logs[~above].max()))
+            todo.append(cut)
+        return RefinedCover(tuple(done)), value
+
+    def log_psi_above(self, excess: float) -> float:
+        """Bound log psi(excess) of every record vector from above; see `CountCover.log_psi_above`."""
+        return max(part.log_psi_above(excess) for part in self.parts)
+
+
+# ------------------------------------------------------------------ count
+# The count theorem (C), evaluated: the worst record vector from above, and record vectors by themselves.
+#
+# With A and r = s - 1 of `clone_pair.victim_line`, a victim's divergence is A psi(r) of `numerics.bit_counts`, ones
+# counted for one direction and zeros for the other. The set of record vectors is closed under exchanging the two, so
+# the maximum is the same in both directions.
+
+LEAST_BUDGET = LEAST_MASS
+"""A victim of a smaller budget has no line (C) in doubles; the local bound is as good."""
+BOXES = 2048
+ROUGH_BOXES = 256
+CURVE_BOXES = 600
+MORE_BOXES = 10_000
+"""So many boxes are added for each of these factors between upper and lower end that are hoped for."""
+_CLOSE = (1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05)
+_CLOSE_DELTA = 1.05
+_ROOM = 1e-9
+_CURVE_STEP = 0.12
+_CURVE_RATIO = 0.03
+_CURVE_POINTS = 400
+_MOST_TRIED = 256
+_TYPICAL = 1e-6
+
+
+def lie_probability(epsilon0: FloatArray) -> FloatArray:
+    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
+    low = np.exp(-epsilon0)
+    return low / (1.0 + low)
+
+
+def scaled_logs(logs: Interval, scale: float) -> Interval:
+    """Add log A, A good to 8 roundoffs, to an enclosure of log psi."""
+    found = logs + Interval(scale, scale).inflated(10).log()
+    return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
+
+
+def exp_interval(logs: Interval) -> Interval:
+    """Exponentials of both ends, at most 1."""
+    return logs.exp().clipped(0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorProfile(PrivacyProfile):
+    """Divergences of real pairs of neighbours, one per record vector: `delta` is the largest, rounds take one of them.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget.
+    vectors : RecordVectors
+        What the others may hold.
+    """
+
+    epsilon0: float
+    vectors: RecordVectors
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The victim's own budget."""
+        return Upper(self.epsilon0)
+
+    @property
+    def directed(self) -> bool:
+        """One real pair: ones are evidence for one neighbour, zeros for the other."""
+        return True
+
+    @property
+    def coarseness(self) -> float:
+        """Fewer knots, as each needs a transform."""
+        return 2.0
+
+    @property
+    def _size(self) -> int:
+        return int(self.vectors.ones.shape[0])
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """The largest over the vectors, and over both directions."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        ends = [self.vectors.log_psi(excess)]
+        if not self.vectors.mirrored:
+            ends.append(self.vectors.log_psi(excess, zeros=True))
+        lower, upper = (max(float(end[side].max()) for end in ends) for side in (0, 1))
+        return exp_interval(scaled_logs(Interval(lower, upper), scale))
+
+    def _inverse(self, target: float) -> Interval:
+        """The epsilon of one vector, which is the worst of all at about that place; from above that of all."""
+        if self._size == 1:
+            return super()._inverse(target)
+        near = self._sampled.epsilon(target).lower
+        found = self._one(self.vectors.climbed(self._excess(near))).epsilon(target).lower
+        return Interval(found, self.epsilon0)
+
+    @cached_property
+    def _sampled(self) -> VectorProfile:
+        """The worst of a few vectors."""
+        return self._one(self.vectors.sample())
+
+    def _one(self, vectors: RecordVectors) -> VectorProfile:
+        """The profile of the worst of some vectors where their delta is typical."""
+        if vectors.ones.shape[0] == 1:
+            return VectorProfile(self.epsilon0, vectors)
+        epsilon = VectorProfile(self.epsilon0, vectors.worst(self._excess(0.0))).epsilon(_TYPICAL).lower
+        return VectorProfile(self.epsilon0, vectors.worst(self._excess(epsilon)))
+
+    def _excess(self, epsilon: float) -> float:
+        return victim_line(min(epsilon, self.epsilon0 * JUST_BELOW), self.epsilon0)[1]
+
+    @cached_property
+    def strongest(self) -> VectorProfile:
+        """The vector with the largest delta where the largest is about 1e-6: rounds are attacked with it."""
+        if self._size == 1:
+            return self
+        near = self._sampled.epsilon(_TYPICAL).lower
+        return VectorProfile(self.epsilon0, self.vectors.worst(self._excess(near)))
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Logarithms of both directions of `strongest`."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        ends = self.strongest.vectors.log_psi_pair(excess)
+        first, second = (scaled_logs(Interval(float(low[0]), float(high[0])), scale) for low, high in ends)
+        return first, second
+
+    @cached_property
+    def table(self) -> ProfileTable:
+        """Knots of `strongest`."""
+        return ProfileTable(self) if self.strongest is self else self.strongest.table
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Both directions of `strongest`."""
+        first, second = self.log_delta_pair(epsilon)
+        return exp_interval(first), exp_interval(second)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit: the count moves by tanh(eps_v/2) of one user."""
+        variance = self.vectors.groups.variance
+        return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
+
+
+@dataclass(frozen=True, eq=False)
+class CoverProfile(PrivacyProfile):
+    """What a cover of all record vectors proves.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget.
+    cover : CountCover, SpreadCover or RefinedCover
+        Of the others, s rounded down.
+    """
+
+    epsilon0: float
+    cover: Cover | RefinedCover
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The victim's own budget."""
+        return Upper(self.epsilon0)
+
+    def log_above(self, epsilon: float) -> float:
+        """Upper bound on log delta of every record vector."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        return scaled_logs(Interval(-math.inf, self.cover.log_psi_above(excess)), scale).upper
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """From above alone."""
+        return Interval(0.0, exp_interval(Interval(-math.inf, self.log_above(epsilon))).upper)
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit."""
+        variance = self.cover.groups.variance
+        return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
+
+    def upper_epsilon(self, target: float, guess: float | None) -> float:
+        """An epsilon at which delta is at most the target, near the smallest.
+
+        Parameters
+        ----------
+        target : float
+            In (0, 1).
+        guess : float or None
+            Where it is expected.
+        """
+        top, known = self._top(target), dict[float, Interval]()
+
+        def at(epsilon: float) -> Interval:
+            if epsilon not in known:
+                known[epsilon] = self.delta(epsilon)
+            return known[epsilon]
+
+        if guess is not None and 0.0 < guess < top:
+            found = self._fast_crossing(at, target, guess, top)
+            if found is not None:
+                return found
+        if at(0.0).upper <= target:
+            return 0.0
+        return crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCountProfile(PrivacyProfile):
+    """The largest divergence over all record vectors (C), from above by covers, from below by some vectors.
+
+    Rounds, divergences and trade-offs take a rough cover, and one record vector from below.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget.
+    fine, rough : CountCover or SpreadCover
+        Of the others, s rounded down; the rough one has fewer boxes.
+    below : RecordVectors
+        Some of the others' record vectors, s rounded up.
+    """
+
+    epsilon0: float
+    fine: Cover
+    rough: Cover
+    below: RecordVectors
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The victim's own budget."""
+        return Upper(self.epsilon0)
+
+    @property
+    def coarseness(self) -> float:
+        """Boxes leave more open than knots do."""
+        return 3.0
+
+    @cached_property
+    def _witness(self) -> VectorProfile:
+        return VectorProfile(self.epsilon0, self.below)
+
+    def _above(self, cover: Cover | RefinedCover) -> CoverProfile:
+        return CoverProfile(self.epsilon0, cover)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(C), or (B) where there are too many record vectors; of several budgets boxes are cut where they matter."""
+        lower, upper = self._witness.delta(epsilon).lower, self._above(self.fine).delta(epsilon).upper
+        hoped = lower * _CLOSE_DELTA
+        if isinstance(self.fine, CountCover) and self.fine.moving > 1 and 0.0 < hoped < upper:
+            upper = min(upper, self._cut(RefinedCover((self.fine,)), epsilon, hoped)[1])
+        return Interval(min(lower, upper), upper)
+
+    def _cut(self, cover: RefinedCover, epsilon: float, hoped: float) -> tuple[RefinedCover, float]:
+        """Cut boxes until delta at epsilon is proved to be within what is hoped for, or as many as may be were cut."""
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        goal = math.log(hoped) - math.log(scale)
+        cover, value = cover.towards(excess, goal - _ROOM * (1.0 + abs(goal)), MORE_BOXES)
+        return cover, exp_interval(scaled_logs(Interval(-math.inf, value), scale)).upper
+
+    def _inverse(self, target: float) -> Interval:
+        """Each end by its own search; of several budgets the upper end by boxes that are cut where they matter."""
+        lower = self._witness.epsilon(target).lower
+        upper = self._refined(target, lower)
+        if upper is None and lower > 0.0 and isinstance(self.fine, CountCover) and self.fine.exact:
+            hoped = lower * (1.0 + 0.75 * self.tolerance)  # one look at all record vectors
+            upper = hoped if self._above(self.fine).delta(hoped).upper <= target else None
+        if upper is None:
+            rough = self._above(self.rough)
+            near = rough.upper_epsilon(target, rough.guess_epsilon(target))
+            upper = self._above(self.fine).upper_epsilon(target, near)
+        return Interval(min(lower, upper), upper)
+
+    def _refined(self, target: float, lower: float) -> float | None:
+        """An upper end near the lower one, of several budgets whose boxes alone are too coarse for it; else None."""
+        fine = self.fine
+        if not isinstance(fine, CountCover) or fine.moving < 2:
+            return None
+        cover, hoped = RefinedCover((fine,)), lower
+        for factor in _CLOSE:
+            hoped = lower * factor
+            if not 0.0 < hoped < self.epsilon0:
+                return None
+            cover, found = self._cut(cover, hoped, target)
+            if found <= target:
+                return None if cover.parts == (fine,) else hoped
+        return self._above(cover).upper_epsilon(target, hoped)
+
+    def log_above(self, epsilon: float) -> float:
+        """By the rough cover."""
+        return self._above(self.rough).log_above(epsilon)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """The same curve in both directions, by the rough cover; from below one record vector."""
+        upper = self.log_above(epsilon)
+        low = min(end.lower for end in self._witness.log_delta_pair(epsilon))
+        both = Interval(min(low, upper), upper)
+        return both, both
+
+
+def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
+    """Return the profile of the count theorem for a victim of budget level ``left_out``.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody, the victim included; at least two users.
+    left_out : int
+        The victim's level.
+    """
+    above = others(budgets, left_out, outwards=True)
+    fine, rough = cover_of(above, BOXES), cover_of(above, ROUGH_BOXES, exact=False)
+    return WorstCountProfile(float(budgets.epsilons[left_out]), fine, rough, likely_worst_vectors(budgets, left_out))
+
+
+def likely_worst_vectors(budgets: Budgets, left_out: int | None) -> RecordVectors:
+    """Record vectors among which the worst usually lies; of everybody if nobody is left out."""
+    return RecordVectors.likely_worst(others(budgets, left_out, outwards=False).merged(_MOST_TRIED, outwards=False))
+
+
+def others(budgets: Budgets, left_out: int | None, *, outwards: bool) -> Groups:
+    """Everybody but one user of a level, s rounded down for an upper bound, up for a lower one."""
+    counts = budgets.counts.astype(np.float64)
+    if left_out is not None:
+        counts[left_out] -= 1.0
+    s, keep = lie_probability(budgets.epsilons), counts > 0.0
+    rounded = round_down(s, 8) if outwards else np.minimum(round_up(s, 8), 0.5)
+    # a budget of 0 is no rounding's matter
+    return Groups(np.where(budgets.epsilons == 0.0, 0.5, rounded)[keep], counts[keep])
+
+
+def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
+    """Tabulate psi, as `CloneCurve` does, for victims of all budgets: the best company is left out of all of theirs.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody.
+    delta : float
+        psi is tabulated until it is below delta/10.
+    """
+    cover = cover_of(others(budgets, 0, outwards=True), CURVE_BOXES)
+    step = _CURVE_STEP / math.sqrt(cover.groups.variance + 1.0)
+    grid, psi = [0.0], [exp_interval(Interval(-math.inf, min(cover.log_psi_above(0.0), 0.0))).upper]
+    while psi[-1] > 0.1 * delta and len(grid) < _CURVE_POINTS and grid[-1] < 1e290:
+        grid.append(grid[-1] + max(step, _CURVE_RATIO * grid[-1]))
+        found = cover.log_psi_above(deflated(grid[-1], 4))
+        psi.append(min(psi[-1], exp_interval(Interval(-math.inf, min(found, 0.0))).upper))
+    return CloneCurve(np.array(grid), Enclosure(np.zeros(len(psi)), np.array(psi)))
+
+
+def sends_bits(setting: Setting) -> bool:
+    """Whether the stated randomizer's report is one bit, drawn by randomized response of the record or of a coin."""
+    law = setting.law
+    return isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
+
+
+class CountBound(AmplificationBound):
+    """The worst divergence over all record vectors of users who send one bit each; of any report if records are bits.
+
+    See docs/theorems/count.md.
+    """
+
+    key = "count"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "count theorem (own proof): the largest divergence of the count of bits over all record vectors"
+
+    def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
+        """Those of the smallest budgets hide best, so they are missed most; of visible levels those of the own one."""
+        if setting.seen != "levels":
+            return super().company(setting, budgets, level, exposed)
+        counts = budgets.counts.copy()
+        counts[level] = max(int(counts[level]) - exposed, 1)
+        return Budgets(budgets.epsilons, counts, budgets.deltas)
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile (C) of one victim; see `AmplificationBound.one_round`."""
+        self._check(setting)
+        if setting.seen == "levels":
+            setting = level_alone(setting, epsilon0)
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            return channel_count(channel, setting.budgets.n, above=True)
+        if setting.budgets.n == 1 or epsilon0 < LEAST_BUDGET:
+            return LocalProfile(epsilon0, 0.0)  # nobody to hide among, or nothing to hide
+        return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """With many levels, all victims are read off one curve."""
+        self._check(setting)
+        if setting.seen == "levels":
+            raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'clones'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:  # everybody has the same chances, whatever the stated budget
+            found = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
+            return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+        return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """The best company is left out, whoever the victim is."""
+        self._check(setting)
+        if setting.seen == "levels":
+            raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'clones'")
+        channel = two_outcomes(setting.law)
+        if channel is not None:
+            alike = channel_count(channel, setting.budgets.n, above=True)
+            return lambda _: alike
+        shared = replace(worst_count(setting.budgets, 0), below=likely_worst_vectors(setting.budgets, None))
+        return lambda epsilon0: (
+            LocalProfile(epsilon0, 0.0) if epsilon0 < LEAST_BUDGET else replace(shared, epsilon0=epsilon0)
+        )
+
+    def _check(self, setting: Setting) -> None:
+        require_one_pure_round(setting, self.key)
+        if two_outcomes(setting.law) is not None:
+            return  # everybody has the same chances, whatever the stated budgets
+        several = setting.budgets.levels > 1 and setting.seen != "levels"
+        if several and setting.seen == "users":
+            raise OutOfRegime("count with several budgets is stated for unordered reports; got seen = users")
+        if sends_bits(setting):
+            return
+        if setting.records != 2:
+            raise OutOfRegime(
+                "count needs reports of two outcomes (rr, one-bit, a channel), or records that take two values "
+                f"(records = 2); got {setting.randomizer_name}"
+            )
+        if several:
+            raise OutOfRegime(
+                "count of two-valued records with several budgets needs reports of one bit: otherwise one "
+                f"randomizer of one budget must serve everybody; got {setting.randomizer_name}"
+            )
+        if setting.law is None and setting.seen == "users":
+            raise OutOfRegime("count needs the same randomizer at every step; 'any' with seen = users may be adaptive")

@@ -1,0 +1,1 @@
+"""The floor of dummies (docs/theorems/floor.md): the bound, and the pair of laws it is the divergence of."""

@@ -1,0 +1,1 @@
+"""Windows of outputs (docs/theorems/window.md): which to count, and what their count proves."""

@@ -1,0 +1,492 @@
+"""Counting the reports that fall into a window W of outputs: a witness for any stated randomizer.
+
+The victim's report lies in W with chance p0 or p1 > p0, that of another user, all of whom hold one record, with chance
+q_i. With N = sum of Bern(q_i) and N' the number of others outside W, for every threshold k,
+
+    H(P, Q) >= A F(k) - (A + e^eps - 1) F(k-1),      A = p1 - p0 - (e^eps - 1)(1 - p1),   F(k) = P(N <= k),
+    H(Q, P) >= the same with N' for N,               A = p1 - p0 - (e^eps - 1) p0,                                 (W)
+
+P the law of all reports under x0, Q under x1. The pair and the others' record are chosen once, so that all values
+belong to one real pair of laws; window and threshold are chosen per epsilon. Choices are made in plain arithmetic;
+whatever is chosen is a test, and its value is enclosed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import (
+    AmplificationBound,
+    epsilons_by_anchors,
+    level_alone,
+    refuse_third_records,
+    require_plain,
+    shows_levels,
+)
+from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.window.choice import Company, WindowFamily, discrete_windows, noise_windows
+from shuffledp.errors import OutOfRegime
+from shuffledp.guarantee import Kind
+from shuffledp.numerics import counts
+from shuffledp.numerics.counts import SuccessCount, SuccessRange
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.setting import Setting
+
+# ------------------------------------------------------------------ window count
+# The count of reports in a window: how (W) of `theorems.window` is estimated and enclosed, for one victim or many.
+
+_NEGLIGIBLE = 1e-4
+_THRESHOLDS = 120
+_BISECTIONS = 32
+
+
+def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: bool) -> Enclosure:
+    """Enclose A of (W), elementwise.
+
+    Parameters
+    ----------
+    p0, p1 : Enclosure
+        The victim's chances of the window under x0 and x1.
+    epsilon : float or ndarray
+        Nats, at least 0.
+    outside : bool
+        Whether reports outside are counted, for H(Q, P).
+    """
+    grow = np.expm1(np.minimum(epsilon, 700.0))
+    low = p0 if outside else Enclosure(1.0 - p1.upper, 1.0 - p1.lower)
+    doubt = roundoff(4, 1.0 + grow)
+    return Enclosure(
+        p1.lower - p0.upper - grow * low.upper - doubt,
+        p1.upper - p0.lower - grow * low.lower + doubt,
+    )
+
+
+def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
+    """Estimate (W) for every window, and its best threshold, N taken for a binomial of the same two moments.
+
+    That binomial may have another number of trials: those outside are everybody less those inside.
+    """
+    a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
+    useful = a > 0.0
+    excess = np.where(useful, grow / np.where(useful, a, 1.0), 1e300)
+    n, p = family.trials, family.chance
+    q = 1.0 - p
+    one, other = (q, p) if outside else (p, q)
+    s = np.minimum(1.0 + excess, 1e300)
+    k = np.floor((n + 1.0) * one / (one + s * other))
+    inside = n - k if outside else k
+    top = np.exp(counts.log_pmf(inside, n, p))
+    below = counts.tail(n + 1.0 - k, n, p, np.full(k.shape, not outside))
+    everybody = float(family.counts.sum())
+    return np.where(useful, a * (top - excess * below), 0.0), everybody - inside if outside else k
+
+
+@dataclass(frozen=True, eq=False)
+class CountedReports:
+    """A count of independent successes whose chances are known between bounds.
+
+    Parameters
+    ----------
+    least, most : ndarray, shape (groups,)
+        Ends of the chances, in [0, 1].
+    counts : ndarray, shape (groups,)
+        Users by group.
+    """
+
+    least: FloatArray
+    most: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, chances: Enclosure, counts: FloatArray) -> CountedReports:
+        """Cut what lies outside [0, 1] off the chances."""
+        return cls(np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0), counts)
+
+    @cached_property
+    def highest(self) -> SuccessCount:
+        """The count with all chances at their upper ends."""
+        return SuccessCount.of(self.most, self.counts)
+
+    @cached_property
+    def law(self) -> SuccessRange:
+        """The count with all chances at their lower, and at their upper ends."""
+        return SuccessRange(SuccessCount.of(self.least, self.counts), self.highest)
+
+    @cached_property
+    def doubt(self) -> float:
+        """At least P(fewest <= x)/P(most <= x) - 1 for every x.
+
+        Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u).
+        """
+        with np.errstate(divide="ignore"):
+            logs = float((self.most - self.least) / (1.0 - self.most) @ self.counts)
+        return 2.0 * logs if logs < 0.5 else math.inf
+
+    @classmethod
+    def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
+        """The law of N of (W), or of N'; the others' chances are known between bounds."""
+        chances = family.chances(index)
+        if outside:
+            chances = chances.complement()
+        return cls.of(chances, family.counts)
+
+    def cdf(self, x: FloatArray) -> Enclosure:
+        """Enclose P(count <= x); where the doubt is next to nothing, one evaluation serves both ends."""
+        if self.doubt * (1.0 + self.highest.deviation) > _NEGLIGIBLE:
+            return self.law.cdf(x)
+        found = self.highest.cdf(x)
+        return Enclosure(found.lower, np.minimum(found.upper * (1.0 + self.doubt), 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCount:
+    """One window's count at many thresholds, and many victims' chances of that window.
+
+    Parameters
+    ----------
+    through, before : Enclosure, shape (thresholds,)
+        F(k) and F(k-1) of (W).
+    p0, p1 : Enclosure, shape (victims,)
+        The victims' chances of the window under x0 and x1.
+    outside : bool
+        Whether reports outside the window are counted.
+    """
+
+    through: Enclosure
+    before: Enclosure
+    p0: Enclosure
+    p1: Enclosure
+    outside: bool
+
+    @classmethod
+    def of(cls, count: CountedReports, p0: Enclosure, p1: Enclosure, delta: float, *, outside: bool) -> SharedCount:
+        """Tabulate thresholds that may show delta, a hundred or so: leaving some out only lowers what is shown."""
+        mean, deviation = count.highest.mean, count.highest.deviation
+        deep = 1.0 + math.sqrt(2.0 * -math.log(delta))  # F(k) <= exp(-(mean - k)^2/(2 variance)), about
+        low, high = max(0.0, math.floor(mean - deep * deviation)), math.ceil(mean + 2.0 * deviation) + 1.0
+        k = np.unique(np.floor(np.linspace(low, high, min(_THRESHOLDS, int(high - low) + 1))))
+        tails = count.cdf(np.concatenate((k, k - 1.0)))
+        return cls(
+            Enclosure(tails.lower[: k.size], tails.upper[: k.size]),
+            Enclosure(tails.lower[k.size :], tails.upper[k.size :]),
+            p0,
+            p1,
+            outside,
+        )
+
+    def shown(self, epsilon: FloatArray) -> FloatArray:
+        """Lower bound on (W) at the best tabled threshold, for each victim at an epsilon of its own."""
+        a = np.maximum(gain(self.p0, self.p1, epsilon, outside=self.outside).lower, 0.0)
+        grow = np.expm1(np.minimum(epsilon, 700.0))
+        # (W) increases in A, since F(k) >= F(k-1); at A = 0 no threshold shows anything
+        price = inflated(a + grow, 8)
+        values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
+        return np.where(a > 0.0, np.maximum(values.max(axis=1) - roundoff(8, a), 0.0), 0.0)
+
+
+def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top: float) -> FloatArray:
+    """For each victim the largest epsilon found at which some test certainly shows more than delta; 0 if none.
+
+    Parameters
+    ----------
+    tests : sequence of SharedCount
+        Tests of the same victims.
+    delta : float
+        Central delta.
+    victims : int
+        How many there are.
+    top : float
+        Where to begin, nats: no victim's epsilon is expected beyond.
+    """
+    found = np.zeros(victims)
+    for test in tests:
+        low, high = found, np.full(victims, top)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            more = test.shown(middle) > delta
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        found = low
+    return found
+
+
+_TYPICAL = 1e-6
+_ANCHORS = 4
+"""So many victims of many choose windows."""
+_SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
+
+
+@dataclass(frozen=True, eq=False)
+class WindowProfile(PrivacyProfile):
+    """(W) for one pair of the victim's records and one record of the others.
+
+    Parameters
+    ----------
+    family : WindowFamily
+        The windows to choose from.
+    largest_loss : float
+        Nats, possibly inf: the victim's own report already vanishes there.
+    """
+
+    tolerance: ClassVar[float] = 2e-5
+
+    family: WindowFamily
+    largest_loss: Upper
+    _counts: dict[tuple[int, bool], CountedReports] = field(default_factory=dict[tuple[int, bool], CountedReports])
+    _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
+        default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
+    )
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Where A of (W) is negative for every window, in both directions."""
+        p0, p1 = self.family.p0, self.family.p1
+        least = np.minimum(p0.lower, next_below(1.0 - p1.upper))
+        if not (least > 0.0).all():
+            return self.largest_loss
+        top = Upper(inflated(float(np.log1p((p1.upper - p0.lower) / least).max()), 16))
+        return min(top, self.largest_loss)
+
+    @property
+    def coarseness(self) -> float:
+        """A search over windows at every knot of a table: fewer knots, which a witness may have."""
+        return 10.0
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """None is shown."""
+        return Interval(0.0, 0.0)
+
+    @property
+    def directed(self) -> bool:
+        """One real pair."""
+        return True
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """(W) in both directions."""
+        if epsilon >= self.vanishes_at:
+            return Interval(0.0, 0.0), Interval(0.0, 0.0)
+        return self._best(epsilon, False), self._best(epsilon, True)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(W) in the direction that is likely to be the larger one: the other could only add to it."""
+        likely = [float(likely_values(self.family, epsilon, outside=side)[0].max()) for side in (False, True)]
+        return self._best(epsilon, likely[1] > likely[0])
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Q(S) of the chosen tests: slopes of lines below the real curve, which need not be the best tests'."""
+        if epsilon >= self.vanishes_at:
+            return Interval(0.0, 0.0), Interval(0.0, 0.0)
+        return self._both(epsilon, False)[1], self._both(epsilon, True)[1]
+
+    def _best(self, epsilon: float, outside: bool) -> Interval:
+        return self._both(epsilon, outside)[0]
+
+    def _both(self, epsilon: float, outside: bool) -> tuple[Interval, Interval]:
+        key = (epsilon, outside)
+        if key not in self._known:
+            self._known[key] = self._enclosed(epsilon, outside)
+        return self._known[key]
+
+    def _enclosed(self, epsilon: float, outside: bool) -> tuple[Interval, Interval]:
+        """Enclose the best test's divergence, and its mass under the second law."""
+        values, thresholds = likely_values(self.family, epsilon, outside=outside)
+        index = int(np.argmax(values))
+        a, grow = gain(self.family.p0, self.family.p1, epsilon, outside=outside), math.expm1(min(epsilon, 700.0))
+        low, high = float(a.lower[index]), float(a.upper[index])
+        if low <= 0.0:
+            return Interval(0.0, max(high, 0.0)), Interval(0.0, 0.0)
+        count, estimated = self._counted(index, outside), float(self.family.mean[index])
+        moved = count.highest.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
+        stride = max(1.0, math.floor(self.family.deviation[index] / 30.0))
+        k = np.unique(np.maximum(float(thresholds[index]) + round(moved) + stride * _SPREAD, 0.0))
+        tails = count.cdf(np.concatenate((k, k - 1.0)))
+        through = Enclosure(tails.lower[: k.size], tails.upper[: k.size])
+        before = Enclosure(tails.lower[k.size :], tails.upper[k.size :])
+        # (W) increases in A, since F(k) >= F(k-1)
+        least = low * through.lower - inflated((low + grow) * before.upper, 8)
+        most = high * through.upper - deflated((high + grow) * before.lower, 8)
+        lower = max(float(least.max()) - roundoff(8, low), 0.0)
+        best, p0, p1 = int(np.argmax(least)), self.family.p0, self.family.p1
+        if outside:
+            own = (float(p0.lower[index]), float(p0.upper[index]))
+        else:
+            own = (1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
+        mass = Interval(
+            deflated(own[0] * through.lower[best] + (1.0 - own[1]) * before.lower[best], 16),
+            inflated(own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best], 16),
+        )
+        return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
+
+    def _counted(self, index: int, outside: bool) -> CountedReports:
+        key = (index, outside)
+        if key not in self._counts:
+            self._counts[key] = CountedReports.of_window(self.family, index, outside=outside)
+        return self._counts[key]
+
+    def shared(self, epsilon: float, delta: float, scales: FloatArray) -> list[SharedCount]:
+        """The two windows chosen at an epsilon, as tests of victims with other noise of the same family.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+        delta : float
+            What the tests are to show.
+        scales : ndarray, shape (victims,)
+            The victims' noise scales.
+        """
+        tests: list[SharedCount] = []
+        for outside in (False, True):
+            index = int(np.argmax(likely_values(self.family, epsilon, outside=outside)[0]))
+            p0, p1 = self.family.victims(index, scales)
+            tests.append(SharedCount.of(self._counted(index, outside), p0, p1, delta, outside=outside))
+        return tests
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Where the estimate of the best window meets delta."""
+        high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
+
+        def excess(epsilon: float) -> float:
+            values = (likely_values(self.family, epsilon, outside=side)[0].max() for side in (False, True))
+            return math.log(max(*values, TINY) / delta)  # nearly a parabola: few steps
+
+        if excess(0.0) <= 0.0:
+            return 0.0
+        if excess(high) >= 0.0:
+            return high
+        from scipy import optimize  # a tenth of a second, which only this attack pays
+
+        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))  # pyright: ignore[reportArgumentType]
+
+
+def best_family(families: list[WindowFamily]) -> WindowFamily:
+    """Return the one that shows most at a typical delta: a pair of records, and a record of the others.
+
+    Raises
+    ------
+    OutOfRegime
+        If no family has a window.
+    """
+    families = [family for family in families if family.p0.lower.size]
+    if not families:
+        raise OutOfRegime("window found no outputs that certainly tell two records apart")
+    usual = gaussian_epsilon(_TYPICAL, max(family.signal for family in families))
+    shown = [0.0]
+    for _ in range(40):  # of few users the Gaussian guess may lie where nothing is shown any more
+        shown = [
+            max(float(likely_values(family, usual, outside=side)[0].max()) for side in (False, True))
+            for family in families
+        ]
+        if max(shown) > 0.01 * _TYPICAL or usual == 0.0:
+            break
+        usual *= 0.7
+    return families[int(np.argmax(shown))]
+
+
+class WindowWitness(AmplificationBound):
+    """The count of reports in a window of outputs, for a stated randomizer: attained by real neighbours.
+
+    See docs/theorems/window.md.
+    """
+
+    key = "window"
+    kind = Kind.CERTIFIED_LOWER
+    reference = "count of shuffled reports in a window of outputs, the others on one record"
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Profile of the best window of one victim; see `AmplificationBound.one_round`."""
+        self._check(setting)
+        if shows_levels(setting):
+            setting = level_alone(setting, epsilon0)
+        others = setting.budgets.counts.astype(np.float64)
+        others[setting.budgets.index_of(epsilon0)] -= 1.0
+        return self._profile(setting, setting.budgets.index_of(epsilon0), others)
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """A few victims, hidden among all users; the rest are tried with the same counts, or inferred from them.
+
+        In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
+        is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
+        """
+        budgets, noise = setting.budgets, setting.adds_noise
+        victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
+        if noise is None:
+            found = epsilons_by_anchors(budgets.epsilons[levels], delta, victim, anchors=_ANCHORS)
+            return Enclosure(found.lower, found.lower)
+        chosen = np.unique(np.round(np.linspace(0, levels.size - 1, min(_ANCHORS, levels.size))).astype(np.int64))
+        scales = noise.scale(budgets.epsilons, budgets.deltas)[levels]
+        lower, tests = np.zeros(levels.size), list[SharedCount]()
+        for place in chosen.tolist():
+            level = int(levels[place])
+            own = victim(float(budgets.epsilons[level])).epsilon(delta).lower
+            lower[place] = own
+            tests += self._profile(setting, level, everybody).shared(own, delta, scales)
+        top = gaussian_epsilon(delta, 1.0 / float(scales.min())) if noise.noise == "gaussian" else budgets.epsilons[-1]
+        lower = np.maximum(lower, shown_epsilons(tests, delta, levels.size, float(top)))
+        return Enclosure(lower, lower)
+
+    def rises_with_budget(self, setting: Setting) -> bool:
+        """Of added noise a victim of a smaller budget may be the one who stands out."""
+        return setting.adds_noise is None
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """In a mixture family all users count as others: one report more only hides more."""
+        self._check(setting)
+        if shows_levels(setting):
+            raise OutOfRegime("window is not evaluated level by level for more than 32 visible levels")
+        if setting.adds_noise is not None:
+            return lambda epsilon0: self.one_round(setting, epsilon0)
+        company = _company(setting, setting.budgets.counts.astype(np.float64))
+        return lambda epsilon0: _discrete_profile(setting.budgets.index_of(epsilon0), company)
+
+    def _profile(self, setting: Setting, level: int, others: FloatArray) -> WindowProfile:
+        budgets = setting.budgets
+        epsilon0 = float(budgets.epsilons[level])
+        if setting.adds_noise is not None:
+            scales = setting.adds_noise.scale(budgets.epsilons, budgets.deltas)
+            families = noise_windows(setting.adds_noise.noise, scales, level, others, third=setting.records is None)
+            pure = setting.adds_noise.noise == "laplace"
+            return WindowProfile(best_family(families), Upper(inflated(epsilon0, 16)) if pure else UNBOUNDED)
+        return _discrete_profile(level, _company(setting, others))
+
+    def _check(self, setting: Setting) -> None:
+        require_plain(setting, self.key)
+        law, budgets = setting.law, setting.budgets
+        if law is None:
+            raise OutOfRegime("window attacks a stated randomizer; got 'any'")
+        if setting.seen == "sum":
+            raise OutOfRegime("window counts reports; the sum of reports does not show them (see 'sum-exact')")
+        if setting.seen == "users" and budgets.levels > 1:
+            raise OutOfRegime("window with several budgets is stated for unordered reports; got seen = users")
+        if setting.discrete is not None:
+            refuse_third_records(setting, self.key)
+        if setting.discrete is not None and setting.discrete.two_point:
+            raise OutOfRegime("window is 'count-exact' for two outcomes; see there")
+        noise = setting.adds_noise
+        if noise is not None and not np.isfinite(noise.scale(budgets.epsilons, budgets.deltas)).all():
+            raise OutOfRegime("window needs finite noise of everybody; a budget of 0 has none: leave those users out")
+        several = budgets.levels > 1 and not shows_levels(setting)
+        if several and setting.discrete is not None and not setting.discrete.mixture:
+            raise OutOfRegime(
+                f"window with several budgets needs one blanket for all of them; {law.name} has its own per budget"
+            )
+
+
+def _company(setting: Setting, others: FloatArray) -> Company:
+    """Count the others of a discrete family, level by level."""
+    assert setting.discrete is not None  # whoever asks has checked that a randomizer is stated
+    return Company(setting.discrete, setting.budgets.epsilons, others)
+
+
+def _discrete_profile(level: int, company: Company) -> WindowProfile:
+    """Profile of a victim of a discrete family."""
+    return WindowProfile(best_family(discrete_windows(level, company)), UNBOUNDED)
