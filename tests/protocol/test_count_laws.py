@@ -85,6 +85,45 @@ def test_coverage_of_one_category_is_exact():
         assert np.mean(found) <= 0.975
 
 
+@pytest.mark.parametrize("b", [0.02, 0.1, 0.5])
+def test_a_table_of_dummies_is_in_the_window_whole(b):
+    """Dummies of tails e^-b|k| alone wrapped around: at b = .02 a tail was 1.3e-5 off, where 1e-10 was promised."""
+    places = np.arange(-int(17 / b), int(17 / b) + 1)
+    chances = np.exp(-b * np.abs(places))
+    chances /= chances.sum()
+    law = CountLaw((200,), (0.98,), (0.02,), Added(tuple(chances.tolist())))
+    expected = np.convolve(binomials((100, 0.98), (100, 0.02)), chances)
+    assert np.cumsum(on_counts(law, 100, expected.size)) == pytest.approx(np.cumsum(expected), abs=1e-10)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 60), st.floats(0.2, 8.0), st.integers(0, 40), st.data())
+def test_no_data_set_of_one_mean_has_larger_tails_than_equal_numbers(n, epsilon0, dummies, data):
+    """What the interval of a mean rests on: every count whose tail is compared."""
+    own = float(1.0 / (1.0 + np.exp(-epsilon0)))
+    numbers = data.draw(st.lists(st.sampled_from((0.0, 0.1, 0.5, 0.9, 1.0)), min_size=n, max_size=n))
+    step = round(float(np.mean(numbers)) * (1 << 20))
+    law = CountLaw((n,), (own,), (1.0 - own,), Added(count=dummies, share=0.5), "mean")
+    assert law.affordable
+    actual = binomials(*((1, 1.0 - own + (2.0 * own - 1.0) * t) for t in numbers), (dummies, 0.5))
+    for count in range(actual.size):
+        assert actual[: count + 1].sum() <= law.at_most(count, step) + 1e-5  # the step is rounded
+        assert actual[count:].sum() <= law.at_least(count, step) + 1e-5
+
+
+def test_a_mean_without_a_proof_keeps_the_inequality():
+    """Several budgets were inverted, too, though only their variance is compared with that of equal numbers."""
+    assert not CountLaw((30, 30), (0.6, 0.9), (0.4, 0.1), target="mean").affordable
+    assert not CountLaw((60,), (0.9,), (0.1,), Added((0.25, 0.5, 0.25)), "mean").affordable
+    reports, epsilons = np.tile([0, 1], 10), np.repeat([1.0, 4.0], 10)
+    found = mean(ShuffledReports(reports, epsilons, seen="reports"), OneBit(0.0, 1.0))
+    plain = mean(ShuffledReports(reports, epsilons, seen="levels"), OneBit(0.0, 1.0))
+    assert isinstance(found, CountEstimate)
+    assert not found.law.affordable
+    assert not isinstance(plain, CountEstimate)
+    assert found.confidence_interval() == super(CountEstimate, found).confidence_interval()
+
+
 MECHANISMS = [
     (30, (1.0,), RandomizedResponse(2)),
     (68, (2.0,), RandomizedResponse(3)),

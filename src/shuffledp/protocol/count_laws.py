@@ -19,14 +19,17 @@ median at h = 0 is first moved up to it, and one above the median at h = n down 
 being empty, and an h that belonged to it stays: its lower condition is met since P(C >= median | h) >= P(C >= median |
 0) >= 1/2, and the other one's chance grows with the count.
 
-**Means of one bit.** A person with the number t in [0, 1] reports a one with chance q_g + (p_g - q_g) t. Of all data
-sets with one mean, the one in which everybody has that mean gives C the largest variance, and, for one level, the
-largest tails: P(C <= c) is then the binomial's at most for c <= E C - 1, and likewise above (Hoeffding 1956). Its law,
-prod_g (1 - s_g + s_g x)^{n_g} A(x) with s_g = q_g + (p_g - q_g) t, is inverted over t on a grid of 2^-20, outward. For
-several levels the comparison is proved for the variance only.
+**Means of one bit.** A person with the number t in [0, 1] reports a one with chance q + (p - q) t. Of all data sets with
+one mean, the one in which everybody has that mean gives C the largest tails. *Proof* for one level and dummies that are
+independent of each other. Let f be the law of all reports but two, of chances s and s'. In P(C <= c) the product s s'
+has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean less 1
+(Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding 1956
+without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2. The law
+prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20, outward. Several levels, and
+dummies of another law, have no such proof, and keep the inequality of `Estimate`.
 
-**Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles, whose windows leave out less than
-1e-10. Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed
+**Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard errors
+and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10. Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed
 here; a tail within `SLACK` of miss/2 counts as above it, which can widen an interval and never shorten it. Ends are
 whole numbers over n (over 2^20), so machines print the same ones.
 """
@@ -56,6 +59,8 @@ MOST_LEVELS = 256
 """Different budgets up to which a law is kept."""
 MOST_PEOPLE = 10**6
 """People up to whom rounding stays below `SLACK`."""
+_NEAR_MEAN = 3
+"""So close to its mean no tail of the count of a mean's reports is compared (see the module)."""
 _WINDOW, _CIRCLE = 14.0, 9.0
 """Standard errors of a window of counts, which are centred in it, and of the number of h on a circle of y."""
 _AT_LEAST = 64
@@ -163,7 +168,9 @@ class CountLaw:
 
     @property
     def affordable(self) -> bool:
-        """Whether the law is computed within a second or so, and good to `SLACK`."""
+        """Whether the interval is proved, and its law computed within a second or so and good to `SLACK`."""
+        if self.target == "mean" and (len(self.levels) > 1 or len(self.added.chances) > 1):
+            return False
         sizes = self._sizes(0.5)
         return self.slope > 0.0 and self.n <= MOST_PEOPLE and sizes[0] * sizes[1] * len(self.levels) <= MOST_CELLS
 
@@ -256,7 +263,7 @@ class CountLaw:
             others = min(self.n + 1, int(_CIRCLE * np.sqrt(dealt)) + _AT_LEAST) if 0.0 < share < 1.0 else 1
         else:
             others = 1
-        wide = int(_WINDOW * np.sqrt(spread)) + _AT_LEAST
+        wide = int(_WINDOW * np.sqrt(spread)) + _AT_LEAST + len(self.added.chances) - 1
         return 2 * -(-wide // 2), others
 
     def _chances(self, step: int) -> tuple[int, FloatArray]:
@@ -291,13 +298,17 @@ class CountLaw:
         return (turn * total).sum(axis=0) / (turn * weight).sum().real
 
     def at_least(self, count: int, step: int) -> float:
-        """P(C >= count) at a share."""
+        """P(C >= count) at a share; of a mean near E C, 1."""
+        if self.target == "mean" and count < self.mean(step / self.steps) + _NEAR_MEAN:
+            return 1.0
         start, law = self.chances(step)
         place = count - start
         return 1.0 if place <= 0 else float(law[place:].sum())
 
     def at_most(self, count: int, step: int) -> float:
-        """P(C <= count) at a share."""
+        """P(C <= count) at a share; of a mean near E C, 1."""
+        if self.target == "mean" and count > self.mean(step / self.steps) - _NEAR_MEAN:
+            return 1.0
         start, law = self.chances(step)
         place = count - start
         return 0.0 if place < 0 else float(law[: place + 1].sum())
