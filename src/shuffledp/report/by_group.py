@@ -179,11 +179,11 @@ def print_weighted(console: Console, found: GroupedRelease, margins: Margins) ->
     """Print shares that are weighted to margins, and how many did not answer; see `weighted_to_json`."""
     told = weighted_to_json(found, margins)
     table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
-    for heading in ("category", "frequency", "standard error", f"{CONFIDENCE:.0%} interval"):
+    for heading in ("category", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
         table.add_column(heading, justify="left" if heading == "category" else "right")
     for row in told["estimates"]:
         low, high = row["confidence_interval"]
-        cells = (share(row["frequency"]), share(row["standard_error"]), f"{share(low)} to {share(high)}")
+        cells = (share(row["frequency"]), points(row["standard_error"]), f"{share(low)} to {share(high)}")
         table.add_row(Text(row["category"]), *cells)
     console.print(table)
     said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."

@@ -102,14 +102,13 @@ def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     stand = in_words(choice.question, plan.sampling)
     yield f"Limit, whatever the local budget: {limit}."
     if choice.question.is_share:
-        yield f"If the {count(plan.request.people)} stand for more people, {stand} comes on top."
+        wanted = plan.request.wanted
+        alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""
+        yield f"If the {count(plan.request.people)} stand for more people, {stand} comes on top{alone}."
     if max(row.half_width for row in choice.rows if row.epsilon0 <= plan.chosen) >= 0.5:
         yield "A half-width of half the range says nothing yet."
     if choice.cannot:
         yield choice.cannot
-    wanted = plan.request.wanted
-    if wanted is not None and choice.question.is_share and wanted < plan.sampling:
-        yield f"If they stand for more people, no privacy at all gives {stand}."
 
 
 def plan_picture(plan: CollectionPlan) -> str:
