@@ -19,19 +19,20 @@ median at h = 0 is first moved up to it, and one above the median at h = n down 
 being empty, and an h that belonged to it stays: its lower condition is met since P(C >= median | h) >= P(C >= median |
 0) >= 1/2, and the other one's chance grows with the count.
 
-**Means of one bit.** A person with the number t in [0, 1] reports a one with chance q + (p - q) t. Of all data sets with
-one mean, the one in which everybody has that mean gives C the largest tails. *Proof* for one level and dummies that are
-independent of each other. Let f be the law of all reports but two, of chances s and s'. In P(C <= c) the product s s'
-has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean less 1
-(Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding 1956
-without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2. The law
-prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20, outward. Several levels, and
-dummies of another law, have no such proof, and keep the inequality of `Estimate`.
+**Means of one bit.** A person with the number t in [0, 1] reports a one with chance q + (p - q) t. Of all data sets
+with one mean, the one in which everybody has that mean gives C the largest tails. *Proof* for one level and dummies
+that are independent of each other. Let f be the law of all reports but two, of chances s and s'. In P(C <= c) the
+product s s' has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean
+less 1 (Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding
+1956 without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2.
+The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20, outward. Several
+levels, and dummies of another law, have no such proof, and keep the inequality of `Estimate`.
 
-**Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard errors
-and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10. Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed
-here; a tail within `SLACK` of miss/2 counts as above it, which can widen an interval and never shorten it. Ends are
-whole numbers over n (over 2^20), so machines print the same ones.
+**Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard
+errors and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10.
+Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed here; a
+tail within `SLACK` of miss/2 counts as above it, which can widen an interval and never shorten it. Ends are whole
+numbers over n (over 2^20), so machines print the same ones.
 """
 
 from __future__ import annotations
