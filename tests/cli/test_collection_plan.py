@@ -43,7 +43,7 @@ def test_half_widths_are_those_of_a_draft():
         asked = draft(choice(5, found.dummies.count), levels=((row.epsilon0, 500, 1.0),))
         assert row.half_width == half_width(asked, 0, [500])
     assert [row.epsilon0 for row in found.rows] == [2.0, 2.5, 3.0, 3.5, 4.0]
-    assert found.rows[-1].true_in_100 == pytest.approx(100 * np.exp(4) / (np.exp(4) + 4), rel=1e-9)
+    assert float(found.rows[-1].true_share) == pytest.approx(np.exp(4) / (np.exp(4) + 4), rel=1e-12)
     assert found.limit < min(row.half_width for row in found.rows)
 
 
@@ -94,6 +94,16 @@ def test_bad_requests_say_which_number_is_wrong():
 
 def test_widths_are_rounded_up_in_words():
     assert in_words(Planned("age", Family("one-bit", 101), 0.0, 100.0), 0.0231) == "± 2.4"
+
+
+def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
+    """100.0 of 100 stood in the plan's table at 9; people are told 99.98, by the same function now."""
+    levels = '[[levels]]\nname = "open"\nepsilon0 = 9\npromise = 1\nplanned = 500\n'
+    text = SURVEY.format(wishes="")
+    (tmp_path / "survey.toml").write_text(text + levels, encoding="utf-8")
+    shown = run("task", "plan", "survey.toml").out
+    assert "99.98" in shown
+    assert "100.0" not in shown
 
 
 def test_a_survey_without_levels_is_planned(run, tmp_path):

@@ -66,8 +66,13 @@ class Family:
         return Fraction(1, self.records) if self.kind == "krr" else Fraction(1, 2)
 
     def true_share(self, keep: int) -> Fraction:
-        """Return the chance that a report of ``rr`` or ``krr:K`` is the true answer, if the task states `keep`."""
-        return (keep + Fraction(WHOLE - keep, self.records)) / WHOLE
+        """Return the chance that a report supports the true answer, if the task states `keep`.
+
+        A report of ``rr`` or ``krr:K`` then is that answer; one of ``hadamard:K`` is a bit that fits it, and one of
+        ``one-bit`` the end of the range at which the number lies.
+        """
+        values = self.records if self.kind in ("rr", "krr") else 2
+        return (keep + Fraction(WHOLE - keep, values)) / WHOLE
 
     def library(self, low: float = 0.0, high: float = 1.0) -> RandomizedResponse | HadamardResponse | OneBit:
         """Return the same randomizer as the accountant and the estimators know it; a number needs its range."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from shuffledp.collection.asked import Dummies
@@ -128,8 +129,8 @@ class Row:
     ----------
     epsilon0 : float
         The local budget, nats.
-    true_in_100 : float
-        In how many of 100 cases the report supports the true answer.
+    true_share : Fraction
+        The chance that the report supports the true answer, below 1.
     half_width : float
         Of the 95 % interval if everybody answers at this budget, as a share of the range.
     junk_shift : float
@@ -137,7 +138,7 @@ class Row:
     """
 
     epsilon0: float
-    true_in_100: float
+    true_share: Fraction
     half_width: float
     junk_shift: float
 
@@ -230,7 +231,7 @@ def plan_collection(request: Request) -> CollectionPlan:
     --------
     >>> asked = Request((Planned("lunch", Family("rr", 2)),), 500, 1.0, 1e-6)
     >>> found = plan_collection(asked).choices[0]
-    >>> found.chosen, found.rows[-1].true_in_100 > 98
+    >>> found.chosen, float(found.rows[-1].true_share) > 0.98
     (4.0, True)
     """
     dummies = _dummies(request, request.largest, request.promise)
@@ -306,11 +307,9 @@ def _budgets(request: Request) -> tuple[float, ...]:
 
 
 def _row(question: Planned, epsilon0: float, width: float) -> Row:
-    slope = _slope(question.family, epsilon0)
-    share = float(question.family.own_share)
-    other = share - slope * (0.0 if question.family.kind == "hadamard" else share)
-    shift = shift_of_future_junk(Slopes((epsilon0,), (slope,)), (1,), JUNK)
-    return Row(epsilon0, 100.0 * (other + slope), width, shift)
+    family = question.family
+    shift = shift_of_future_junk(Slopes((epsilon0,), (_slope(family, epsilon0),)), (1,), JUNK)
+    return Row(epsilon0, family.true_share(family.threshold(epsilon0)), width, shift)
 
 
 def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:

@@ -13,6 +13,7 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from shuffledp.collection.planner import OFFERED, Choice, CollectionPlan, curve_of, in_words
+from shuffledp.collection.promised import in_100
 from shuffledp.report.svg import Axis
 from shuffledp.report.wording import count, counted, near
 
@@ -41,7 +42,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                 "levels": [
                     {
                         "epsilon0": row.epsilon0,
-                        "true_in_100": row.true_in_100,
+                        "true_in_100": 100.0 * float(row.true_share),
                         "half_width": row.half_width,
                         "junk_shift": row.junk_shift,
                     }
@@ -91,9 +92,8 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
             continue
         name = f"{row.epsilon0:g} {_NAMES.get(row.epsilon0, '')}".strip()
         shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
-        true = f"{row.true_in_100:.1f}" if row.true_in_100 >= 99.5 else f"{row.true_in_100:.0f}"
         mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
-        table.add_row(name + mark, true, *shown, count(choice.dummies.count))
+        table.add_row(name + mark, in_100(row.true_share), *shown, count(choice.dummies.count))
     return table
 
 
