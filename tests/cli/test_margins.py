@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from shuffledp.ledger import Ledger
+
 HEAD = "variable,category,people\n"
 ASK = ("frequency", "votes.csv", "--value", "vote", "--categories", "yes,no", "--epsilon0", "8", "--delta", "1e-6",
        "--seen", "reports", "--by", "side", "--groups", "north,south", "--simulation-seed", "1")  # fmt: skip
@@ -56,3 +58,18 @@ def test_margins_need_groups(votes, run):
     found = run(*ASK[:12], "--margins", "margins.csv")
     assert found.status == 2
     assert "--margins weights public groups" in found.err
+
+
+@pytest.mark.parametrize(("north", "south"), [(100, 100), (299, 1200)])
+def test_margins_of_fewer_people_than_answered_spend_nothing(votes, run, north, south):
+    """Refused only when the answer was shown: the ledger held it, and the table of groups was printed."""
+    (votes / "margins.csv").write_text(HEAD + f"side,north,{north}\nside,south,{south}\n", encoding="utf-8")
+    asked = [option for option in ASK if option not in ("--simulation-seed", "1")]
+    assert run("ledger", "p.ledger", "--new").status == 0
+    found = run(*asked, "--margins", "margins.csv", "--ledger", "p.ledger", "--csv", "out.csv")
+    assert (found.status, found.out) == (2, "")
+    assert f"300 people of side 'north' answered, and the margins count {north}" in found.err
+    assert found.err.count("\n") == 1
+    with Ledger(votes / "p.ledger") as ledger:
+        assert ledger.entries() == []
+    assert not (votes / "out.csv").exists()

@@ -90,7 +90,7 @@ def run(name: str, typed: Typed) -> None:
                 found = release(question, typed["table"], **asked)
             else:
                 by, groups = parse_groups(typed["by"], typed["groups"])
-                found = release_by(question, typed["table"], by=by, groups=groups, **asked)
+                found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
         found = _completed(found, besides)
         frame = {"simultaneous": besides.simultaneous, "amounts": True}
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))

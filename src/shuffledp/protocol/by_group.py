@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,19 +97,16 @@ class GroupedRelease(Told):
             If the question has no shares, the margins do not fit, or a group has one person.
         """
         first = next(iter(self.releases.values()))
-        if first.question.name not in SHARES:
-            raise InvalidInput(f"only shares of categories or bins are weighted to margins; got {first.question.name}")
-        targets = margins.of(self.by, [str(name) for name in self.releases])
+        answered = [release.n for release in self.releases.values()]
+        targets = _targets(margins, first.question, Groups(self.by, tuple(self.releases)), answered)
         values: list[FloatArray] = []
         variances: list[FloatArray] = []
-        for name, release in self.releases.items():
-            if release.n < 2:
-                raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
+        for release in self.releases.values():
             share = np.clip(release.estimate, 0.0, 1.0)
             sampling = share * (1.0 - share) / (release.n - 1.0)
             values.append(np.asarray(release.estimate))
             variances.append(np.asarray(release.standard_error) ** 2 + sampling)
-        return post_stratified(values, variances, [one.n for one in self.releases.values()], targets, margins.people)
+        return post_stratified(values, variances, answered, targets, margins.people)
 
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
         """Return all groups as one polars DataFrame: ``group``, ``n``, and the columns of `Release.to_frame`.
@@ -157,6 +155,7 @@ def release_by(
     population: str = EVERYBODY,
     fixed_in_advance: str | None = None,
     title: str = "",
+    margins: Margins | None = None,
 ) -> GroupedRelease:
     """Ask one question of each of several public groups, and release an estimate for each.
 
@@ -176,6 +175,8 @@ def release_by(
         As for `release`; they hold for every group, so delta must be below 1/n of the smallest.
     consent, weights, random, rows, table_options, progress, ledger, population, fixed_in_advance, title
         As for `release`. The ledger enters what the question costs the group in which it costs most, once.
+    margins : Margins, optional
+        What the answer will be `GroupedRelease.weighted` to: if that cannot be done, nothing is entered or drawn.
 
     Returns
     -------
@@ -185,7 +186,7 @@ def release_by(
     Raises
     ------
     InvalidInput
-        As `release`, for any of the groups; if a group is empty.
+        As `release`, for any of the groups; if a group is empty, or `margins` do not fit.
 
     Examples
     --------
@@ -203,5 +204,16 @@ def release_by(
     run = Run(
         who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering
     )
-    found = run.ask_groups(asked, data, named)
+    check = None if margins is None else partial(_targets, margins, question, named)
+    found = run.ask_groups(asked, data, named, check)
     return GroupedRelease(by, dict(zip(named.names, found, strict=True)))
+
+
+def _targets(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> FloatArray:
+    """Return the groups' shares of the population, or raise InvalidInput if answers cannot be weighted to them."""
+    if question.name not in SHARES:
+        raise InvalidInput(f"only shares of categories or bins are weighted to margins; got {question.name}")
+    for name, people in zip(groups.names, answered, strict=True):
+        if people < 2:
+            raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
+    return margins.of(groups.column, [str(name) for name in groups.names], answered)

@@ -119,7 +119,7 @@ class Margins:
         }
         return cls(shares, int(total) if what == "people" else None)
 
-    def of(self, variable: str, categories: Sequence[str]) -> FloatArray:
+    def of(self, variable: str, categories: Sequence[str], answered: Sequence[int] = ()) -> FloatArray:
         """Return the shares of a variable's categories, in their order.
 
         Parameters
@@ -128,11 +128,13 @@ class Margins:
             Its name.
         categories : sequence of str
             All that were asked for.
+        answered : sequence of int, optional
+            How many people of each category answered.
 
         Raises
         ------
         InvalidInput
-            If the variable or a category is missing, or there are others.
+            If the variable or a category is missing, there are others, or more answered than there are people.
         """
         if variable not in self.shares:
             raise InvalidInput(f"the margins lack the variable {shown(variable)}; they have {', '.join(self.shares)}")
@@ -146,6 +148,9 @@ class Margins:
                     f"the margins of {variable} have {shown(category)}, of which nothing was asked; put it together "
                     "with another category, in both"
                 )
+        if self.people is not None:
+            for category, people in zip(categories, answered, strict=False):
+                _enough(people, round(known[category] * self.people), f" of {variable} {shown(category)}")
         return np.array([known[category] for category in categories])
 
 
@@ -331,11 +336,11 @@ def raked(
     return Weighted(value, np.diag(led), answered, population, led)
 
 
-def _enough(answered: int, population: int | None) -> None:
+def _enough(answered: int, population: int | None, whose: str = "") -> None:
     if population is not None and answered > population:
         raise InvalidInput(
-            f"{answered} people answered, and the margins count {population}; give margins of all people for whom they "
-            "stand"
+            f"{answered} people{whose} answered, and the margins count {population}; give margins of all people for "
+            "whom they stand"
         )
 
 

@@ -138,7 +138,9 @@ class Run:
             people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
             return [found for (found,) in self._asked(asked, engine, [people], random, first)]
 
-    def ask_groups(self, ask: Ask, data: Any, groups: Groups) -> list[Release]:
+    def ask_groups(
+        self, ask: Ask, data: Any, groups: Groups, check: Callable[[Sequence[int]], object] | None = None
+    ) -> list[Release]:
         """Ask one question of each group, in one pass over all records; groups share nobody.
 
         Parameters
@@ -149,6 +151,8 @@ class Run:
             As for `release`.
         groups : Groups
             The groups.
+        check : callable, optional
+            Called with each group's people before anything is entered or drawn: what it raises ends the run.
 
         Raises
         ------
@@ -159,6 +163,8 @@ class Run:
         with self._refusing():
             engine = self._engine(data)
             people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
+            if check is not None:
+                check([each.n for each in people])
             return list(self._asked([ask], engine, people, random, None)[0])
 
     def _refusing(self) -> AbstractContextManager[None]:
