@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,7 @@ def answer(source: Path, table: str, words: list[str]) -> tuple[int, bytes]:
         done = subprocess.run([sys.executable, "-c", script, *given], capture_output=True, env=os.environ | places)
         files = sorted(out.rglob("*.csv")) if out.is_dir() else [out] * out.exists()
         said = b"".join([done.stdout, done.stderr, *(path.read_bytes() for path in files)])
+        said = re.sub(rb'("cpu_seconds": )[0-9.]+', rb"\1SECONDS", said)  # of the machine's load, not of the checkout
         return done.returncode, said.replace(folder.encode(), b"FOLDER")
 
 
