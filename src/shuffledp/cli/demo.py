@@ -15,11 +15,10 @@ from rich.table import Table
 
 import shuffledp
 from shuffledp import __version__
-from shuffledp.cli.estimate import choose_random
 from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
-from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.randomness import Randomness, choose_random
 from shuffledp.protocol import Release, estimate_frequency, estimate_mean
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words

@@ -14,7 +14,6 @@ from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
     check_weights,
-    choose_random,
     parse_at,
     parse_budgets,
     parse_categories,
@@ -25,6 +24,7 @@ from shuffledp.cli.left import opened_ledger
 from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
+from shuffledp.numerics.randomness import choose_random
 from shuffledp.protocol import (
     Ask,
     Frequency,
