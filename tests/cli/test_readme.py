@@ -8,7 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
-from shuffledp.cli.demo import TABLE
+from shuffledp.cli.demo.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

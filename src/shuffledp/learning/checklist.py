@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from shuffledp.learning.clipping import UNIT_MEANING
 from shuffledp.learning.guarantee import SERVER_SEES
+from shuffledp.learning.outcome import Training
 from shuffledp.report import wording
 from shuffledp.report.checklist import (
     ONE_PROGRAM,
@@ -19,7 +20,6 @@ from shuffledp.report.checklist import (
     Point,
     points,
 )
-from shuffledp.report.training import Training
 
 
 def training_checklist(training: Training) -> list[Point]:
