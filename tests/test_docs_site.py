@@ -26,7 +26,7 @@ from tools import check_docs_site, make_cli_reference
 import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.cli.app import COMMANDS
-from shuffledp.cli.demo import TABLE
+from shuffledp.cli.demo.table import TABLE
 from shuffledp.randomizers.base import AnyLaw
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

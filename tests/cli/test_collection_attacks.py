@@ -135,7 +135,7 @@ def test_watching_ends_with_ctrl_c_and_one_line(opened, run, monkeypatch):
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("shuffledp.cli.service.time.sleep", third)
+    monkeypatch.setattr("shuffledp.collection.serve.time.sleep", third)
     found = run("task", "status", "--watch")
     assert (found.status, found.err.count("\n")) == (130, 1)
     assert found.out.count("careful") == 3

@@ -13,7 +13,7 @@ import pytest
 from rich.text import Text
 
 from shuffledp.cli.app import COMMANDS
-from shuffledp.cli.output import console, reserved
+from shuffledp.shell.output import console, reserved
 
 FULL = Path("/dev/full")
 VOTES = ("frequency", "votes.csv", "--value", "vote", "--categories", "ä,Я", "--epsilon0", "1", "--delta", "1e-6")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo import TABLE
+from shuffledp.cli.demo.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

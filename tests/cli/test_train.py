@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from shuffledp.cli.train import weak
 from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, read_digits, sample_folder
+from shuffledp.learning.train import weak
 from shuffledp.numerics.randomness import simulation_random
 
 DIGITS = (

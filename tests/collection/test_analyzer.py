@@ -17,6 +17,7 @@ from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import effective_budget, estimate_question, scaled_counts, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer, identity_of
 from shuffledp.collection.task import PostedTask
@@ -27,7 +28,6 @@ from shuffledp.numerics.randomness import simulation_random
 from shuffledp.protocol.frequencies import frequency
 from shuffledp.protocol.means import mean
 from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.report.collection import release_document
 from tests.collection.batches import (
     analyzer_key,
     batch_of,

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.learning.checklist import training_checklist
+from shuffledp.learning.outcome import Training
 from shuffledp.report.checklist import OPEN, QUESTIONS, checklist
-from shuffledp.report.checklists import difference_checklist, ledger_checklist, training_checklist
+from shuffledp.report.checklists import difference_checklist, ledger_checklist
 from shuffledp.report.page import Answer, render
-from shuffledp.report.training import Training
 from shuffledp.report.wording import up
 
 
