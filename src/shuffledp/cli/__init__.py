@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always, with the exit status above. With SHUFFLEDP_DEBUG set, internal failures keep their traceback.
     """
-    from shuffledp.cli.left import left
+    from shuffledp.shell.left import left
 
     gc.set_threshold(NEW_OBJECTS)
     try:
@@ -57,9 +57,9 @@ def _run(arguments: list[str]) -> int:
 
     from shuffledp.cli.app import options_of, parser
     from shuffledp.cli.front import spelled
-    from shuffledp.cli.left import LEFT, Left
     from shuffledp.cli.messages import in_options
-    from shuffledp.cli.output import COMMAND_LINE
+    from shuffledp.shell.left import LEFT, Left
+    from shuffledp.shell.output import COMMAND_LINE
 
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed before the command began
         return _fail("standard output is closed, so no answer could be shown; nothing was done: open it", REFUSED)
@@ -132,7 +132,7 @@ def _released(nothing: str = "nothing was released") -> str:
 
 
 def _left_behind() -> list[str]:
-    from shuffledp.cli.left import left
+    from shuffledp.shell.left import left
 
     return left().sentences()
 

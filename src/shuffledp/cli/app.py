@@ -10,13 +10,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app, ledger_app, service, situation_app, task_page
-from shuffledp.cli import options as o
+from shuffledp.cli import ledger_app, situation_app
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
 from shuffledp.cli.front import FIRST, PANELS, arrange
 from shuffledp.cli.plan import plan_command
-from shuffledp.cli.train_app import predict, train
+from shuffledp.collection import commands as collection_app
+from shuffledp.collection import serve as service
+from shuffledp.collection import task_page
 from shuffledp.errors import InvalidInput
+from shuffledp.learning.commands import predict, train
+from shuffledp.shell import options as o
 
 COMMANDS = tuple(name for names in PANELS.values() for name in names)
 app = typer.Typer(
@@ -106,7 +109,7 @@ def reproduce(
 
     shuffledp reproduce gspa-lemma-2 --quick --out reproduced
     """
-    from shuffledp.cli.reproduce import run_list, run_reproduce
+    from shuffledp.reproduce.commands import run_list, run_reproduce
 
     if list_:
         run_list(as_json=json)
@@ -156,7 +159,7 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo import TABLE, run_demo, write_table
+    from shuffledp.cli.demo.table import TABLE, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
@@ -166,7 +169,7 @@ def demo(
         typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
         raise typer.Exit
     if what == "collection":
-        from shuffledp.cli.demo_collection import run_demo_collection
+        from shuffledp.cli.demo.collection import run_demo_collection
 
         run_demo_collection(delta, simulation_seed, as_json=json, report=report)
         return

@@ -16,11 +16,11 @@ from shuffledp.accounting import (
 )
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
-from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, TypedSituation
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import budgets_to_json, dumps
 from shuffledp.report.wording import count, counted, covers, down, enumerated, near, probability, situation, up
+from shuffledp.shell.output import console, reserved, working
 
 Find = Literal["epsilon0", "n", "rounds", "scale"]
 NEEDS: dict[Find, str] = {

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.cli.left import opened_ledger
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
+from shuffledp.numerics.randomness import choose_random
 from shuffledp.protocol import (
     Frequency,
     FrequentItems,
@@ -35,6 +33,8 @@ from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
+from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.tables import TableOptions
 from shuffledp.whole_files import read_bytes, read_lines
 
@@ -197,11 +197,6 @@ def title_of(found: Release, value: str) -> str:
         "variance": f"What is the variance of {value}{moved}?",
         "vector-mean": f"What is the mean of {value}?",
     }[found.question.name]
-
-
-def choose_random(simulation_seed: int | None) -> Randomness:
-    """Choose secure randomness, unless a simulation was asked for."""
-    return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
 
 
 def table_options(typed: Typed) -> TableOptions:

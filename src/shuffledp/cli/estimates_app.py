@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
 
 NEEDED = inspect.Parameter.empty
 

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from shuffledp.cli import options as o
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.shell import options as o
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
@@ -249,9 +249,9 @@ def plan_command(
 
 def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
     """Plan, write the files, and show the plan."""
-    from shuffledp.cli.output import console, reserved, working
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
+    from shuffledp.shell.output import console, reserved, working
 
     (question, guess), budgets = asked.parsed(), population.budgets()
     outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
@@ -293,8 +293,8 @@ def _write(
         stream.write(curve_file(made))
     if (stream := streams["--report"]) is not None:
         from shuffledp import __version__
-        from shuffledp.cli.output import COMMAND_LINE
         from shuffledp.report.plan_page import plan_page
+        from shuffledp.shell.output import COMMAND_LINE
 
         command = COMMAND_LINE.get()
         page = plan_page(made, command=command, version=__version__, next_steps=steps, other_steps=others)

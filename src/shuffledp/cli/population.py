@@ -8,12 +8,12 @@ from typing import Literal, TypedDict
 
 from shuffledp.accounting import check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.cli.output import working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
+from shuffledp.shell.output import working
 
 BOUNDS = ("certified", "all")
 GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, because Gaussian noise is never pure"

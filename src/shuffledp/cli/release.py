@@ -14,17 +14,15 @@ from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
     check_weights,
-    choose_random,
     parse_at,
     parse_budgets,
     parse_categories,
     table_options,
     title_of,
 )
-from shuffledp.cli.left import opened_ledger
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
+from shuffledp.numerics.randomness import choose_random
 from shuffledp.protocol import (
     Ask,
     Frequency,
@@ -42,6 +40,8 @@ from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
+from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20

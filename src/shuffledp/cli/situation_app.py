@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import NEEDED, signed
 from shuffledp.errors import InvalidInput
+from shuffledp.shell import options as o
 
 if TYPE_CHECKING:
     import typer

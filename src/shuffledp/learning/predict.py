@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.cli.output import console, reserved
-from shuffledp.cli.train_data import SAMPLE
 from shuffledp.errors import InvalidInput
 from shuffledp.learning import TrainedModel, load_model, read_digits, sample_folder
+from shuffledp.learning.data import SAMPLE
 from shuffledp.report import wording
 from shuffledp.report.to_json import dumps
+from shuffledp.shell.output import console, reserved
 from shuffledp.tables import read_columns
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shuffledp.cli.output import console, reserved, working
+from shuffledp.collection.plan_view import plan_object, plan_picture, print_collection_plan
 from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.survey import LONGEST_SURVEY, request_of_survey
 from shuffledp.errors import InvalidInput
-from shuffledp.report.collection_plan import plan_object, plan_picture, print_collection_plan
 from shuffledp.report.to_json import dumps
+from shuffledp.shell.output import console, reserved, working
 from shuffledp.whole_files import read_bytes
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
+from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.protocol import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
-from shuffledp.report.collection_checklist import collection_checklist
 from shuffledp.report.templating import page_template
 
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")

@@ -1,4 +1,4 @@
-"""The command `train` and its options; the body is in `shuffledp.cli.train`."""
+"""The command `train` and its options; the body is in `shuffledp.learning.train`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
 
 DATA = "Data"
 MODEL = "Model"
@@ -282,9 +282,9 @@ def train(
 
     shuffledp train mnist-sample --unit example --seen users --clients 20 --epsilon0 4 --delta 1e-5
     """
-    from shuffledp.cli.entered import Entered
-    from shuffledp.cli.train import Files, Way, run_train
-    from shuffledp.cli.train_data import Asked
+    from shuffledp.learning.data import Asked
+    from shuffledp.learning.train import Files, Way, run_train
+    from shuffledp.shell.entered import Entered
 
     asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
     way = Way(
@@ -325,6 +325,6 @@ def predict(
 
     shuffledp predict model.npz mnist-sample
     """
-    from shuffledp.cli.predict import run_predict
+    from shuffledp.learning.predict import run_predict
 
     run_predict(model, source, label, out, json=json)

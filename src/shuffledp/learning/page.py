@@ -13,15 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.errors import printable
+from shuffledp.learning.checklist import training_checklist
 from shuffledp.learning.clipping import UNIT_MEANING
 from shuffledp.learning.guarantee import REFERENCES, SERVER_SEES, TrainingGuarantee
+from shuffledp.learning.outcome import Training
 from shuffledp.learning.progress import RoundReport
 from shuffledp.report import wording
-from shuffledp.report.checklists import training_checklist
 from shuffledp.report.svg import Axis
 from shuffledp.report.templating import page_template
 from shuffledp.report.terminal import NOT_PRIVATE
-from shuffledp.report.training import Training
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 52.0, 14.0, 18.0, 220.0, 266.0
 

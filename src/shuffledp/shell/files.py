@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
-from shuffledp.cli.left import will_stand
+from shuffledp.shell.left import will_stand
 from shuffledp.whole_files import replaced
 
 

@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from shuffledp.cli.left import left, will_stand
 from shuffledp.errors import InvalidInput, printable
+from shuffledp.shell.left import left, will_stand
 from shuffledp.whole_files import replaced
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The commands of a collection and their options; each body hands over to `cli.collection` or `cli.answers`."""
+"""The commands of a collection and their options; the bodies are in `collection.posting` and `collection.answers`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
 
 task = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Draft, post, and look after a collection.")
-"""`shuffledp task ...`; `cli.service` adds the commands that need the store."""
+"""`shuffledp task ...`; `collection.serve` adds the commands that need the store."""
 
 Draft = Annotated[Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help="The .draft of task draft.")]
 Posted = Annotated[Path, typer.Argument(metavar="TASK", parser=o.file_path, help="The .task of task post.")]
@@ -43,7 +43,7 @@ def draft(
 
     shuffledp task draft survey.toml --out lunch
     """
-    from shuffledp.cli.collection import run_draft
+    from shuffledp.collection.posting import run_draft
 
     run_draft(survey, out, as_json=json)
 
@@ -74,7 +74,7 @@ def plan(
 
     shuffledp task plan survey.toml --people 500 --wanted 3
     """
-    from shuffledp.cli.collection_plan import run_plan
+    from shuffledp.collection.task_plan import run_plan
 
     run_plan(survey, people, promise, wanted, shufflers, figure, as_json=json)
 
@@ -97,7 +97,7 @@ def post(
 
     shuffledp task post lunch.draft
     """
-    from shuffledp.cli.collection import run_post
+    from shuffledp.collection.posting import run_post
 
     run_post(draft, store, out, accept_shift=accept_shift, yes=yes)
 
@@ -115,7 +115,7 @@ def link(
 
     shuffledp task link lunch.draft lunch.task
     """
-    from shuffledp.cli.collection import run_link
+    from shuffledp.collection.posting import run_link
 
     run_link(draft, posted, server, page)
 
@@ -143,7 +143,7 @@ def codes(
 
     shuffledp task codes lunch.task 5000 --links codes.csv --letters letters.html
     """
-    from shuffledp.cli.collection import run_codes
+    from shuffledp.collection.posting import run_codes
 
     run_codes(posted, count, store, server, page, links, letters, language)
 
@@ -163,7 +163,7 @@ def verify(
 
     shuffledp task verify lunch.task lunch.release
     """
-    from shuffledp.cli.answers import run_verify
+    from shuffledp.collection.answers import run_verify
 
     run_verify(posted, release, batch, as_json=json)
 
@@ -191,7 +191,7 @@ def answer(
 
     shuffledp answer LINK --level careful --answer soup
     """
-    from shuffledp.cli.answers import run_answer, run_show
+    from shuffledp.collection.answers import run_answer, run_show
 
     if show:
         run_show(link, language, person, state, as_json=json)
@@ -217,7 +217,7 @@ def open_(
 
     shuffledp open lunch.batch --key lunch.key --report lunch.html
     """
-    from shuffledp.cli.answers import run_open
-    from shuffledp.cli.entered import Entered
+    from shuffledp.collection.answers import run_open
+    from shuffledp.shell.entered import Entered
 
     run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), as_json=json)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, probability, share, up, with_error
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 if TYPE_CHECKING:
-    from shuffledp.cli.demo_service import Held
+    from shuffledp.cli.demo.service import Held
 
 CLIENTS = 2_000
 NEEDED = ("shuffledp.collection.sealing", "uvicorn", "httptools", "segno")
@@ -41,9 +41,9 @@ def run_demo_collection(
             "demo collection takes no --simulation-seed: devices and shuffler use secure randomness; leave it out"
         )
     _check_extra()
-    from shuffledp.cli.demo_service import hold
-    from shuffledp.report.collection import release_object
-    from shuffledp.report.collection_page import release_page
+    from shuffledp.cli.demo.service import hold
+    from shuffledp.collection.release_json import release_object
+    from shuffledp.collection.release_page import release_page
 
     out, since = console(), time.monotonic()
 

@@ -10,9 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.cli.entered import Entered
-from shuffledp.cli.left import will_change
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, answer_code, certify_task, level_named
 from shuffledp.collection.estimates import JUNK, shift_of_levels
@@ -27,6 +24,9 @@ from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, points, probability, share, up, with_error
+from shuffledp.shell.entered import Entered
+from shuffledp.shell.left import will_change
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
     from shuffledp.collection.release import write_release
-    from shuffledp.report.collection import release_document
-    from shuffledp.report.collection_page import release_page
+    from shuffledp.collection.release_json import release_document
+    from shuffledp.collection.release_page import release_page
 
     target = batch.parent / f"{batch.stem}.release" if out is None else out
     if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shuffledp.cli.left import opened_ledger
+from shuffledp.shell.left import opened_ledger
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Options of the commands that ask a question of a table; those of other commands are in `shuffledp.cli.options`."""
+"""Options of the commands that ask a question of a table; those of other commands are in `shuffledp.shell.options`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli.options import RESULT, file_path, number, whole_number
+from shuffledp.shell.options import RESULT, file_path, number, whole_number
 
 PEOPLE = "Whose rows they are, and gaps"
 GROUPS = "Groups (public)"

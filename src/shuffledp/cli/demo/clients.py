@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from shuffledp.cli.demo import EDUCATIONS, TABLE
-from shuffledp.collection.browser import Chromium
+from shuffledp.cli.demo.browser import Chromium
+from shuffledp.cli.demo.table import EDUCATIONS, TABLE
 from shuffledp.collection.client import Client, Device, outer_of
 from shuffledp.collection.codes import draw_codes, link_of
 from shuffledp.collection.report import Verdict

@@ -15,17 +15,16 @@ from rich.table import Table
 
 import shuffledp
 from shuffledp import __version__
-from shuffledp.cli.estimate import choose_random
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
-from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.randomness import Randomness, choose_random
 from shuffledp.protocol import Release, estimate_frequency, estimate_mean
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.terminal import NOT_PRIVATE
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 from shuffledp.tables import read_columns
 
 TABLE = Path(shuffledp.__file__).parent / "data" / "adult.parquet"

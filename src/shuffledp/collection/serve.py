@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shuffledp.cli import options as o
 from shuffledp.errors import InvalidInput
+from shuffledp.shell import options as o
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,8 +76,8 @@ def status(
 
     shuffledp task status --store shuffledp.db
     """
-    from shuffledp.cli.output import console
     from shuffledp.report.to_json import dumps
+    from shuffledp.shell.output import console
 
     with opened(store) as shuffler:
         if json:

@@ -13,13 +13,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.cli.files import write_bytes, written
-from shuffledp.cli.output import console, working
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.plan_view import plan_object, print_collection_plan
 from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.price import Price, prices
 from shuffledp.collection.promise import check_crowd, check_floor
@@ -29,9 +28,10 @@ from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_lev
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
-from shuffledp.report.collection_plan import plan_object, print_collection_plan
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
+from shuffledp.shell.files import write_bytes, written
+from shuffledp.shell.output import console, working
 from shuffledp.whole_files import read_bytes
 
 MANY_DUMMIES = 100_000
@@ -72,7 +72,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
 
 def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool, yes: bool) -> None:
     """Certify and sign a draft, and put it into the store; of many dummies only with consent."""
-    from shuffledp.cli.service import opened
+    from shuffledp.collection.serve import opened
 
     draft = Draft.parse(read_bytes(draft_file, "the draft", LONGEST_DRAFT))
     if draft.closes <= time.time():
@@ -133,7 +133,7 @@ def run_codes(
     language: str | None,
 ) -> None:
     """Draw codes, write links and letters, and give the hashes to the store."""
-    from shuffledp.cli.service import opened
+    from shuffledp.collection.serve import opened
 
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     if not task.has_codes:

@@ -13,17 +13,17 @@ from typing import IO, TextIO, cast
 import numpy as np
 
 from shuffledp import __version__
-from shuffledp.cli.entered import Entered
-from shuffledp.cli.estimate import choose_random
-from shuffledp.cli.left import will_change
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
-from shuffledp.cli.train_data import Asked, Records, load, public_rows
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning import ShuffledSGDClassifier, print_progress
+from shuffledp.learning.data import Asked, Records, load, public_rows
 from shuffledp.learning.models import MODEL_FORMAT, write_model
+from shuffledp.learning.outcome import Training
+from shuffledp.learning.page import print_training, training_page, training_to_json
+from shuffledp.numerics.randomness import choose_random
 from shuffledp.report.to_json import dumps
-from shuffledp.report.train import print_training, training_page, training_to_json
-from shuffledp.report.training import Training
+from shuffledp.shell.entered import Entered
+from shuffledp.shell.left import will_change
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 
 EDGES_CLIP, EDGES_STEP = 0.2, 2.0
 """What serves oriented gradients, whose length is 3."""

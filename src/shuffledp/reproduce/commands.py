@@ -7,11 +7,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shuffledp.cli.output import console
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.base import Progress, silent
+from shuffledp.shell.output import console
 
 
 def run_list(*, as_json: bool) -> None:

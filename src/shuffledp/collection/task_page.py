@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from shuffledp.cli import options as o
-from shuffledp.cli.collection_app import Posted
+from shuffledp.collection.commands import Posted
+from shuffledp.shell import options as o
 
 
 def register(task: typer.Typer) -> None:
@@ -34,10 +34,10 @@ def page(
 
     shuffledp task page lunch.task --server https://collect.example.org --out lunch.html
     """
-    from shuffledp.cli.files import write_bytes
-    from shuffledp.cli.output import console
     from shuffledp.collection.survey_page import page_for
     from shuffledp.collection.task import LONGEST_POSTED, PostedTask
+    from shuffledp.shell.files import write_bytes
+    from shuffledp.shell.output import console
     from shuffledp.whole_files import read_bytes
 
     document = page_for(PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED)), server.removesuffix("/"))

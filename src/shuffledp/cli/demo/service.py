@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shuffledp.cli.demo import EDUCATIONS
-from shuffledp.cli.demo_clients import (
+from shuffledp.cli.demo.browser import chromium_path
+from shuffledp.cli.demo.clients import (
     HOURS,
     NO_ANSWER,
     Deliveries,
@@ -24,9 +24,9 @@ from shuffledp.cli.demo_clients import (
     spoilt_reports,
     strangers_reports,
 )
-from shuffledp.cli.service import wait_for_deletion
+from shuffledp.cli.demo.running import ServiceProcess, running
+from shuffledp.cli.demo.table import EDUCATIONS
 from shuffledp.collection.analyzer import Opened, open_batch
-from shuffledp.collection.browser import chromium_path
 from shuffledp.collection.client import certify_task
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.codes import code_hash, draw_codes
@@ -34,17 +34,17 @@ from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import Verdict
-from shuffledp.collection.running import ServiceProcess, running
 from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.sending import Link, TaskClosed, fetch_task, send
+from shuffledp.collection.serve import wait_for_deletion
 from shuffledp.collection.store import Store
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.verify import verify
 from shuffledp.errors import ShuffleDPError
 from shuffledp.numerics.randomness import secure_random
-from shuffledp.report.collection import release_document
 
 LEVELS = (("careful", 0.5, 0.1, 0.54), ("usual", 1.0, 0.25, 0.37), ("open", 4.0, 1.0, 0.09))
 """Name, local budget a question, promise for both questions together, and share of the people."""
