@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shuffledp.shell import estimate_options as e
 from shuffledp.shell import options as o
+from shuffledp.shell.table_options import reads_table
 
 DATA = "Data"
 MODEL = "Model"
 
 
+@reads_table
 def train(
     source: Annotated[
         str,
@@ -96,6 +98,16 @@ def train(
             parser=o.number,
             metavar="SHARE",
             help="Table: share kept out of training, to measure accuracy (default 0.2).",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    missing_as: Annotated[
+        float | None,
+        typer.Option(
+            "--missing-as",
+            parser=o.number,
+            metavar="VALUE",
+            help="Table: the number that a missing entry of a feature counts as; predict does the same.",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -275,6 +287,8 @@ def train(
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
+    *,
+    table: Any,
 ) -> None:
     """Train a classifier on clipped and noised messages of clients, and tell what may be claimed of it.
 
@@ -286,7 +300,7 @@ def train(
     from shuffledp.learning.train import Files, Way, run_train
     from shuffledp.shell.entered import Entered
 
-    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
+    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
     way = Way(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon, target_epsilon, find, patience,
@@ -295,6 +309,7 @@ def train(
     run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public), entered)
 
 
+@reads_table
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL.npz", parser=o.file_path, help="What train wrote.")],
     source: Annotated[
@@ -316,6 +331,8 @@ def predict(
         ),
     ] = None,
     json: o.Json = False,
+    *,
+    table: Any,
 ) -> None:
     """Predict labels of new rows with a model that train wrote.
 
@@ -327,4 +344,4 @@ def predict(
     """
     from shuffledp.learning.predict import run_predict
 
-    run_predict(model, source, label, out, json=json)
+    run_predict(model, source, label, out, table, json=json)
