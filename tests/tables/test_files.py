@@ -109,7 +109,7 @@ def test_a_decimal_comma_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"separator": ",,"}, "`separator` must be one ASCII character, such as ; or tab; got ',,'"),
+        ({"separator": ",,"}, "`separator` must be one ASCII character, such as ; or tab, or blanks; got ',,'"),
         ({"separator": '"'}, "`separator` must be one ASCII character"),
         ({"separator": "a"}, "`separator` must be one ASCII character"),
         ({"separator": "§"}, "`separator` must be one ASCII character"),
