@@ -47,6 +47,11 @@ class Population:
     table: TableOptions = AS_FOUND
     or_file: bool = True
 
+    def __post_init__(self) -> None:
+        if self.file is None:
+            everything = ("decimal", "thousands", "missing_values", "show_values")
+            self.table.refuse_for_text("no --budgets FILE is given", everything)
+
     def budgets(self) -> Budgets:
         """Count the users at each level.
 
@@ -80,9 +85,6 @@ class Population:
         """Refuse columns without a file."""
         if self.file is None and (self.column is not None or self.delta_column is not None):
             raise InvalidInput("--column and --delta-column name columns of --budgets FILE; give the file too")
-        if self.file is None:
-            everything = ("decimal", "thousands", "missing_values", "show_values")
-            self.table.refuse_for_text("no --budgets FILE is given", everything)
 
 
 class Situation(TypedDict):

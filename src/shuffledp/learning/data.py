@@ -194,8 +194,7 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     if own and asked.clients is not None:
         raise InvalidInput("--clients spreads rows over clients at random, so a client has no budget column; name one")
     texts = [asked.label, *([] if asked.groups is None else [asked.groups])]
-    gaps = scaled.gaps
-    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=gaps, options=asked.table)
+    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=scaled.names, options=asked.table)
     rows = scaled.rows(columns.numbers)
     words: list[str] = canonical_texts(columns.texts[asked.label]).to_list()
     classes, notes = _classes(asked.classes, words)
@@ -258,8 +257,8 @@ def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np
             raise InvalidInput(f"--public {shown(source)}: it has labels that {asked.source} has not")
         return digits.images, digits.labels.astype(np.int64)
     label = str(asked.label)
-    names, gaps = list(records.features.names), records.features.gaps
-    columns = read_columns(Path(source), numbers=names, texts=[label], gaps=gaps, options=asked.table)
+    names = records.features.names
+    columns = read_columns(Path(source), numbers=names, texts=[label], gaps=names, options=asked.table)
     words: list[str] = canonical_texts(columns.texts[label]).to_list()
     place = {canonical(name): i for i, name in enumerate(records.classes)}
     unknown = next((word for word in words if word not in place), None)

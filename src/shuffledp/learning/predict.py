@@ -110,6 +110,6 @@ def _read(model: TrainedModel, source: str, label: str | None, table: TableOptio
     features = model.features
     assert isinstance(features, Scaled)
     texts = [] if label is None else [label]
-    read = read_columns(path, numbers=columns, texts=texts, gaps=features.gaps, options=table)
+    read = read_columns(path, numbers=columns, texts=texts, gaps=columns, options=table)
     rows = features.rows(read.numbers)
     return _Rows(rows, None if label is None else [str(word) for word in read.texts[label].to_list()])

@@ -38,7 +38,7 @@ class Map(Protocol):
 class Scaled:
     """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is.
 
-    A missing entry counts as `missing_as`, before it is clipped; None: it is refused where the columns are read.
+    A missing entry counts as `missing_as`, before it is clipped; None: it is refused by `rows`.
     """
 
     names: tuple[str, ...]
@@ -46,15 +46,23 @@ class Scaled:
     high: FloatArray
     missing_as: float | None = None
 
-    @property
-    def gaps(self) -> tuple[str, ...]:
-        """Columns that may have missing entries."""
-        return () if self.missing_as is None else self.names
-
     def rows(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Put columns side by side, shape (n, columns), what is missing (NaN) filled in."""
+        """Put columns side by side, shape (n, columns), what is missing (NaN) filled in.
+
+        Raises
+        ------
+        InvalidInput
+            For the first entry that is missing, if there is no number for it.
+        """
         rows = np.stack([columns[name] for name in self.names], axis=1)
-        return rows if self.missing_as is None else np.where(np.isnan(rows), self.missing_as, rows)
+        missing = np.isnan(rows)
+        if self.missing_as is None and missing.any():
+            row, column = divmod(int(np.argmax(missing)), rows.shape[1])
+            raise InvalidInput(
+                f"{self.names[column]} in row {row + 1} is missing; give every row a number, or say in training with "
+                "`missing_as` which number it counts as"
+            )
+        return np.where(missing, self.missing_as or 0.0, rows)
 
     @property
     def origin(self) -> str:

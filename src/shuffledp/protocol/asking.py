@@ -30,7 +30,7 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets,
-    seen: Seen | None,
+    seen: Seen | None = None,
     delta: float,
     mechanism: str | None = None,
     person: str | None = None,
@@ -67,7 +67,7 @@ def release(
         Budgets are public, and must not depend on the records.
     seen : {"reports", "levels", "sum"} or None
         What the analyzer sees: the shuffled reports without, or with, their senders' budgets, or only their sum (a
-        mean). None is allowed where there is one budget.
+        mean). It may be left out where there is one budget: then these views tell the same.
     delta : float
         Central delta of the guarantee, in (0, 1/n).
     mechanism : str, optional

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from shuffledp.protocol.running import Ask, Run
 from shuffledp.protocol.weights import Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
+from shuffledp.tables.frames import handed_over
 from shuffledp.told import Told
 
 if TYPE_CHECKING:
@@ -108,23 +109,35 @@ class GroupedRelease(Told):
             variances.append(np.asarray(release.standard_error) ** 2 + sampling)
         return post_stratified(values, variances, answered, targets, margins.people)
 
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
-        """Return all groups as one polars DataFrame: ``group``, ``n``, and the columns of `Release.to_frame`.
+    @overload
+    def to_frame(
+        self, kind: Literal["polars"] = ..., *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def to_frame(
+        self, kind: Literal["pandas"], *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> Any: ...
+
+    def to_frame(
+        self, kind: str = "polars", *, level: float = 0.95, simultaneous: bool = False, amounts: bool = False
+    ) -> Any:
+        """Return all groups as one dataframe: ``group``, ``n``, and the columns of `Release.to_frame`.
 
         Parameters
         ----------
-        level, simultaneous, amounts
+        kind, level, simultaneous, amounts
             As for `Release.to_frame`; intervals hold together within a group.
         """
         import polars as pl
 
         parts: list[pl.DataFrame] = []
         for name, release in self.releases.items():
-            frame = release.to_frame(level, simultaneous=simultaneous, amounts=amounts)
+            frame = release.to_frame(level=level, simultaneous=simultaneous, amounts=amounts)
             own = [pl.lit(str(name)).alias("group"), pl.lit(release.n).alias("n")]
             epsilon = pl.lit(release.guarantee.epsilon.upper).alias("central_epsilon")
             parts.append(frame.select(*own, pl.all(), epsilon))
-        return pl.concat(parts)
+        return handed_over(pl.concat(parts), kind)
 
 
 def release_by(
@@ -135,7 +148,7 @@ def release_by(
     groups: Sequence[Hashable],
     value: str | Sequence[str],
     budgets: float | str | RowBudgets,
-    seen: Seen | None,
+    seen: Seen | None = None,
     delta: float,
     mechanism: str | None = None,
     person: str | None = None,

@@ -144,7 +144,8 @@ def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: 
     known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
     what = "is missing" if parameter == "missing_as" else f"is {VALUE}, none of the categories ({known})"
     means_missing = str(entry).strip().lower() in (*MISSING[1:], ".", "-", "?", "#n/a", "#null!", "#value!")
-    otherwise = "; if it is a word for missing, name it with `missing_values`" if means_missing else ""
+    word = parameter == "other" and means_missing
+    otherwise = "; if it is a word for missing, name it with `missing_values`" if word else ""
     return BadEntry(
         f"the record in row {row} {what}; name the category that such a record counts as with `{parameter}`, or add "
         f"one{otherwise}",

@@ -65,7 +65,10 @@ class QuestionEstimator(Parameters):
         cls.__signature__ = inspect.Signature([*fields, *options])  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        given = inspect.signature(type(self)).bind(*args, **options)
+        try:
+            given = inspect.signature(type(self)).bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
         given.apply_defaults()
         for name, value in given.arguments.items():
             setattr(self, name, value)

@@ -120,9 +120,9 @@ def checked_random(random: Randomness | None) -> Randomness:
     return random
 
 
-def columns_of(question: Question, value: str | Sequence[str]) -> tuple[str, ...]:
+def columns_of(question: Question, value: str | int | Sequence[str | int]) -> tuple[str, ...]:
     """Check the columns of the records: one, or one for each coordinate of a vector."""
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = (str(value),) if isinstance(value, str | int) else tuple(map(str, value))  # frames number columns
     if len(names) not in (1, question.columns):
         raise InvalidInput(
             f"value must name {question.columns} column{'s' * (question.columns > 1)} for a {question.name}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.amounts import Amounts
 from shuffledp.protocol.questions import Question
 from shuffledp.protocol.weights import Weights
+from shuffledp.tables.frames import handed_over
 
 if TYPE_CHECKING:
     import polars as pl
@@ -166,11 +167,25 @@ class Release:
         interval = self.confidence_interval(level, simultaneous=simultaneous)
         return Amounts.scaled(self.estimate, self.standard_error, interval, self.rows)
 
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False, amounts: bool = False) -> pl.DataFrame:
-        """Return the estimate as a polars DataFrame, one row per entry.
+    @overload
+    def to_frame(
+        self, kind: Literal["polars"] = ..., *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def to_frame(
+        self, kind: Literal["pandas"], *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> Any: ...
+
+    def to_frame(
+        self, kind: str = "polars", *, level: float = 0.95, simultaneous: bool = False, amounts: bool = False
+    ) -> Any:
+        """Return the estimate as a dataframe, one row per entry.
 
         Parameters
         ----------
+        kind : {"polars", "pandas"}
+            Whose dataframe.
         level, simultaneous
             As for `confidence_interval`.
         amounts : bool
@@ -182,6 +197,11 @@ class Release:
             Columns ``label`` (where there are labels; of bins ``low`` and ``high``), ``estimate``, ``standard_error``,
             ``interval_low``, ``interval_high``; with `amounts` also ``count`` or ``sum`` and the same three of it, such
             as ``count_interval_low``.
+
+        Raises
+        ------
+        InvalidInput
+            If `kind` is neither, or pandas is not installed.
         """
         import polars as pl
 
@@ -195,16 +215,16 @@ class Release:
         ):
             if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
-        kind = self.question.name
-        if amounts and kind in COUNTED + MEANS:
-            found, name = self._amounts(level, simultaneous=simultaneous), "count" if kind in COUNTED else "sum"
+        asked = self.question.name
+        if amounts and asked in COUNTED + MEANS:
+            found, name = self._amounts(level, simultaneous=simultaneous), "count" if asked in COUNTED else "sum"
             columns |= {
                 name: np.atleast_1d(found.estimate),
                 f"{name}_standard_error": np.atleast_1d(found.standard_error),
                 f"{name}_interval_low": np.atleast_1d(found.low),
                 f"{name}_interval_high": np.atleast_1d(found.high),
             }
-        return pl.DataFrame(columns)
+        return handed_over(pl.DataFrame(columns), kind)
 
     def _index(self) -> dict[str, Any]:
         labels = self.categories

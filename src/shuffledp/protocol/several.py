@@ -58,7 +58,7 @@ def release_together(
     data: Any,
     *,
     budgets: float | str | RowBudgets,
-    seen: Seen | None,
+    seen: Seen | None = None,
     delta: float,
     person: str | None = None,
     rows_per_person: RowsPerPerson = "refuse",

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from shuffledp.protocol.asking import release
+from shuffledp.protocol.choices import check_options
 from shuffledp.protocol.item_questions import FrequentItems
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
 from shuffledp.protocol.people import RowBudgets
@@ -151,4 +152,5 @@ def frequent_items_of_table(
 def _of_table(
     question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets, options: Options
 ) -> Release:
+    check_options(options, Options, f"{question.name}_of_table")
     return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)

@@ -5,7 +5,7 @@ Each is `shuffledp.protocol.asking.release` with its question filled in. They al
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
 from shuffledp.protocol.asking import release
-from shuffledp.protocol.choices import check_choice
+from shuffledp.protocol.choices import check_choice, check_options
 from shuffledp.protocol.columns import as_array
 from shuffledp.protocol.item_questions import FrequentItems
 from shuffledp.protocol.number_questions import Histogram, Mean, Quantiles, Variance
@@ -29,22 +30,27 @@ from shuffledp.protocol.vector_families import NORMS
 from shuffledp.protocol.weights import Weights
 from shuffledp.randomizers.balls import positive_number
 from shuffledp.setting import Seen
+from shuffledp.tables import TableOptions
 
 
 class Options(TypedDict, total=False):
     """What every question takes besides the question itself; see `shuffledp.release`."""
 
-    seen: Required[Seen | None]
+    seen: Seen | None
     delta: Required[float]
     mechanism: str
     person: str | None
     rows_per_person: RowsPerPerson
     missing_as: Hashable
     other: Hashable
+    missing_budget: float | None
     clip: bool
+    consent: Mapping[str, float] | None
     weights: Weights
     random: Randomness | None
     rows: int
+    table_options: TableOptions | None
+    progress: Progress | None
     ledger: Ledger | str | Path | None
     population: str
     fixed_in_advance: str | None
@@ -68,7 +74,7 @@ def estimate_frequency(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -111,7 +117,7 @@ def estimate_mean(
     delta0 : float or array_like, shape (n,)
         Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -151,7 +157,7 @@ def estimate_histogram(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -198,7 +204,7 @@ def estimate_quantiles(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -235,7 +241,7 @@ def estimate_variance(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -274,7 +280,7 @@ def estimate_vector_mean(
     slack : float
         As for `VectorMean`.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -322,7 +328,7 @@ def estimate_frequent_items(
     candidates, max_length, alphabet, cut, false_positives
         As for `FrequentItems`.
     **options
-        As for `release`: `seen` and `delta` are needed.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
     Returns
     -------
@@ -352,6 +358,7 @@ def _in_memory(
     question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
 ) -> Release:
     """Put records and budgets side by side, as a table of their own."""
+    check_options(options, Options, f"estimate_{question.name}")
     data: dict[str, Any] = {"record": records}
     names: list[float | str] = []
     for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):

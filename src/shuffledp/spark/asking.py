@@ -22,6 +22,7 @@ from shuffledp.protocol import (
     Question,
     Variance,
 )
+from shuffledp.protocol.choices import check_options
 from shuffledp.protocol.owners import RowsPerPerson
 from shuffledp.protocol.people import RowBudgets
 from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
@@ -35,7 +36,7 @@ from shuffledp.spark.engine import SparkEngine
 class RunOptions(TypedDict, total=False):
     """What holds for all questions of a run; see `shuffledp.release`."""
 
-    seen: Required[Seen | None]
+    seen: Seen | None
     delta: Required[float]
     person: str | None
     rows_per_person: RowsPerPerson
@@ -84,7 +85,7 @@ def release(
     budgets : float, str or RowBudgets
         As for `shuffledp.release`.
     **options
-        `seen`, `delta` (both needed), `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
+        `delta` (needed), `seen`, `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
         `other`, `missing_budget`, `any_delta`, `clip`, `consent`, `weights`, `random`, `ledger`, `population`,
         `fixed_in_advance`, `title`, each as for `shuffledp.release`. Of a `simulation_random` one word is drawn, and
         partition p draws from the seed (word, p); see `simulate_partitions`.
@@ -222,4 +223,5 @@ def _of_frame(
     question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets, options: SparkOptions
 ) -> Release:
     given: SparkOptions = {"any_delta": True, **options}
+    check_options(options, SparkOptions, question.name)
     return release(question, frame, value=value, budgets=epsilon0, **given)

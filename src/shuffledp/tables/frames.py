@@ -122,6 +122,36 @@ def as_frame(source: Any) -> Frame:
     )
 
 
+KINDS = ("polars", "pandas")
+"""Libraries that answers are handed over to."""
+
+
+def handed_over(frame: pl.DataFrame, kind: str) -> Any:
+    """Return a table as a dataframe of a library.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The table.
+    kind : {"polars", "pandas"}
+        The library. Pandas must be there; pyarrow, which polars would ask for, need not be.
+
+    Raises
+    ------
+    InvalidInput
+        If the library is unknown, or is not installed.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"`kind` of a dataframe must be one of {', '.join(KINDS)}; got {shown(kind)}", "kind")
+    if kind == "polars":
+        return frame
+    try:
+        import pandas  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise InvalidInput("pandas is not installed; install it, or take the dataframe of polars") from None
+    return pandas.DataFrame({column.name: column.to_list() for column in frame})
+
+
 def _column(column: Any, name: str) -> pl.Series:
     """Take one column of a pandas frame, by the kind of its entries."""
     import polars as pl
