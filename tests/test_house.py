@@ -264,15 +264,6 @@ def test_a_parameter_that_a_message_gives_a_value_stands_between_backticks():
                 assert not UNMARKED.search(said), f"{short(path)}:{node.lineno}: {said}"
 
 
-def test_every_costly_case_is_a_case_of_a_test():
-    """A line that names nothing would leave nothing out, and nobody would notice."""
-    for line in (ROOT / "tests" / "costly.txt").read_text(encoding="utf-8").splitlines():
-        file, _, name = line.partition("::")
-        text = (ROOT / file).read_text(encoding="utf-8")
-        last = name.partition("[")[0].rpartition(".")[2].rpartition("::")[2]
-        assert re.search(rf"\b(def|class) {re.escape(last)}\b", text), line
-
-
 def test_the_version_stands_in_one_place():
     import shuffledp
 

@@ -21,6 +21,7 @@ def levels(found) -> list[str]:
     return [part for level in found["levels"] for part in ("--level", f"{level['epsilon0']!r}:{level['count']}")]
 
 
+@pytest.mark.costly("find0")
 @pytest.mark.parametrize("find", [(), ("--find", "epsilon0")])
 def test_the_largest_budget(run, find):
     found = run(*TARGET, "--n", "10000", *find, "--json").json
@@ -30,6 +31,7 @@ def test_the_largest_budget(run, find):
     assert upper(run, "--epsilon0", found["epsilon0"] * 1.01, "--n", "10000") > 0.5
 
 
+@pytest.mark.costly("find0")
 @pytest.mark.parametrize("find", [(), ("--find", "n")])
 def test_the_fewest_users(run, find):
     found = run(*TARGET, "--epsilon0", "2", *find, "--json").json

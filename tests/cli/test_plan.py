@@ -32,6 +32,7 @@ def people(tmp_path):
     return "people.csv"
 
 
+@pytest.mark.costly
 def test_json_is_the_object_of_the_docs(run):
     answer = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--json").json
     assert set(answer) == KEYS
@@ -52,6 +53,7 @@ def test_json_is_the_object_of_the_docs(run):
     assert set(answer["remedies"]) == {"users", "budget_factor"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("target", [(), ("--target-error", "0.2")])
 def test_the_command_of_the_least_epsilon_first_and_the_most_accurate_beside(run, target):
     arguments = ("plan", "--epsilon0", "1", "--n", "5000", *FREQUENCY, "--target-epsilon", "0.4", "--delta", "1e-6")
@@ -71,6 +73,7 @@ def test_the_command_of_the_least_epsilon_first_and_the_most_accurate_beside(run
     assert text.index(first) < text.index("Or, instead: The smallest error") < text.index(other)
 
 
+@pytest.mark.costly
 def test_a_report_may_be_limited(run):
     given = ("plan", "--epsilon0", "1", "--n", "20000", "--question", "frequency", "--k", "100", "--mechanism", "oue")
     free = run(*given, "--mechanism", "krr", *TARGET, "--json").json
@@ -82,6 +85,7 @@ def test_a_report_may_be_limited(run):
     assert "--max-bytes must be" in run(*given, *TARGET, "--max-bytes", "0").error
 
 
+@pytest.mark.costly
 def test_tables_for_people(run):
     result = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "1e-3")
     assert result.status == 0, result.err
@@ -89,6 +93,7 @@ def test_tables_for_people(run):
         assert words in result.out
 
 
+@pytest.mark.costly
 def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
     """Plan with rounding, run its own next command on the written table, with a page."""
     planned = run(
@@ -112,6 +117,7 @@ def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
     assert "<h1>" in (tmp_path / "answer.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.costly
 def test_figure_and_page(run, tmp_path):
     result = run(
         "plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--figure", "c.svg", "--report", "p.html"
@@ -177,6 +183,7 @@ def test_what_is_refused(run, change, words):
     assert words in run("plan", *options).error
 
 
+@pytest.mark.costly
 def test_the_example_of_help_runs(run):
     page = " ".join(run("plan", "--help").out.replace("\\", " ").split())
     example = page[page.index("shuffledp plan --level") :].partition(" ╭")[0]

@@ -22,6 +22,7 @@ def asked():
     return [sdp.Ask(sdp.Mean(0, 80), "hours"), sdp.Ask(sdp.Frequency(["yes", "no"]), "vote")]
 
 
+@pytest.mark.costly
 def test_the_joint_guarantee_is_the_composition(run):
     found = run(*BOTH, "--epsilon0", "budget", "--seen", "reports", "--json").json
     assert [entry["question"] for entry in found["releases"]] == ["mean", "frequency"]
@@ -58,6 +59,7 @@ def test_the_records_are_read_once_and_after_every_guarantee(monkeypatch):
     assert order == ["certify", "certify", "collect"]
 
 
+@pytest.mark.costly
 def test_all_are_entered_as_one_run_or_none(run):
     run("ledger", "p.ledger", "--new")
     run(*BOTH, "--epsilon0", 1, "--ledger", "p.ledger")
@@ -71,6 +73,7 @@ def test_all_are_entered_as_one_run_or_none(run):
     assert run("ledger", "q.ledger", "--json").json["entries"] == []
 
 
+@pytest.mark.costly
 def test_questions_of_a_file_and_one_page(run, tmp_path):
     (tmp_path / "q.toml").write_text(
         '[[questions]]\ntext = "Vote?"\ncolumn = "vote"\nchoices = [{en = "yes"}, "no"]\nfamily = "krr:2"\n'
@@ -88,6 +91,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
     assert "What are the quantiles of hours?" in page
 
 
+@pytest.mark.costly("options14-question 1 needs low")
 @pytest.mark.parametrize(
     ("options", "told"),
     [

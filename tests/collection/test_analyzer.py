@@ -66,6 +66,7 @@ def drawn(asked, rng, random, counts):  # type: ignore[no-untyped-def]
     return records, np.concatenate((reports, np.array(draw_dummies(question, random), dtype=np.int64)))
 
 
+@pytest.mark.costly(but=("rr",))
 @pytest.mark.parametrize("name", ASKED)
 def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(name):
     """500 collections; mean and variance within 4.5 sigma (false alarm 1e-5 a category), coverage of 95 % >= .94."""
@@ -146,6 +147,7 @@ def opened(collected) -> Opened:  # type: ignore[no-untyped-def]
     return open_batch(batch_of(task, columns, counts), analyzer_key(task))
 
 
+@pytest.mark.costly
 def test_an_opened_batch_agrees_with_the_rows(collected, opened):
     task, columns, counts = collected
     assert opened.junk_seen == 0
@@ -196,6 +198,7 @@ def dummies_of(task: PostedTask, place: int) -> list[int]:
     return draw_dummies(task.draft.questions[place], simulation_random(place))
 
 
+@pytest.mark.costly
 def test_several_processes_find_the_same(collected, monkeypatch):
     task, columns, counts = collected
     data = batch_of(task, columns, counts)

@@ -43,6 +43,7 @@ def test_what_is_entered_is_the_floor_of_all_questions():
         assert certified <= level.profile.epsilon(task.draft.delta).upper <= certified * 1.01  # chords lie above
 
 
+@pytest.mark.costly("open")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
     hands = {"analyzer": "One Hand", "shuffler": "one hand", "page": "another"}
@@ -53,6 +54,7 @@ def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
     assert spent.epsilon > max(floor_of(task.draft))
 
 
+@pytest.mark.costly("open")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_where_one_hand_runs_both_an_answer_states_its_local_budget(tmp_path, admission):
     """It stated the floor, .0996 and .2337 for the first question with codes, as if somebody else had shuffled."""

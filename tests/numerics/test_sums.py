@@ -43,6 +43,7 @@ def two_point_value(n: int, up: float, down: float, p: float) -> mpmath.mpf:
         return total
 
 
+@pytest.mark.costly("3000-3.0-1.0-0.125")
 @pytest.mark.parametrize(
     ("n", "up", "down", "p"),
     [

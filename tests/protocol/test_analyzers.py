@@ -64,6 +64,7 @@ CASES = {
 }
 
 
+@pytest.mark.costly("alone-levels", "one-budget-reports", "paper-fractions-reports", "rare-levels")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", CASES)
@@ -75,6 +76,21 @@ def test_frequency_is_unbiased_and_covered(case, seen):
     check_coverage(runs, target)
 
 
+@pytest.mark.costly(
+    "0.02-almost-plain-levels",
+    "0.02-far-apart-levels",
+    "0.02-one-budget-reports",
+    "0.02-one-budget-sum",
+    "0.02-paper-fractions-sum",
+    "0.02-with-zeros-sum",
+    "1.0-almost-plain-reports",
+    "1.0-alone-sum",
+    "1.0-far-apart-levels",
+    "1.0-one-budget-sum",
+    "1.0-rare-levels",
+    "1.0-tiny-reports",
+    "1.0-with-zeros-sum",
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 @pytest.mark.parametrize("case", CASES)
@@ -87,6 +103,7 @@ def test_mean_is_unbiased_and_covered(case, seen, shape):
     check_coverage(runs, values.mean())
 
 
+@pytest.mark.costly
 def test_precision_weights_are_covered_and_less_noisy():
     n, k, epsilons = CASES["far-apart"]
     records, target = skewed(n, k)
@@ -97,6 +114,7 @@ def test_precision_weights_are_covered_and_less_noisy():
     assert np.all(runs[0].standard_error < 0.3 * population[0].standard_error)
 
 
+@pytest.mark.costly
 def test_levels_are_right_where_budgets_depend_on_records():
     # Theory part 7 item 9: without levels the estimate is for the keep-weighted frequency instead.
     records = np.repeat([0, 1], (500, 500))
@@ -112,6 +130,7 @@ def test_levels_are_right_where_budgets_depend_on_records():
     check_unbiased(withheld, np.array([1 - weighted, weighted]))
 
 
+@pytest.mark.costly("reports-one-budget", "reports-paper-fractions")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", ["one-budget", "rare", "paper-fractions", "far-apart"])
 @pytest.mark.parametrize("seen", ["reports", "levels"])

@@ -16,6 +16,7 @@ from shuffledp.protocol.people import RowBudgets
 ALL = np.concatenate([[0.0, 700.0, 1.0, np.nextafter(1.0, 0.0), 2.0**-10, 5e-324], np.geomspace(1e-6, 700.0, 5000)])
 
 
+@pytest.mark.costly("1048576")
 @pytest.mark.parametrize("levels", [21, 40, 41, 4096, 1 << 20])
 def test_budgets_are_rounded_down_by_at_most_a_step_of_their_octave(levels):
     down = rounded_down(ALL, levels)
@@ -30,6 +31,7 @@ def test_budgets_are_rounded_down_by_at_most_a_step_of_their_octave(levels):
         assert Fraction(value) == exact
 
 
+@pytest.mark.costly
 def test_what_is_certified_is_what_is_drawn_with():
     budgets = np.random.default_rng(2).uniform(0.0, 3.0, 3000)
     people = {"vote": ["yes", "no"] * 1500, "budget": budgets}

@@ -86,6 +86,7 @@ def test_refusals(changes, told):
         by(**changes)
 
 
+@pytest.mark.costly
 def test_people_with_several_rows_in_one_group_are_counted_as_people():
     found = by(person="person", rows_per_person=2)
     assert [release.n for release in found.releases.values()] == [200, 400]
@@ -106,6 +107,7 @@ def test_a_row_that_is_not_used_may_have_a_budget_that_nobody_else_has():
         assert found.n == 2
 
 
+@pytest.mark.costly
 def test_the_ledger_enters_the_costliest_group_once(tmp_path):
     with Ledger(tmp_path / "l", make=True) as ledger:
         found = by(budgets="budget", ledger=ledger, data=PEOPLE | {"budget": np.where(SIDES == "north", 1.0, 2.0)})
@@ -119,6 +121,7 @@ def test_the_ledger_enters_the_costliest_group_once(tmp_path):
     assert entry.question.endswith("by group")
 
 
+@pytest.mark.costly
 def test_the_limit_says_what_would_fit(tmp_path):
     with Ledger(tmp_path / "l", make=True) as ledger:
         ledger.set_limit(0.05, 1e-5)

@@ -89,6 +89,7 @@ def test_normal_noise_at_the_ends_of_the_range_is_covered(true, level):
         assert missed >= binom.ppf(1e-5, values.size, 1 - level)
 
 
+@pytest.mark.costly(but=("30-0.5",))
 @pytest.mark.parametrize(("n", "epsilon0"), [(4, 1.0), (30, 0.5), (400, 1.0), (3000, 2.0)])
 def test_shares_at_the_ends_of_the_range_are_covered_one_by_one_and_at_once(n, epsilon0):
     """500 runs, seeded; 1e-5 for each of five categories and for all at once. One category is empty."""

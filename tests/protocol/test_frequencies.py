@@ -70,6 +70,7 @@ def check(runs, target):
         assert missed.max() <= binom.isf(1e-5, len(runs), 1 - level), (level, missed)
 
 
+@pytest.mark.costly("sue-mixed-levels")
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", CASES)
@@ -88,6 +89,9 @@ def test_unbiased_and_covered_at_length(mechanism, case, seen, weights):
     check(*simulate(mechanism, LARGE[case], seen, 200 if case == "large" else 1000, weights, seed=2))
 
 
+@pytest.mark.costly(
+    "levels-population-hadamard", "levels-precision-sue", "reports-population-oue", "reports-population-subset"
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
@@ -115,6 +119,7 @@ def test_precision_is_the_least_noisy_for_records_drawn_evenly(mechanism):
     assert (shown["precision"] < withheld * 1.001).all()
 
 
+@pytest.mark.costly("oue", "subset", "sue")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_levels_are_right_where_budgets_depend_on_records(mechanism):
     records, epsilons = np.repeat([0, 1, 2], (400, 300, 300)), np.repeat([2.0, 0.5], (400, 600))

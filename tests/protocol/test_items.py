@@ -106,6 +106,7 @@ def test_bennetts_threshold_is_above_the_binomial_one():
         assert equal._replace(n=0).exceeded(chance, surely=False) == pytest.approx(equal.exceeded(chance), rel=0.1)
 
 
+@pytest.mark.costly("False-25")
 @pytest.mark.parametrize(("equal", "runs"), [(True, 200), (False, 25)])
 def test_intervals_of_named_items_hold_together(equal, runs):
     """At 80 %, items chosen by the data: a miss in a fifth of the runs at most; false alarm below 1e-4."""
@@ -178,6 +179,7 @@ def test_tallies_of_other_domains_are_not_merged():
     assert sdp.FrequentItems(["a", "b"]).domain != sdp.FrequentItems(["a", "c"]).domain
 
 
+@pytest.mark.costly("population")
 @pytest.mark.parametrize("weights", ["population", "precision"])
 def test_levels_that_are_seen_are_weighted(weights):
     """Shares of a list at two budgets, each estimate within five standard errors; seeded."""
@@ -320,6 +322,7 @@ def test_a_release_tells_its_items():
         found.sum()
 
 
+@pytest.mark.costly("words-1", "words-2", "words-5")
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("question", [WORDS, sdp.FrequentItems(["A", "B"])], ids=["words", "listed"])
 def test_few_people_get_an_answer(question, n):

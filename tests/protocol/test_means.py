@@ -78,6 +78,13 @@ def check(runs, target):
         assert missed <= binom.isf(1e-5, len(runs), 1 - level), (level, missed)
 
 
+@pytest.mark.costly(
+    "gaussian-far-apart-reports",
+    "hybrid-one-levels",
+    "laplace-almost-plain-levels",
+    "one-bit-one-reports",
+    "piecewise-tiny-levels",
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", BUDGETS)
@@ -100,6 +107,7 @@ def test_mean_is_unbiased_and_covered_everywhere(name, case, shape, seen):
     check(simulate(name, BUDGETS[case], values, seen, 400, seed=5), values.mean())
 
 
+@pytest.mark.costly("gaussian-levels")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
@@ -112,6 +120,7 @@ def test_standard_error_is_the_standard_deviation(name, seen):
     assert stated == pytest.approx(np.std([run.value for run in runs]), rel=0.14)
 
 
+@pytest.mark.costly("piecewise")
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
 def test_precision_weights_are_covered_and_less_noisy(name):
     values = VALUES["ends"](300)
@@ -214,6 +223,7 @@ def test_estimates_are_finite_and_inside_their_intervals(epsilons, name, seen, w
     assert low <= np.clip(estimate.value, 20.0, 80.0) <= high
 
 
+@pytest.mark.costly("gaussian-levels", "laplace-reports")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
@@ -269,6 +279,19 @@ def variance_runs(epsilons, values, seen, repeats, weights="population"):
     return [variance(ShuffledReports(reports[p], budgets[p], seen), family, weights=weights) for p in places]
 
 
+@pytest.mark.costly(
+    "almost-plain-middle-reports",
+    "almost-plain-top-levels",
+    "far-apart-middle-reports",
+    "far-apart-top-levels",
+    "one-ends-reports",
+    "one-middle-reports",
+    "one-skewed-levels",
+    "three-middle-reports",
+    "three-skewed-levels",
+    "with-zeros-skewed-reports",
+    "with-zeros-top-levels",
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("shape", [*VALUES, "top"])
@@ -289,6 +312,7 @@ def test_standard_error_of_the_variance():
         assert 0.84 * found < stated < 1.25 * found
 
 
+@pytest.mark.costly("reports")
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_variance_released(seen):
     values = np.tile([0.0, 10.0, 10.0, 0.0], 1500)  # budgets below do not go along with them

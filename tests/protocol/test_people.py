@@ -82,6 +82,7 @@ def test_without_a_person_column_rows_are_taken_as_people():
     assert "50 people" in repr(sdp.release(VOTE, voters(50), person="name", **ASKED | {"delta": 1e-3}))
 
 
+@pytest.mark.costly
 def test_one_row_each_does_not_look_at_the_records():
     """With the same words drawn, the same rows are chosen whatever the records are; each row equally often."""
     chosen = []

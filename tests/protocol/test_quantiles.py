@@ -187,6 +187,7 @@ def test_few_reports_get_wide_intervals():
         few.factor(1.0)
 
 
+@pytest.mark.costly
 @settings(deadline=None, max_examples=12)
 @given(
     st.integers(2, 70),

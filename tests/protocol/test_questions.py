@@ -18,6 +18,7 @@ def test_questions_are_values():
     assert sdp.Quantiles(0, 1, at=0.5, bins=8).at == (0.5,)
 
 
+@pytest.mark.costly("<lambda>-too narrow")
 @pytest.mark.parametrize(
     ("ask", "message"),
     [

@@ -19,6 +19,7 @@ def test_reports_keep_their_budgets_when_levels_are_seen():
     assert not np.array_equal(shuffled.reports, np.arange(1000))
 
 
+@pytest.mark.costly("reports")
 @pytest.mark.parametrize("seen", ["reports", "sum"])
 def test_budgets_are_permuted_independently_when_levels_are_withheld(seen):
     # Seeded; fails by chance once in 10,000 fresh seeds. All 36 pairs of orders are equally likely.

@@ -37,6 +37,7 @@ def truth(people: pl.DataFrame) -> np.ndarray:
     return people["answer"].value_counts().sort("answer")["count"].to_numpy() / N
 
 
+@pytest.mark.costly("hadamard-levels", "krr-reports", "subset-levels")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("mechanism", ["krr", "oue", "hadamard", "subset"])
@@ -76,6 +77,12 @@ def test_one_batch_is_the_estimate_in_memory(people):
     assert means[0].guarantee.epsilon == means[1].guarantee.epsilon
 
 
+@pytest.mark.costly(
+    but=(
+        "hybrid",
+        "one-bit",
+    )
+)
 @pytest.mark.parametrize("mechanism", ["one-bit", "laplace", "gaussian", "piecewise", "hybrid"])
 def test_means_of_tables_are_near_the_truth(people, mechanism):
     """Within six standard errors: a false alarm in 1e8 runs, and the run is seeded."""

@@ -59,6 +59,7 @@ def test_one_batch_is_the_estimate_in_memory(people):
     assert spread.standard_error == pytest.approx(same.standard_error, rel=1e-12)
 
 
+@pytest.mark.costly("reports-1")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("seen", ["reports", "levels"])
@@ -72,6 +73,7 @@ def test_batches_of_any_size_find_the_truth(people, rows, seen):
     assert found.private
 
 
+@pytest.mark.costly("reports-population")
 @pytest.mark.parametrize(("seen", "weights"), [("reports", "population"), ("levels", "precision")])
 def test_estimates_are_near_the_truth(people, seen, weights):
     """Within six standard errors each (seeded); the quantiles in bins that their 99.9999% intervals hold."""
@@ -90,6 +92,7 @@ def test_estimates_are_near_the_truth(people, seen, weights):
     assert ranges.uninformative == 0
 
 
+@pytest.mark.costly("options2-^the value in row \\\\d+ is .*, outside \\\\[0.0, 30.0\\\\]; say `clip`")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

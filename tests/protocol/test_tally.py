@@ -98,6 +98,7 @@ def check_order_free(task, reports, levels, random, cuts):
     assert merged.n == reports.shape[0]
 
 
+@pytest.mark.costly("piecewise-levels")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "seen"), CASES)
 @settings(deadline=None, max_examples=12)
@@ -127,6 +128,7 @@ EIGHT = (0.2, 1.3) * 4
 PATTERNS = (np.zeros(8, int), np.ones(8, int), np.arange(8) % 2, np.arange(8) // 2 % 2)
 
 
+@pytest.mark.costly("0.01-epsilons2-reports", "0.03-epsilons0-reports", "0.03-epsilons2-levels")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("epsilons", [EIGHT, (0.01, 0.5) * 4, (0.3, 0.3, 0.3, 1.0, 1.0, 1.7, 1.7)])
@@ -159,6 +161,7 @@ def test_no_bit_of_what_is_released_exceeds_the_certificate(epsilons, delta, see
     assert len(names) == (n + 1 if seen == "reports" else np.prod(population.counts + 1))
 
 
+@pytest.mark.costly
 def test_a_released_number_is_one_number():
     """Through the table, 200 times: as many bit patterns as answers (0.1.0: two to four for each answer)."""
     people = pl.DataFrame({"answer": ["a", "a", "b", "b"] * 2, "eps": list(EIGHT)})

@@ -32,6 +32,7 @@ def ask(x, epsilon0=1.0, **options):
     )
 
 
+@pytest.mark.costly("40-500-3.0-l2", "40-500-3.0-linf", "5-600-5.0-l2", "5-600-5.0-linf")
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("d", "n", "epsilon0"), [(10, 1500, 1.0), (5, 600, 5.0), (40, 500, 3.0)])
 def test_unbiased_and_standard_errors_are_right(norm, d, n, epsilon0):
@@ -60,6 +61,7 @@ def test_unbiased_and_standard_errors_are_right(norm, d, n, epsilon0):
     assert np.mean(bounds) > 0.9 - 5 * np.sqrt(0.09 / z.size)
 
 
+@pytest.mark.costly("l2-levels-population", "l2-levels-precision", "l2-reports-population")
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]
 )
@@ -81,6 +83,7 @@ def test_personal_budgets(norm, seen, weights):
     assert 0.6 < np.mean(z**2) < 1.0 + 6 * np.sqrt(2 / z.size)
 
 
+@pytest.mark.costly(but=("linf",))
 @pytest.mark.parametrize("norm", NORMS)
 def test_budgets_that_depend_on_the_records(norm):
     """With levels and weights "population" that does no harm; the large vectors have the small budgets."""
@@ -157,6 +160,7 @@ def test_clip_shortens_but_never_invents(norm):
         ask(x, norm=norm, clip=True)
 
 
+@pytest.mark.costly(but=("l1",))
 @pytest.mark.parametrize("norm", NORMS)
 def test_one_user_and_one_dimension_are_enough(norm):
     release = ask([[0.5]], norm=norm)

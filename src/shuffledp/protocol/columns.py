@@ -15,7 +15,7 @@ from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
 from shuffledp.tables.marks import text_number, way_out
-from shuffledp.tables.spelling import canonical_texts, one_spelling, spelled, twice
+from shuffledp.tables.spelling import MISSING, canonical_texts, one_spelling, spelled, twice
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,20 +120,44 @@ def category_codes(
         return codes
     codes = codes.copy()  # polars hands its own, read-only
     missing = _missing_among(column, unknown)
-    known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
     for gone, label, parameter in ((missing, recode.missing_as, "missing_as"), (~missing, recode.other, "other")):
         if label is not None:
             codes[unknown[gone]] = labels.index(label)
         elif gone.any():
             row = int(unknown[np.argmax(gone)])
-            listed = f"is {VALUE}, none of the categories ({known})"
-            what = "is missing" if parameter == "missing_as" else listed
-            raise BadEntry(
-                f"the record in row {before + row + 1} {what}; name the category that such a record counts "
-                f"as with `{parameter}`, or add one",
-                column[row],
-            )
+            raise _unlisted(column[row], before + row + 1, labels, parameter)
     return codes
+
+
+_JOINING = (";", ",", "|", "/", "\n")
+"""What survey tools put between several answers in one cell."""
+
+
+def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: str) -> BadEntry:
+    """Say that a record is missing or none of the categories, and what it may be instead."""
+    if parameter == "other" and _several(str(entry), labels):
+        return BadEntry(
+            f"the record in row {row} is {VALUE}, several of the categories in one cell, and a frequency counts one a "
+            "person; give each category a column of 0 and 1, and ask for their vector mean with norm 1 in linf",
+            entry,
+        )
+    known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+    what = "is missing" if parameter == "missing_as" else f"is {VALUE}, none of the categories ({known})"
+    means_missing = str(entry).strip().lower() in (*MISSING[1:], ".", "-", "?", "#n/a", "#null!", "#value!")
+    otherwise = "; if it is a word for missing, name it with `missing_values`" if means_missing else ""
+    return BadEntry(
+        f"the record in row {row} {what}; name the category that such a record counts as with `{parameter}`, or add "
+        f"one{otherwise}",
+        entry,
+        row=row if parameter == "other" else None,
+    )
+
+
+def _several(entry: str, labels: tuple[Hashable, ...]) -> bool:
+    """Whether an entry is two or more of the categories, with a mark of survey tools between them."""
+    known = {one_spelling(label) for label in labels}
+    cut = ([one_spelling(part) for part in entry.split(mark)] for mark in _JOINING)
+    return any(len(parts) > 1 and all(part in known for part in parts) for parts in cut)
 
 
 def as_labels(records: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.guarantee import Guarantee
-from shuffledp.ledger import MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
+from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.protocol.columns import Recode
 from shuffledp.protocol.people import People
@@ -124,12 +124,14 @@ class Entering:
         Raises
         ------
         InvalidInput
-            If it is no ledger, or a name is bad; if there is a plan's name and no ledger.
+            If it is no ledger, or a name is bad; if there is a plan's or a population's name and no ledger.
         """
         use = Use(population, fixed_in_advance, title)
         if ledger is None:
             if fixed_in_advance is not None:
                 raise InvalidInput("`fixed_in_advance` is noted in a ledger; name one with `ledger`")
+            if population != EVERYBODY:
+                raise InvalidInput("`population` names people in a ledger; name one with `ledger`")
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 

@@ -114,7 +114,8 @@ class FrequentItems(Question):
             raise InvalidInput(f"`false_positives` must be a chance in (0, 1); got {shown(false_positives)}")
         if self.candidates is not None and (max_length, alphabet, cut, salt) != (16, "ascii", False, 0):
             raise InvalidInput(
-                "`candidates` list the items, so `max_length`, `alphabet`, `cut` and `salt` say nothing; leave them out"
+                f"`candidates` list the items, so {'`salt`' if salt else '`max_length`, `alphabet` and `cut`'} say "
+                "nothing; leave them out"
             )
         self.domain  # noqa: B018 - checked here, before anything is read
 

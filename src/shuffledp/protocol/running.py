@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from shuffledp.errors import InvalidInput, shown, values_shown
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import Spending
 from shuffledp.numerics.randomness import Randomness
@@ -28,6 +27,7 @@ from shuffledp.protocol.sources import open_source
 from shuffledp.protocol.weights import WEIGHTS, Weights
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
+from shuffledp.tables.table import explained
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Run:
             As `release`.
         """
         random = self._checked_random()
-        with self._refusing():
+        with explained(data, self.table_options):
             engine = self._engine(data)
             people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
             return [found for (found,) in self._asked(asked, engine, [people], random, first)]
@@ -160,16 +160,12 @@ class Run:
             As `release`, for any of the groups.
         """
         random = self._checked_random()
-        with self._refusing():
+        with explained(data, self.table_options):
             engine = self._engine(data)
             people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
             if check is not None:
                 check([each.n for each in people])
             return list(self._asked([ask], engine, people, random, None)[0])
-
-    def _refusing(self) -> AbstractContextManager[None]:
-        """Show values in refusals of entries where that was asked for."""
-        return values_shown(self.table_options is not None and self.table_options.show_values)
 
     def _checked_random(self) -> Randomness:
         check_choice("weights", self.weights, WEIGHTS)
@@ -184,7 +180,11 @@ class Run:
         return random
 
     def _engine(self, data: Any) -> Engine:
-        return data if isinstance(data, Engine) else OneMachine(open_source(data, self.rows, self.table_options))
+        if not isinstance(data, Engine):
+            return OneMachine(open_source(data, self.rows, self.table_options))
+        if self.table_options is not None:
+            self.table_options.refuse_for_text("this is a table of Spark", ("decimal", "thousands", "missing_values"))
+        return data
 
     def _asked(
         self,

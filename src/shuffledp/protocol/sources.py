@@ -100,7 +100,10 @@ def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = Non
     if rows < 1:
         raise InvalidInput(f"a batch needs at least one row; got {rows}")
     if isinstance(data, Mapping):
-        return Arrays(data, rows)
+        (options or TableOptions()).refuse_for_text(
+            "these are arrays by name", ("decimal", "thousands", "missing_values")
+        )
+        return Arrays({str(name): column for name, column in data.items()}, rows)
     return Rows(Table.of(data, options), rows)
 
 
