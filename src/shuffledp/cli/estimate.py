@@ -35,7 +35,7 @@ from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
-from shuffledp.tables import TableOptions
+from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes, read_lines
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def run(name: str, typed: Typed) -> None:
     typed : mapping
         Its options.
     """
-    check_weights(typed)
+    check_stated(typed)
     question = BUILD[name](typed)
     value = parse_values(typed["values"]) if "values" in typed else typed["value"]
     besides = Shown(
@@ -199,13 +199,6 @@ def title_of(found: Release, value: str) -> str:
     }[found.question.name]
 
 
-def table_options(typed: Typed) -> TableOptions:
-    """Read how the text file is written."""
-    return TableOptions(
-        typed["separator"], typed["encoding"], typed["decimal"], typed["thousands"], typed["show_values"]
-    )
-
-
 def parse_budgets(typed: Typed) -> RowBudgets:
     """Read where the budgets come from: one number, a column of numbers, or a column of words."""
     words = parse_consent(tuple(typed["consent"] or ()))
@@ -242,6 +235,19 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
             )
         words[word.strip()] = epsilon0
     return words or None
+
+
+def check_stated(typed: Typed) -> None:
+    """Refuse options that nothing of what is asked for uses.
+
+    Parameters
+    ----------
+    typed : mapping
+        The options.
+    """
+    if typed["title"] is not None and typed["report"] is None and typed["ledger"] is None:
+        raise InvalidInput("--title is that of the page and of the entry; add --report FILE.html or --ledger FILE")
+    check_weights(typed)
 
 
 def check_weights(typed: Typed) -> None:

@@ -6,12 +6,13 @@ import contextlib
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.shell import options as o
+from shuffledp.shell.table_options import reads_table
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
@@ -107,6 +108,7 @@ class Files:
     rounded_out: Path | None
 
 
+@reads_table
 def plan_command(
     question: Annotated[
         str, typer.Option("--question", metavar="WHAT", help="mean or frequency.", rich_help_panel=QUESTION)
@@ -224,6 +226,8 @@ def plan_command(
             rich_help_panel=o.RESULT,
         ),
     ] = None,
+    *,
+    table: Any,
 ) -> None:
     r"""Plan a collection: mechanism, levels, batch size, error and guarantee, before a record is read.
 
@@ -234,7 +238,7 @@ def plan_command(
     """
     from shuffledp.cli.population import Population
 
-    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
+    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
     files = Files(json, figure, report, rounded_out)
     if rounded_out is not None and budgets is None:
@@ -311,8 +315,9 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
 
     if population.file is None or population.column is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
-    own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
-    table = Table.of(population.file).whole()
+    options = population.table
+    own = read_columns(population.file, numbers=[population.column], options=options).numbers[population.column]
+    table = Table.of(population.file, options).whole()
     rules = {PLANNED: made.bucketing}
     if (accurate := made.most_accurate.bucketing) is not None and accurate is not made.bucketing:
         rules[MOST_ACCURATE] = accurate

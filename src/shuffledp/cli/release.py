@@ -13,11 +13,10 @@ from rich.markup import escape
 from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
-    check_weights,
+    check_stated,
     parse_at,
     parse_budgets,
     parse_categories,
-    table_options,
     title_of,
 )
 from shuffledp.cli.population import parse_bounds
@@ -42,6 +41,7 @@ from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20
@@ -72,7 +72,7 @@ def run_together(typed: Typed) -> None:
     typed : mapping
         The options.
     """
-    check_weights(typed)
+    check_stated(typed)
     asked = [] if typed["questions"] is None else read_questions(typed["questions"])
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shuffledp.shell import estimate_options as e
 from shuffledp.shell import options as o
+from shuffledp.shell.table_options import reads_table
 
 DATA = "Data"
 MODEL = "Model"
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
     app.command()(predict)
 
 
+@reads_table
 def train(
     source: Annotated[
         str,
@@ -102,6 +104,16 @@ def train(
             parser=o.number,
             metavar="SHARE",
             help="Table: share kept out of training, to measure accuracy (default 0.2).",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    missing_as: Annotated[
+        float | None,
+        typer.Option(
+            "--missing-as",
+            parser=o.number,
+            metavar="VALUE",
+            help="Table: the number that a missing entry of a feature counts as; predict does the same.",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -281,6 +293,8 @@ def train(
     simulation_seed: o.SimulationSeed = None,
     json: o.Json = False,
     report: o.Report = None,
+    *,
+    table: Any,
 ) -> None:
     """Train a classifier on clipped and noised messages of clients, and tell what may be claimed of it.
 
@@ -292,7 +306,7 @@ def train(
     from shuffledp.learning.train import Files, Way, run_train
     from shuffledp.shell.entered import Entered
 
-    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit)
+    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
     way = Way(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon, target_epsilon, find, patience,
@@ -301,6 +315,7 @@ def train(
     run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public), entered)
 
 
+@reads_table
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL.npz", parser=o.file_path, help="What train wrote.")],
     source: Annotated[
@@ -322,6 +337,8 @@ def predict(
         ),
     ] = None,
     json: o.Json = False,
+    *,
+    table: Any,
 ) -> None:
     """Predict labels of new rows with a model that train wrote.
 
@@ -333,4 +350,4 @@ def predict(
     """
     from shuffledp.learning.predict import run_predict
 
-    run_predict(model, source, label, out, json=json)
+    run_predict(model, source, label, out, table, json=json)

@@ -16,7 +16,8 @@ from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_featu
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.protocol.owners import person_words
-from shuffledp.tables import Table, canonical, canonical_texts, read_columns
+from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns
+from shuffledp.tables.options import AS_FOUND
 from shuffledp.tables.spelling import twice
 
 SAMPLE = "mnist-sample"
@@ -37,6 +38,8 @@ class Asked:
     holdout: float | None
     epsilon0: str
     unit: str
+    missing_as: float | None = None
+    table: TableOptions = AS_FOUND
 
     @property
     def spreads(self) -> bool:
@@ -127,7 +130,9 @@ def load(asked: Asked, random: Randomness) -> Records:
     source = Path(asked.source)
     pictures = not asked.is_table
     if not pictures:
-        next(Table.of(source).batches(rows=1))  # a file that is missing or empty is told of before anything else
+        next(
+            Table.of(source, asked.table).batches(rows=1)
+        )  # a file that is missing or empty is told of before anything else
     if asked.clients is not None and asked.clients < 1:
         raise InvalidInput(f"--clients must be at least 1; got {asked.clients}")
     if asked.groups is not None and asked.clients is not None:
@@ -144,6 +149,8 @@ def load(asked: Asked, random: Randomness) -> Records:
 
 def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
     tables_only = {"--label": asked.label, "--groups": asked.groups, "--classes": asked.classes}
+    tables_only |= {"--missing-as": asked.missing_as}
+    asked.table.refuse_for_text("pictures have no columns", ("decimal", "thousands", "missing_values"))
     wrong = [name for name, value in (tables_only | {"--holdout": asked.holdout}).items() if value is not None]
     if wrong:
         raise InvalidInput(f"{wrong[0]} belongs to tables; a folder of idx files has its own labels and test part")
@@ -181,14 +188,15 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
         raise InvalidInput("--label COL is needed: the column with the labels")
     if asked.features is None:
         raise InvalidInput("--features COL,COL:LOW:HIGH,... is needed: the columns to learn from")
-    scaled = _columns(asked.features)
+    scaled = _columns(asked.features, asked.missing_as)
     budget = asked.budget
     own = [budget] if isinstance(budget, str) else list[str]()
     if own and asked.clients is not None:
         raise InvalidInput("--clients spreads rows over clients at random, so a client has no budget column; name one")
     texts = [asked.label, *([] if asked.groups is None else [asked.groups])]
-    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts)
-    rows = np.stack([columns.numbers[name] for name in scaled.names], axis=1)
+    gaps = scaled.gaps
+    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=gaps, options=asked.table)
+    rows = scaled.rows(columns.numbers)
     words: list[str] = canonical_texts(columns.texts[asked.label]).to_list()
     classes, notes = _classes(asked.classes, words)
     place = {canonical(name): i for i, name in enumerate(classes)}
@@ -218,7 +226,7 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
         share if test.any() else "nothing: no row was held out",
         classes,
         scaled,
-        {"kind": "columns", "columns": list(scaled.names), "low": scaled.low.tolist(), "high": scaled.high.tolist()},
+        _told(scaled),
         tuple(notes),
         _unscaled(scaled),
     )
@@ -250,7 +258,8 @@ def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np
             raise InvalidInput(f"--public {shown(source)}: it has labels that {asked.source} has not")
         return digits.images, digits.labels.astype(np.int64)
     label = str(asked.label)
-    columns = read_columns(Path(source), numbers=list(records.features.names), texts=[label])
+    names, gaps = list(records.features.names), records.features.gaps
+    columns = read_columns(Path(source), numbers=names, texts=[label], gaps=gaps, options=asked.table)
     words: list[str] = canonical_texts(columns.texts[label]).to_list()
     place = {canonical(name): i for i, name in enumerate(records.classes)}
     unknown = next((word for word in words if word not in place), None)
@@ -258,11 +267,11 @@ def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np
         raise InvalidInput(
             f"--public {shown(source)}: {label} holds {shown(unknown)}, which is no label of the training rows"
         )
-    rows = np.stack([columns.numbers[name] for name in records.features.names], axis=1)
+    rows = records.features.rows(columns.numbers)
     return rows, np.array([place[word] for word in words], dtype=np.int64)
 
 
-def _columns(text: str) -> Scaled:
+def _columns(text: str, missing_as: float | None) -> Scaled:
     names: list[str] = []
     ends: list[tuple[float, float]] = []
     for part in (each.strip() for each in text.split(",")):
@@ -281,7 +290,15 @@ def _columns(text: str) -> Scaled:
     if len(set(names)) < len(names):
         raise InvalidInput(f"--features {text} names a column twice; take one out")
     low, high = np.array(ends).T
-    return Scaled(tuple(names), low, high)
+    if missing_as is not None and not math.isfinite(missing_as):
+        raise InvalidInput(f"--missing-as must be a finite number, what a missing entry counts as; got {missing_as}")
+    return Scaled(tuple(names), low, high, missing_as)
+
+
+def _told(scaled: Scaled) -> dict[str, Any]:
+    """Say for the model file what the features are, see `shuffledp.learning.row_features.features_of`."""
+    told = {"kind": "columns", "columns": list(scaled.names), "low": scaled.low.tolist(), "high": scaled.high.tolist()}
+    return told if scaled.missing_as is None else told | {"missing_as": scaled.missing_as}
 
 
 def _unscaled(scaled: Scaled) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.learning import TrainedModel, load_model, read_digits, sample_folder
 from shuffledp.learning.data import SAMPLE
+from shuffledp.learning.row_features import Scaled
 from shuffledp.report import wording
 from shuffledp.report.to_json import dumps
 from shuffledp.shell.output import console, reserved
-from shuffledp.tables import read_columns
+from shuffledp.tables import TableOptions, read_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,9 @@ class _Rows:
     labels: list[str] | None
 
 
-def run_predict(model_file: Path, source: str, label: str | None, out: Path | None, *, json: bool) -> None:
+def run_predict(
+    model_file: Path, source: str, label: str | None, out: Path | None, table: TableOptions, *, json: bool
+) -> None:
     """Predict, write the file whole or not at all, and tell how many rows got which label.
 
     Parameters
@@ -39,6 +42,8 @@ def run_predict(model_file: Path, source: str, label: str | None, out: Path | No
         Column with the true labels.
     out : Path or None
         Where predictions go, one line a row.
+    table : TableOptions
+        How a table is written.
     json : bool
         Print one JSON object.
 
@@ -49,7 +54,7 @@ def run_predict(model_file: Path, source: str, label: str | None, out: Path | No
     """
     with reserved(out, "--out") as file:
         model = load_model(model_file)
-        given = _read(model, source, label)
+        given = _read(model, source, label, table)
         found = model.predict(given.rows)
         if file is not None:
             writer = csv.writer(file)
@@ -88,7 +93,7 @@ def _trained_with(model: TrainedModel) -> str:
     )
 
 
-def _read(model: TrainedModel, source: str, label: str | None) -> _Rows:
+def _read(model: TrainedModel, source: str, label: str | None, table: TableOptions) -> _Rows:
     path = Path(source)
     pictures = path.is_dir() or (source == SAMPLE and not path.exists())
     columns = model.columns
@@ -99,8 +104,12 @@ def _read(model: TrainedModel, source: str, label: str | None) -> _Rows:
     if columns is None:
         if label is not None:
             raise InvalidInput("--label belongs to tables; a folder of idx files has its own labels")
+        table.refuse_for_text("pictures have no columns", ("decimal", "thousands", "missing_values"))
         digits = read_digits(path if path.is_dir() else sample_folder(), "test")
         return _Rows(digits.images, [str(each) for each in digits.labels.tolist()])
-    read = read_columns(path, numbers=columns, texts=[] if label is None else [label])
-    rows = np.stack([read.numbers[name] for name in columns], axis=1)
+    features = model.features
+    assert isinstance(features, Scaled)
+    texts = [] if label is None else [label]
+    read = read_columns(path, numbers=columns, texts=texts, gaps=features.gaps, options=table)
+    rows = features.rows(read.numbers)
     return _Rows(rows, None if label is None else [str(word) for word in read.texts[label].to_list()])

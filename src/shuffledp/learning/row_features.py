@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,11 +36,25 @@ class Map(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is."""
+    """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is.
+
+    A missing entry counts as `missing_as`, before it is clipped; None: it is refused where the columns are read.
+    """
 
     names: tuple[str, ...]
     low: FloatArray
     high: FloatArray
+    missing_as: float | None = None
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Columns that may have missing entries."""
+        return () if self.missing_as is None else self.names
+
+    def rows(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """Put columns side by side, shape (n, columns), what is missing (NaN) filled in."""
+        rows = np.stack([columns[name] for name in self.names], axis=1)
+        return rows if self.missing_as is None else np.where(np.isnan(rows), self.missing_as, rows)
 
     @property
     def origin(self) -> str:
@@ -105,8 +119,9 @@ def features_of(about: dict[str, Any]) -> Map:
     Parameters
     ----------
     about : dict
-        ``features_of_a_row`` of the file: {"kind": "columns", "columns", "low", "high"}, infinite ends as null or
-        infinity, or the kind of picture features and their side.
+        ``features_of_a_row`` of the file: {"kind": "columns", "columns", "low", "high", "missing_as"}, infinite ends as
+        null or infinity, the last one only where missing entries count as a number; or the kind of picture features and
+        their side.
 
     Raises
     ------
@@ -119,4 +134,5 @@ def features_of(about: dict[str, Any]) -> Map:
         return picture_features(str(about["kind"]), int(about["side"]))
     low = [-math.inf if end is None else float(end) for end in about["low"]]
     high = [math.inf if end is None else float(end) for end in about["high"]]
-    return Scaled(tuple(str(name) for name in about["columns"]), np.array(low), np.array(high))
+    missing_as = None if about.get("missing_as") is None else float(about["missing_as"])
+    return Scaled(tuple(str(name) for name in about["columns"]), np.array(low), np.array(high), missing_as)

@@ -37,7 +37,7 @@ MissingAs = Annotated[
     typer.Option(
         "--missing-as",
         metavar="VALUE",
-        help="What a missing record counts as: a category, or a number of the range.",
+        help="What a missing record counts as: a category, or a number of the range; see --missing-values.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -91,31 +91,6 @@ MarginsFile = Annotated[
 AnyDelta = Annotated[
     bool,
     typer.Option("--any-delta", help="Allow a delta of 1/n and above, which lets one person's record be published."),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option("--separator", metavar="CHAR", help="Between two fields of a text file, such as ; or tab."),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", metavar="NAME", help="Of a text file, such as cp1252; default UTF-8.")
-]
-Decimal = Annotated[str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of a text file: . or ,")]
-Thousands = Annotated[
-    str | None,
-    typer.Option(
-        "--thousands",
-        metavar="MARK",
-        help="Mark between thousands in numbers of a text file: , or . or _ or apostrophe or space. A number that may "
-        "have one is else refused with both its readings.",
-    ),
-]
-ShowValues = Annotated[
-    bool,
-    typer.Option(
-        "--show-values",
-        help="Show what stands in a row that is refused; without, its number and the rule are told. For whoever holds "
-        "the table.",
-    ),
 ]
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
 Candidates = Annotated[

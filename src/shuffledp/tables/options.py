@@ -113,12 +113,12 @@ class TableOptions:
             )
 
     def refuse_for_text(self, what: str, also: tuple[str, ...] = ()) -> None:
-        """Refuse an option that says nothing of a table which is no text file.
+        """Refuse an option that says nothing of what is read, which is no text file.
 
         Parameters
         ----------
         what : str
-            What the table is, such as "people.parquet is Parquet".
+            What is read instead, such as "people.parquet is Parquet".
         also : tuple of str
             More options that say nothing of it.
 
@@ -130,7 +130,9 @@ class TableOptions:
         stated = TableOptions()
         for name in ("separator", "encoding", "skip_lines", "header_rows", *also):
             if getattr(self, name) != getattr(stated, name):
-                raise InvalidInput(f"`{name}` is about files of text, and {what}; leave it out", name)
+                raise InvalidInput(
+                    f"`{name}` is about tables{'' if name in also else ' of text'}, and {what}; leave it out", name
+                )
 
 
 AS_FOUND = TableOptions()
