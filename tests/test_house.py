@@ -135,7 +135,7 @@ def rounding_in(path: Path) -> set[object]:
     return found
 
 
-COUNTED = ["chain/moments", "chain/normal", "chain/pure", "count/bit_counts", "count/two_outcomes",
+COUNTED = ["chain/moments", "chain/normal", "chain/patterns", "chain/pure", "count/bit_counts", "count/two_outcomes",
            "blanket/wider_noise", "floor/fake_reports"]  # fmt: skip
 """Files of theorems that are their numerics: they count rounding errors as those of numerics/ do."""
 OUTSIDE = [p for p in PYTHON if "src" in p.parts and "numerics" not in p.parts]

@@ -92,6 +92,8 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _stopped(INTERNAL)
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("shuffledp."):
+            return _fail(f"{_command(arguments)} needs {error.name}, which this copy lacks; install it whole", REFUSED)
         if (error.name or "").partition(".")[0] not in EXTRA_OF:
             raise
         return _fail(what_is_missing(_command(arguments), str(error.name).partition(".")[0]), REFUSED)

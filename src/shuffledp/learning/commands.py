@@ -1,4 +1,4 @@
-"""The command `train` and its options; the body is in `shuffledp.learning.train`."""
+"""The commands `train` and `predict` and their options; the bodies are in `learning.train` and `learning.predict`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from shuffledp.shell.table_options import reads_table
 
 DATA = "Data"
 MODEL = "Model"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(train)
+    app.command()(predict)
 
 
 @reads_table

@@ -21,7 +21,7 @@ from shuffledp.setting import Seen
 MAGIC, FORMAT = b"SHTL", 1
 _HEADER = struct.Struct("<4sB3x32sQQ")  # magic, format, fingerprint of the task, reports, sum of the levels' keys
 _LONG = 24
-_ROWS = 1 << 18
+_LEVELS = 1 << 18
 """Levels at a time: temporaries stay small where all budgets are different."""
 
 Terms = Callable[[slice], tuple[FloatArray | NDArray[np.bool_] | float, ...]]
@@ -226,7 +226,7 @@ class Tally(ABC):
 
     def _law(self, rows: slice) -> Any:
         """Return what the randomizer states of these levels."""
-        if self.task.budgets.levels > _ROWS:
+        if self.task.budgets.levels > _LEVELS:
             return self._stated(rows)
         if self._only is None:
             self._only = self._stated(rows)
@@ -261,7 +261,7 @@ class Tally(ABC):
 
     def _chunks(self) -> list[slice]:
         levels = self.task.budgets.levels
-        return [slice(start, min(start + _ROWS, levels)) for start in range(0, levels, _ROWS)]
+        return [slice(start, min(start + _LEVELS, levels)) for start in range(0, levels, _LEVELS)]
 
     def _keys(self, at: Whole) -> int:
         """Sum of the keys of levels, modulo 2^64."""

@@ -27,7 +27,7 @@ from shuffledp.randomizers.item_domain import END, ItemDomain, ListedItems, Word
 
 POWER = 0.95
 """Chance with which an item that is said to be found is found."""
-_STEPS = 16
+_HALVINGS = 16
 """Steps of iterations that come closer by a factor of ten or more at each, where there are a hundred reports."""
 
 
@@ -118,7 +118,7 @@ class Counted(NamedTuple):
         if not self.n:
             share = np.clip(value, 0.0, 1.0)
             high = share
-            for _ in range(_STEPS):
+            for _ in range(_HALVINGS):
                 high = np.minimum(share + self.half_width(2.0 * above, high), 1.0)
             return value - self.half_width(2.0 * below, share), high
         count = np.clip(np.rint(value * self.total + self.n / self.g), 0, self.n)
@@ -226,7 +226,7 @@ def smallest_found(
     found = 0.0
     for cut, level in zip(cuts, levels, strict=True):
         share = max(cut, 0.0)
-        for _ in range(_STEPS):
+        for _ in range(_HALVINGS):
             share = max(cut + z * float(level.error(share)), 0.0)
         found = max(found, share)
     return found

@@ -17,7 +17,7 @@ from shuffledp.setting import Seen
 
 SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
 """What an analyzer may see of shuffled reports."""
-_FEW = 8
+_FEW_LEVELS = 8
 """Levels up to which comparing with each is faster than searching."""
 _MANY = 1 << 12
 
@@ -122,7 +122,7 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
     known, asked = (
         (budgets.epsilons, wanted) if one_slack else (_pairs(budgets.epsilons, budgets.deltas), _pairs(wanted, slack))
     )
-    if budgets.levels <= _FEW and one_slack:
+    if budgets.levels <= _FEW_LEVELS and one_slack:
         found = sum((wanted > level for level in known[:-1]), np.zeros(wanted.shape, dtype=np.int8)).astype(np.int64)
     elif budgets.levels > _MANY:  # neighbours are found in memory that was just read
         order = np.argsort(asked, axis=None)

@@ -30,10 +30,7 @@ from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.setting import Seen
 
-NORMS = ("l2", "linf", "l1")
 VECTOR_SEEN: tuple[Seen, ...] = ("reports", "levels")
-_WORTH = 0.9
-"""A codebook, which costs more to draw, replaces a coordinate's bit if it lowers the error below this share."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,53 @@
-"""`reproduce`: the papers' tables and figures as files."""
+"""The command `reproduce`: the papers' tables and figures as files."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.report.to_json import dumps
-from shuffledp.reproduce import REPRODUCTIONS, reproduce
-from shuffledp.reproduce.base import Progress, silent
-from shuffledp.shell.output import console
+from shuffledp.shell import options as o
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(reproduce)
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name from --list, or all.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced and exit.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and repeats: all in under 5 minutes.")] = False,
+    out: o.Out = Path("reproduced"),
+    json: o.Json = False,
+) -> None:
+    """Compute the papers' tables and figures again: data as CSV, picture as PNG and SVG, and what agrees.
+
+    Pictures need Matplotlib, the extra named figures.
+
+    Example:
+
+    shuffledp reproduce gspa-lemma-2 --quick --out reproduced
+    """
+    if list_:
+        run_list(as_json=json)
+    elif name is None:
+        raise InvalidInput("name what to reproduce: all, or a name from shuffledp reproduce --list")
+    else:
+        run_reproduce(name, out, quick=quick, as_json=json)
 
 
 def run_list(*, as_json: bool) -> None:
     """List what can be reproduced."""
+    from shuffledp.report.to_json import dumps
+    from shuffledp.reproduce.catalogue import REPRODUCTIONS
+    from shuffledp.shell.output import console
+
     if as_json:
         print(
             dumps(
@@ -37,6 +69,11 @@ def run_list(*, as_json: bool) -> None:
 
 def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
     """Compute one, or all, and say which files there are."""
+    from shuffledp.report.to_json import dumps
+    from shuffledp.reproduce import catalogue
+    from shuffledp.reproduce.catalogue import REPRODUCTIONS
+    from shuffledp.shell.output import console
+
     names = list(REPRODUCTIONS) if name == "all" else [name]
     if name != "all" and name not in REPRODUCTIONS:
         raise InvalidInput(f"nothing is called {shown(name)}; choose all or one of {', '.join(REPRODUCTIONS)}")
@@ -45,7 +82,7 @@ def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
     written: dict[str, list[str]] = {}
     for each in names:
         with _progress(each) as progress:
-            written[each] = [str(file) for file in reproduce(each, out, quick=quick, progress=progress)]
+            written[each] = [str(file) for file in catalogue.reproduce(each, out, quick=quick, progress=progress)]
         if not as_json:
             screen = console()
             screen.print(f"[bold]{each}[/bold]: {REPRODUCTIONS[each].title} ({REPRODUCTIONS[each].source})")
@@ -60,10 +97,10 @@ def _duration(minutes: float) -> str:
 
 
 @contextmanager
-def _progress(name: str) -> Generator[Progress]:
+def _progress(name: str) -> Generator[Callable[[float], None]]:
     """A bar on stderr where somebody watches."""
     if not sys.stderr.isatty():
-        yield silent
+        yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

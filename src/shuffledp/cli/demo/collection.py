@@ -75,7 +75,9 @@ def _check_extra() -> None:
     for name in NEEDED:
         try:
             import_module(name)
-        except (ImportError, InvalidInput):  # the latter: cryptography is too old
+        except (ImportError, InvalidInput) as error:  # the latter: cryptography is too old
+            if str(getattr(error, "name", None)).startswith("shuffledp."):  # a copy without the collection
+                raise
             missing = "cryptography 47 or newer" if name == NEEDED[0] else name
             raise InvalidInput(what_is_missing("demo collection", missing, "service")) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.chain.moments import RatioMoments, finite_moments, laplace_moments
 from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, Links, links
+from shuffledp.accounting.theorems.chain.patterns import any_moments
 from shuffledp.accounting.theorems.chain.pure import (
     CHARGES,
     MOST_COPIES,
@@ -92,15 +93,16 @@ class PureChainProfile(PrivacyProfile):
         As for `PureLinks`.
     active : float
         As for `PureLinks`, if users of one record are a group; else 1.
-    records : int or None
-        How many records there are; None for numbers in a range with Laplace noise.
+    group : callable
+        From how many others there are and a wished size to the size m of a group A_2 that must exist, and N; (0, 0) if
+        there is none.
     """
 
     epsilon0: float
     n: int
     kinds: Callable[[float], Sequence[RatioMoments]]
     active: float
-    records: int | None
+    group: Callable[[int, float], tuple[int, int]]
 
     @property
     def vanishes_at(self) -> Upper:
@@ -113,40 +115,20 @@ class PureChainProfile(PrivacyProfile):
         return 4.0
 
     @cached_property
-    def ways(self) -> tuple[tuple[PureLinks, ...], ...]:
-        """Groups of a few sizes, for each charge; none if there are too few users.
-
-        By the pigeonhole principle some record is held by (n - 1)/records of the others, some bin by (n - 1)/bins.
-        """
+    def ways(self) -> PureLinks:
+        """Groups of a few sizes, for each charge; none if there are too few users."""
         spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
-        chosen: list[tuple[int, int]] = []
-        for share in _SHARES:
-            size = math.ceil(share * math.sqrt(2.0 * self.n * spread) + 1.0)
-            if self.records is None:
-                bins = (self.n - 1) // size
-                copies = copies_of(size, bins / self.epsilon0) if bins else 0
-            else:
-                most = MOST_COPIES if self.active == 1.0 else MOST_SPARSE_COPIES
-                size = min(size, (self.n - 1) // self.records, most)
-                copies = size
-            if copies >= _FEWEST and self.n - 1 - size >= _FEWEST and (size, copies) not in chosen:
-                chosen.append((size, copies))
-        return tuple(
-            tuple(
-                PureLinks(self.epsilon0, self.n - 1 - size, copies, self.active, charge, self.kinds)
-                for size, copies in chosen
-            )
-            for charge in CHARGES
-        )
+        wishes = (share * math.sqrt(2.0 * self.n * spread) + 1.0 for share in _SHARES)
+        groups = {self.group(self.n - 1, wish) for wish in wishes}
+        chosen = [(m, copies) for m, copies in groups if copies >= _FEWEST and self.n - 1 - m >= _FEWEST]
+        found = np.array([(self.n - 1 - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
+        last, copies = np.tile(found, (len(CHARGES), 1)).T
+        charges = np.repeat(CHARGES, len(found))
+        return PureLinks(self.epsilon0, last.astype(np.float64), copies, self.active, charges, self.kinds)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The best group, with the smaller charge where the larger one would be felt, or the report's own curve."""
-        least = pure_divergence(self.epsilon0, epsilon)
-        for charge, groups in zip(CHARGES, self.ways, strict=True):
-            least = min([least, *(group.divergence(epsilon) for group in groups)])
-            if least > 30.0 * charge:
-                break
-        return Interval(0.0, least)
+        """The best group and charge, or the report's own curve."""
+        return Interval(0.0, min(pure_divergence(self.epsilon0, epsilon), self.ways.divergence(epsilon)))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """The normal limit for many users."""
@@ -155,9 +137,30 @@ class PureChainProfile(PrivacyProfile):
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
 
 
+def in_one_bin(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
+    """Numbers with Laplace noise: by the pigeonhole principle one of (others // m) bins of the range holds m."""
+    size = math.ceil(wish)
+    bins = others // size
+    return (size, copies_of(size, epsilon0 / bins)) if bins else (0, 0)
+
+
+def of_one_record(records: int, most: int, others: int, wish: float) -> tuple[int, int]:
+    """By the pigeonhole principle some record is held by others/records users; at most ``most`` are used."""
+    size = min(math.ceil(wish), others // records, most)
+    return size, size
+
+
+def of_anybody(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
+    """Any m others: no record is more than e^epsilon0 as likely to have sent the hub's report as another."""
+    size = min(math.ceil(wish * math.exp(0.5 * epsilon0)), math.ceil(MOST_COPIES * math.exp(epsilon0)), others)
+    return size, copies_of(size, epsilon0)
+
+
 LARGEST_EPSILON0, FEWEST = 5.0, 100
 """Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
-_SERVES = "chain is for normal and Laplace noise, hadamard, unary encoding and subsets over three records or more"
+_SERVES = (
+    "chain is for 'any', normal and Laplace noise, and hadamard, unary encoding and subsets of three records or more"
+)
 _TOO_FEW = (
     "chain needs messages up to 1.2 standard deviations of their noise apart, and enough users to form its groups; "
     "got {}"
@@ -165,7 +168,7 @@ _TOO_FEW = (
 
 
 class ChainBound(AmongEquals):
-    """The chain theorem among the users of the victim's level: normal and Laplace noise, reports of two likelihoods.
+    """The chain theorem among the users of the victim's level: any pure reports, normal noise, and some stated laws.
 
     See docs/theorems/chain.md.
     """
@@ -196,29 +199,41 @@ class ChainBound(AmongEquals):
 
 
 def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
-    """Laplace noise, or reports that are likely or unlikely, the same way for any three records."""
-    budgets, noise, law = setting.budgets, setting.adds_noise, setting.discrete
+    """Any pure reports, Laplace noise, or reports likely or unlikely, the same way for any three records."""
+    budgets, noise = setting.budgets, setting.adds_noise
     if not budgets.is_pure:
         raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
-    family = law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
-    if noise is None and family is None:
+    family = alike_triples(setting)
+    if family is None and noise is None and setting.law is not None:
         raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
+    if setting.law is None and setting.seen == "users":
+        raise OutOfRegime("chain needs independent reports; ordered outputs of 'any' may depend on earlier ones")
     served = (budgets.epsilons > 0.0) & (budgets.epsilons <= LARGEST_EPSILON0) & (budgets.counts >= FEWEST)
     if not served.any():
         raise OutOfRegime(f"chain is evaluated for {FEWEST} users of a budget up to {LARGEST_EPSILON0:g} and more")
     if not served[budgets.epsilons == epsilon0][0]:
         return LocalProfile(epsilon0, 0.0)
+    if noise is not None:
+        return _laplace_profile(1.0 / float(noise.scale(epsilon0, 0.0)), n)
     if family is None:
-        return _laplace_profile(1.0 / float(noise.scale(epsilon0, 0.0)) if noise is not None else epsilon0, n)
+        moments = partial(any_moments, epsilon0)
+        return PureChainProfile(epsilon0, n, lambda growth: (moments(growth),), 1.0, partial(of_anybody, epsilon0))
     kinds, active = two_level_kinds(family, epsilon0)
-    return PureChainProfile(epsilon0, n, kinds, active, family.k)
+    most = MOST_COPIES if active == 1.0 else MOST_SPARSE_COPIES
+    return PureChainProfile(epsilon0, n, kinds, active, partial(of_one_record, family.k, most))
+
+
+def alike_triples(setting: Setting) -> AlikeTriples | None:
+    """The stated randomizer if it has three records or more, any three of which are alike."""
+    law = setting.discrete
+    return law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
 
 
 def _laplace_profile(epsilon0: float, n: int) -> PureChainProfile:
     """Records in one bin of the range are a group; the ratios of others to them are taken at their ends."""
     raised = round_up(epsilon0, 8)
     moments = laplace_moments(raised)
-    return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, None)
+    return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, partial(in_one_bin, raised))
 
 
 def two_level_kinds(law: AlikeTriples, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
