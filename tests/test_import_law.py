@@ -26,7 +26,7 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 
 LAYERS = (
     ("errors", "extras", "progress", "told"),
-    ("whole_files",),
+    ("whole_files", "locks"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
