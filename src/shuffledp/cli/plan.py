@@ -17,7 +17,8 @@ from shuffledp.shell.table_options import reads_table
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
     from shuffledp.planning import Alternative, Bucketing, Guess, Plan
-    from shuffledp.protocol import Frequency, Mean
+    from shuffledp.questions.frequency import Frequency
+    from shuffledp.questions.mean import Mean
 
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
 """Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
@@ -46,7 +47,8 @@ class Asked:
             If it is unknown, lacks something, or has something of the other question.
         """
         from shuffledp.planning import Guess
-        from shuffledp.protocol import Frequency, Mean
+        from shuffledp.questions.frequency import Frequency
+        from shuffledp.questions.mean import Mean
 
         frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
         mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
@@ -347,7 +349,7 @@ def next_steps(
     categories : str or None
         The text after --categories.
     """
-    from shuffledp.protocol import Mean
+    from shuffledp.questions.mean import Mean
 
     question = made.question
     table, budget = "TABLE", "ROUNDED_BUDGETS" if rule.rounds_budgets else "BUDGETS"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.planning.error import Moments
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.setting import Seen
 

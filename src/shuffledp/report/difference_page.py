@@ -25,7 +25,7 @@ from shuffledp.report.svg import bars_picture, histogram_picture, mean_picture
 from shuffledp.report.templating import page_template
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.differences import Difference
+    from shuffledp.releases.difference import Difference
 
 MOST_ROWS = 400
 """Lines of the table that a page lists."""
