@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
-from shuffledp.collection.estimates import count_law, estimate_question, slopes_of
+from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.price import half_width, prices
 from shuffledp.collection.sending import Link
@@ -322,7 +322,7 @@ def test_what_is_promised_is_printed():
         rows = np.repeat(np.array([1, 0]), [about, sum(counts) + m - about])
         if asked.questions[0].family.kind == "hadamard":
             rows = 2 * rows  # all in one column: category 0 is supported by those that have its sign
-        found = estimate_question(asked, 0, rows, counts)
+        found = estimate_question(asked, 0, [Tallied(rows, tuple(counts))])
         low, high = (
             np.ravel(end)[-1 if asked.questions[0].family.kind != "hadamard" else 0]
             for end in found.confidence_interval()

@@ -250,9 +250,12 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
         level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
     plain = Draft.parse(_bytes(document))  # every rule but the accountant's
     check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
-    found = needed_dummies(plain)
-    for question, dummies in zip(document["questions"], found, strict=True):
-        question["dummies"] = _written(dummies)
+    if plain.version == 1:
+        for question, dummies in zip(document["questions"], needed_dummies(plain), strict=True):
+            question["dummies"] = _written(dummies)
+    else:
+        law = needed_law(plain)
+        document["dummies"] = {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
     draft = Draft.parse(_bytes(document))
     planned = [level.planned for level in draft.levels]
     for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):

@@ -1,0 +1,168 @@
+"""The ball dummies of a task (docs/theorems/ball.md): one joint law for all columns, found, certified and read.
+
+A promise is kept or not by one comparison of rational numbers, with the slack of `agreement`; so every machine decides
+alike, and the survey page too (page/ball.js).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from shuffledp.accounting import PrivacyProfile
+from shuffledp.ball import BallDummies, Column
+from shuffledp.collection.agreement import FLOOR_SLACK
+from shuffledp.collection.asked import Dummies
+from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.task import Draft
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import Upper, fraction_up, next_above
+from shuffledp.numerics.interval import Interval
+
+NEAR = 1e-10
+"""Relative distance to which a certified epsilon is searched."""
+FARTHEST = 700.0
+
+
+def column_of(family: Family) -> Column:
+    """Return a column of a task as the law of its dummies knows it."""
+    if family.kind == "hadamard":
+        raise InvalidInput(f"ball dummies are for choices and bits; {family.name} has neither: leave the family out")
+    return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
+
+
+def ball_of(draft: Draft) -> BallDummies:
+    """Return the law of a task's dummies.
+
+    Parameters
+    ----------
+    draft : Draft
+        Of version 2.
+    """
+    dummies = draft.columns[0].dummies
+    columns = tuple(column_of(column.family) for column in draft.columns)
+    centres = tuple(column.dummies.count // column.family.cells for column in draft.columns)
+    return _ball(columns, dummies.draw, centres)
+
+
+@lru_cache(maxsize=64)
+def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[int, ...]) -> BallDummies:
+    return BallDummies(columns, radius, centre)
+
+
+@dataclass(frozen=True)
+class BallFloor:
+    """What one level is certified: delta at an epsilon, and the least epsilon at a delta.
+
+    Parameters
+    ----------
+    law : BallDummies
+        The dummies.
+    kept : tuple of Fraction
+        For each column the chance that a report is the record's own.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+    local : float
+        Local budget of all of them together, which holds without any dummies.
+    """
+
+    law: BallDummies
+    kept: tuple[Fraction, ...]
+    reports: int
+    local: float
+
+    def delta(self, epsilon: float) -> Fraction:
+        """Return the certified delta at an epsilon."""
+        return Fraction(0) if epsilon >= self.local else self.law.floor(epsilon, self.kept, self.reports)
+
+    def epsilon(self, delta: float, promise: float) -> Upper:
+        """Return the least epsilon that is certified at a delta: above a promise exactly if the promise is not kept.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+        promise : float
+            What a level is promised; `FLOOR_SLACK` of it is allowed for.
+        """
+        edge, target = promise * (1.0 + FLOOR_SLACK), Fraction(delta)
+        low, high = 0.0, edge
+        while self.delta(high) > target:
+            low, high = high, 2.0 * high
+            if high > FARTHEST:
+                return math.inf
+        while high - low > NEAR * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
+        return high
+
+
+class BallProfile(PrivacyProfile):
+    """The privacy profile of one level, from above.
+
+    Parameters
+    ----------
+    floor : BallFloor
+        What is certified.
+    """
+
+    def __init__(self, floor: BallFloor) -> None:
+        self.floor = floor
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The local budget: beyond it nothing is left."""
+        return next_above(self.floor.local)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Return 0 and the certified delta."""
+        return Interval(0.0, float(fraction_up(self.floor.delta(epsilon))))
+
+    def mass_at_infinity(self) -> Interval:
+        """Return 0: reports have a local budget."""
+        return Interval(0.0, 0.0)
+
+
+def needed_ball(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> BallDummies:
+    """Find the law that keeps every level's promise with the least variance, and few dummies.
+
+    Parameters
+    ----------
+    levels : sequence of (float, float)
+        Local budget of each report, and promise over all columns, of each level.
+    families : sequence of Family
+        One a column.
+    delta : float
+        Central delta of the promises.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+
+    Raises
+    ------
+    InvalidInput
+        If a promise is too small.
+    """
+    columns = tuple(column_of(family) for family in families)
+    wanted = [
+        (promise * (1.0 - FLOOR_SLACK), tuple(Fraction(f.threshold(epsilon0), WHOLE) for f in families))
+        for epsilon0, promise in levels
+        if promise < epsilon0 * len(families) * reports
+    ]
+    if not wanted:
+        return BallDummies(columns, (WHOLE,), (0,) * len(columns))
+    return BallDummies.of_promise(columns, wanted, delta, reports)
+
+
+def part_of(law: BallDummies, place: int) -> Dummies:
+    """Return one column's dummies as a task knows them."""
+    return Dummies("ball", law.rows[place], law.radius)
+
+
+def single_ball(family: Family, dummies: Dummies) -> BallDummies:
+    """Return the law of one column's dummies whatever the others': the same weights, and balls of its own."""
+    return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
