@@ -19,7 +19,7 @@ LAYERS = (
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
-    ("budgets", "dummies"),
+    ("budgets", "dummies", "ball"),
     ("setting",),
     ("guarantee",),
     ("accounting",),
