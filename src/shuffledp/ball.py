@@ -13,7 +13,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -81,6 +81,16 @@ class Column:
                 f"a column of kind {self.kind} has a size from {least} to {MOST_CELLS}; got {shown(self.size)}"
             )
 
+    @classmethod
+    def named(cls, name: Column | str) -> Column:
+        """Return the column that is spelled ``choice:5`` or ``bits:10``; a column is returned as it is."""
+        if isinstance(name, Column):
+            return name
+        kind, _, size = name.partition(":")
+        if kind not in ("choice", "bits") or not size.isdecimal():
+            raise InvalidInput(f"a column is choice:K or bits:B, such as choice:5; got {shown(name)}")
+        return cls(kind, int(size))
+
     @property
     def name(self) -> str:
         """Kind and size, ``choice:5``."""
@@ -135,6 +145,8 @@ class BallDummies:
     centre : tuple of int
         For each column the number h of dummies of each cell before z is added. If some h is smaller than the largest
         -z, all columns are drawn again until no cell is negative (`redraw`).
+    rate : float or None
+        The rate from which `of_rate` made the weights; the law is what the weights say.
 
     Raises
     ------
@@ -143,7 +155,7 @@ class BallDummies:
 
     Examples
     --------
-    >>> law = BallDummies.of_rate((Column("choice", 2),), 1.0, 14, (14,))
+    >>> law = BallDummies.of_rate(["choice:2"], 1.0, 14)
     >>> law.rows, f"{float(law.floor(1.0)):.5g}"
     ((28,), '3.8426e-07')
     """
@@ -151,6 +163,7 @@ class BallDummies:
     columns: tuple[Column, ...]
     radius: tuple[int, ...]
     centre: tuple[int, ...]
+    rate: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.centre) != len(self.columns):
@@ -173,14 +186,14 @@ class BallDummies:
 
     @classmethod
     def of_rate(
-        cls, columns: tuple[Column, ...], rate: float, largest: int, centre: tuple[int, ...] | None = None
+        cls, columns: Sequence[Column | str], rate: float, largest: int, centre: Sequence[int] | None = None
     ) -> BallDummies:
         """Return the default law, whose chance of z falls like e^(-rate r(z)) up to the largest radius.
 
         Parameters
         ----------
-        columns : tuple of Column
-            One a question.
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
         rate : float
             b, positive, in nats: what one report changes a chance by.
         largest : int
@@ -198,13 +211,14 @@ class BallDummies:
                 f"a ball law needs a positive rate and a radius from 0 to {LARGEST_RADIUS}; got {shown(rate)} "
                 f"and {shown(largest)}"
             )
-        own = tuple(largest * column.step for column in columns) if centre is None else centre
-        return cls(columns, default_weights(columns, rate, largest), own)
+        named = tuple(Column.named(column) for column in columns)
+        own = tuple(largest * column.step for column in named) if centre is None else tuple(centre)
+        return cls(named, default_weights(named, rate, largest), own, rate)
 
     @classmethod
     def of_promise(
         cls,
-        columns: tuple[Column, ...],
+        columns: Sequence[Column | str],
         levels: Sequence[tuple[float, Sequence[Fraction]]],
         delta: float,
         reports: int = 1,
@@ -214,8 +228,8 @@ class BallDummies:
 
         Parameters
         ----------
-        columns : tuple of Column
-            One a question.
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
         levels : sequence of (float, sequence of Fraction)
             For each level the promised central epsilon over all columns (nats, positive), and kappa of each column as
             in `floor`; an empty sequence: no local noise.
@@ -233,12 +247,26 @@ class BallDummies:
 
         Examples
         --------
-        >>> BallDummies.of_promise((Column("choice", 5),), [(1.0, ())], 1e-6).rows
+        >>> BallDummies.of_promise(["choice:5"], [(1.0, ())], 1e-6).rows
         (85,)
         """
         if not (0.0 < delta < 1.0 and levels and all(0.0 < promise < math.inf for promise, _ in levels)):
             raise InvalidInput(f"ball dummies need positive promises and a delta in (0, 1); got {levels}, {delta}")
-        return _Search(columns, tuple((p, tuple(kept)) for p, kept in levels), Fraction(delta), reports, most).found()
+        named = tuple(Column.named(column) for column in columns)
+        asked = tuple((promise, tuple(kept)) for promise, kept in levels)
+        return _Search(named, asked, Fraction(delta), reports, most).found()
+
+    @property
+    def name(self) -> str:
+        """The dummies of one question as the command line spells them, where a rate made them."""
+        if self.rate is None or len(self.columns) > 1:
+            return f"ball:{'+'.join(map(str, self.rows))}"
+        return f"ball:{self.rate!r}:{self.largest}:{self.centre[0]}"
+
+    @property
+    def count(self) -> int:
+        """Number of dummies of all columns together."""
+        return sum(self.rows)
 
     @property
     def largest(self) -> int:
@@ -488,7 +516,7 @@ class _Search:
 
         def law(centres: dict[Column, int]) -> BallDummies | None:
             centre = tuple(centres[column] for column in self.columns)
-            made = attempt(lambda: BallDummies(self.columns, weights, centre), (InvalidInput,))
+            made = attempt(lambda: BallDummies(self.columns, weights, centre, self.rate), (InvalidInput,))
             return made if isinstance(made, BallDummies) and self.keeps(made) else None
 
         def centres_at(step: int) -> dict[Column, int]:
