@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ MOST_OPTIONS = 32
 """Largest K of a question that asks to check any of K."""
 MOST_CELLS = 64
 """Most cells of a table."""
+MOST_SCALE = 200
+"""Most steps of a common size between the values of a scale."""
 MOST_COLUMNS = 64
 """Most columns of a task, over all its questions."""
 MOST_STEPS = 1 << 31
@@ -207,14 +210,17 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     text = fields.text("text", languages)
     kind = _kind(fields.word("kind", *_KINDS[version]))
     parts = _READERS[kind](fields, languages)
-    answers = parts.get("choices", ())
-    records = 2 if kind == "several" else len(answers) or _steps(fields, *(parts[key] for key in ("low", "high", "step"))) + 1
+    if kind == "number":
+        records = _steps(fields, parts["low"], parts["high"], parts["step"]) + 1
+    else:
+        records = 2 if kind == "several" else len(parts["choices"])
     family = family_named(fields.line("family"), kind, records, fields.what, version)
     fields.whole("report_bytes", family.report_bytes, family.report_bytes)
     dummies = Dummies("uniform", 0)
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
-    return Question(**{"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}, family=family, dummies=dummies)
+    known = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}
+    return Question(**known, family=family, dummies=dummies)
 
 
 _KINDS: Mapping[int, tuple[Kind, ...]] = {1: ("choice", "number"), 2: get_args(Kind)}
@@ -253,7 +259,27 @@ def _read_scale(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
     values = fields.numbers("values", len(steps))
     if any(one >= two for one, two in pairwise(values)):
         raise InvalidInput(f"{fields.what}: the values of a scale must ascend; got {', '.join(map(repr, values))}")
+    if max(whole_values(values)) > MOST_SCALE:
+        raise InvalidInput(
+            f"{fields.what}: the values of a scale must be multiples of one step, the last at most {MOST_SCALE} steps "
+            f"above the first; got {', '.join(map(repr, values))}"
+        )
     return {"choices": steps, "values": values}
+
+
+def whole_values(values: tuple[float, ...]) -> tuple[int, ...]:
+    """Return ascending values as whole steps above the first one.
+
+    Examples
+    --------
+    >>> whole_values((0.5, 1.0, 2.0))
+    (0, 1, 3)
+    """
+    exact = [Fraction(repr(value)) - Fraction(repr(values[0])) for value in values]
+    bottom = math.lcm(*(each.denominator for each in exact))
+    scaled = [int(each * bottom) for each in exact]
+    step = math.gcd(*scaled)
+    return tuple(each // step for each in scaled)
 
 
 def _read_table(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
@@ -271,7 +297,7 @@ def _read_table(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
 
 _READERS: Mapping[Kind, Callable[[Fields, frozenset[str]], dict[str, Any]]] = {
     "choice": _read_answers("choices", MOST_CHOICES),
-    "several": _read_answers("choices", MOST_OPTIONS),
+    "several": _read_answers("options", MOST_OPTIONS),
     "list": _read_answers("words", MOST_CHOICES),
     "scale": _read_scale,
     "table": _read_table,
@@ -329,7 +355,9 @@ def read_ball(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question
         own, centres = set(centres[:width]), centres[width:]
         count = question.family.cells * min(own)
         if len(own) > 1 or count > MOST_DUMMIES:
-            raise InvalidInput(f"{fields.what}: the columns of one question have one centre, of at most {MOST_DUMMIES} dummies")
+            raise InvalidInput(
+                f"{fields.what}: the columns of one question have one centre, of at most {MOST_DUMMIES} dummies"
+            )
         found.append(replace(question, dummies=Dummies("ball", count, radius)))
     return tuple(found)
 

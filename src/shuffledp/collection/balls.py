@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from shuffledp.accounting import PrivacyProfile
+from shuffledp.accounting import BallFloor
 from shuffledp.ball import BallDummies, Column
 from shuffledp.collection.agreement import FLOOR_SLACK
 from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import Upper, fraction_up, next_above
-from shuffledp.numerics.interval import Interval
 
-NEAR = 1e-10
+NEAR = 1e-9
 """Relative distance to which a certified epsilon is searched."""
 FARTHEST = 700.0
 
@@ -53,77 +50,32 @@ def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[in
     return BallDummies(columns, radius, centre)
 
 
-@dataclass(frozen=True)
-class BallFloor:
-    """What one level is certified: delta at an epsilon, and the least epsilon at a delta.
+def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
+    """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
 
-    Parameters
-    ----------
-    law : BallDummies
-        The dummies.
-    kept : tuple of Fraction
-        For each column the chance that a report is the record's own.
-    reports : {1, 2}
-        Reports that one person may send to each column.
-    local : float
-        Local budget of all of them together, which holds without any dummies.
-    """
-
-    law: BallDummies
-    kept: tuple[Fraction, ...]
-    reports: int
-    local: float
-
-    def delta(self, epsilon: float) -> Fraction:
-        """Return the certified delta at an epsilon."""
-        return Fraction(0) if epsilon >= self.local else self.law.floor(epsilon, self.kept, self.reports)
-
-    def epsilon(self, delta: float, promise: float) -> Upper:
-        """Return the least epsilon that is certified at a delta: above a promise exactly if the promise is not kept.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
-        promise : float
-            What a level is promised; `FLOOR_SLACK` of it is allowed for.
-        """
-        edge, target = promise * (1.0 + FLOOR_SLACK), Fraction(delta)
-        low, high = 0.0, edge
-        while self.delta(high) > target:
-            low, high = high, 2.0 * high
-            if high > FARTHEST:
-                return math.inf
-        while high - low > NEAR * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
-        return high
-
-
-class BallProfile(PrivacyProfile):
-    """The privacy profile of one level, from above.
+    Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
+    first: so both agree with what another machine finds.
 
     Parameters
     ----------
     floor : BallFloor
-        What is certified.
+        Of one level.
+    delta : float
+        In (0, 1).
+    promise : float
+        What the level is promised.
     """
-
-    def __init__(self, floor: BallFloor) -> None:
-        self.floor = floor
-
-    @property
-    def vanishes_at(self) -> Upper:
-        """The local budget: beyond it nothing is left."""
-        return next_above(self.floor.local)
-
-    def delta_at(self, epsilon: float) -> Interval:
-        """Return 0 and the certified delta."""
-        return Interval(0.0, float(fraction_up(self.floor.delta(epsilon))))
-
-    def mass_at_infinity(self) -> Interval:
-        """Return 0: reports have a local budget."""
-        return Interval(0.0, 0.0)
+    low = 0.0
+    for high in (promise, promise * (1.0 + FLOOR_SLACK), *(promise * 2.0**step for step in range(1, 40))):
+        if high > FARTHEST:
+            return math.inf
+        if floor.keeps(high, delta):
+            break
+        low = high
+    while high - low > NEAR * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)
+    return high
 
 
 def needed_ball(

@@ -2,9 +2,9 @@ r"""What the shuffler hands over: a manifest, columns of sealed reports, and a s
 
 ``"SHFB" 01 | u32 M | manifest, M bytes of JSON | columns | Ed25519 signature 64``, the signature over ``"shuffledp/1
 batch\0"`` and the manifest. Column j holds b_j n + m_j rows of report_bytes + 48 bytes, where b_j is the number of
-pieces of a report, permuted by its own uniform permutation, so rows of two columns cannot be joined. The manifest holds
-the posted task, the SHA-256 of the columns, the day, the people per level, what was refused, dummies, floor and software
-versions.
+pieces of a report, permuted by its own uniform permutation, so rows of two columns cannot be joined. The manifest
+holds the posted task, the SHA-256 of the columns, the day, the people per level, what was refused, dummies, floor and
+software versions.
 
 Of a task of version 2 it is ``"SHFB" 02 | 01 | u32 M | manifest | signature | columns``: the byte tells how many
 shufflers have signed, here one.

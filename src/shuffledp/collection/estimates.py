@@ -187,7 +187,7 @@ def _mean_of_bits(question: Question, known: Slopes, tallied: Tallied) -> Estima
     levels to the records adds at most q times (sum of w^2 - 1/n) n/(n - 1) in the share (protocol.means). The number of
     ones says nothing about q: its largest value 1/4 is taken.
     """
-    size, m, counts = question.family.pieces, question.dummies.count, tallied.counts
+    m, counts = question.dummies.count, tallied.counts
     pieces, ones = tallied.reports.size - m, int(tallied.reports.sum())
     plain, width = bits_law(question.family, question.dummies, known.slopes, counts), width_of(question)
     value = 0.5 + (ones - (m + pieces) / 2.0) * sum(counts) / max(pieces, 1) * plain.step

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from shuffledp.accounting import (
+    BallFloor,
     LocalProfile,
     PrivacyProfile,
     bounds,
@@ -23,11 +24,11 @@ from shuffledp.accounting import (
     floor_profile,
     remembered_by_thread,
 )
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, published
 from shuffledp.collection.asked import Dummies, Level
-from shuffledp.ball import BallDummies
-from shuffledp.collection.balls import BallFloor, BallProfile, ball_of, needed_ball
+from shuffledp.collection.balls import ball_of, certified_epsilon, needed_ball
 from shuffledp.collection.draw import SLACK, WHOLE, Family
 from shuffledp.collection.task import Draft
 from shuffledp.collection.work import check_ball_work, check_work
@@ -83,7 +84,9 @@ def floor_of(draft: Draft) -> tuple[float, ...]:
     """Certify the floor of each level of a draft, rounded outward as it is published; see `floor` and `balls`."""
     if draft.version > 1:
         known = zip(_ball_floors(draft), draft.levels, strict=True)
-        return tuple(published(each.epsilon(draft.delta, level.promise), level.promise) for each, level in known)
+        return tuple(
+            published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in known
+        )
     questions = draft.questions
     certified = floor(
         [level.draw for level in draft.levels],
@@ -289,7 +292,7 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
         reports = len(draft.columns) * reports_of(draft)
         return tuple(compose([(_local(level), reports)]) for level in draft.levels)
     if draft.version > 1:
-        return tuple(BallProfile(each) for each in _ball_floors(draft))
+        return _ball_floors(draft)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
     reports = reports_of(draft)
@@ -301,13 +304,13 @@ def _ball_floors(draft: Draft) -> tuple[BallFloor, ...]:
     """Return the floor of each level of a task of version 2; remembered, so that one law is counted once."""
     columns = draft.columns
     check_ball_work([(column.family, column.dummies) for column in columns])
-    draws = tuple(tuple(level.draw[column.question] for column in columns) for level in draft.levels)
-    local = tuple(float(round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports_of(draft))) for level in draft.levels)
-    law = ball_of(draft)
-    return tuple(
-        BallFloor(law, tuple(Fraction(keep, WHOLE) for keep in draw), reports_of(draft), most)
-        for draw, most in zip(draws, local, strict=True)
-    )
+    law, reports = ball_of(draft), reports_of(draft)
+    found: list[BallFloor] = []
+    for level in draft.levels:
+        kept = tuple(Fraction(level.draw[column.question], WHOLE) for column in columns)
+        local = round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports)
+        found.append(BallFloor(law, kept, reports, local))
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)

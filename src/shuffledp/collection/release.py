@@ -72,7 +72,9 @@ class SignedRelease:
         if len(data) != _HEAD.size + size + sealing.SIGNATURE:
             raise InvalidInput(f"the release has {len(data)} bytes where its head announces another length")
         document, signature = data[_HEAD.size : -sealing.SIGNATURE], data[-sealing.SIGNATURE :]
-        if not sealing.signed_by(task.draft.analyzer_identity, task.label("release") + task.digest + document, signature):
+        if not sealing.signed_by(
+            task.draft.analyzer_identity, task.label("release") + task.digest + document, signature
+        ):
             raise InvalidInput("the release is not signed by the task's analyzer, or is of another task")
         fields = read_json(document, "the release", LONGEST)
         fields.whole("format", 1, NEWEST)

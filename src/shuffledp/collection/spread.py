@@ -1,8 +1,8 @@
-r"""Estimates whose error is people's noise, a sum of many bounded terms, and the noise of ball dummies, whose law is known.
+r"""Estimates whose error is people's noise, a sum of bounded terms, and that of ball dummies, whose law is known.
 
-**The dummies' law.** Of a choice among k, z = (z_1..z_k) has whole cells that add up to 0, and its law given its gauge r
-(the sum of its positive cells) is uniform. For whole numbers v_j the law of sum_j v_j z_j is therefore sum_r a_r times
-the coefficient of x^r y^r in
+**The dummies' law.** Of a choice among k, z = (z_1..z_k) has whole cells that add up to 0, and its law given its gauge
+r (the sum of its positive cells) is uniform. For whole numbers v_j the law of sum_j v_j z_j is therefore sum_r a_r
+times the coefficient of x^r y^r in
 
     prod_j ( 1/(1 - y w^-v_j) + x w^v_j / (1 - x w^v_j) ),    w on the unit circle,
 
@@ -30,6 +30,7 @@ from shuffledp.collection.asked import Dummies
 from shuffledp.collection.balls import single_ball
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.special import ndtr, ndtri
 from shuffledp.protocol.estimate import Estimate, around, chance_of_a_miss
@@ -107,7 +108,7 @@ class SpreadEstimate(Estimate):
     def _half_width(self, miss: float, own: float) -> float:
         if len(self.added.chances) == 1 and own == 0.0:
             return 0.0
-        normal = self._normal(miss, max(own, 1e-300)) + self.step / 2.0
+        normal = self._normal(miss, max(own, TINY)) + self.step / 2.0
         share = float(np.clip((own / self.step) ** 2 / (self.enough * ndtri(miss / 2.0) ** 2) - 1.0, 0.0, 1.0))
         return normal if share == 1.0 else share * normal + (1.0 - share) * max(self._safe(miss, own), normal)
 

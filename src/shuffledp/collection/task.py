@@ -50,12 +50,12 @@ _NEWER = "several shufflers in a row, which need a newer shuffledp; update it be
 
 
 def label(version: int, use: str) -> bytes:
-    """Return the label by which bytes of one use and version are signed, sealed or hashed.
+    r"""Return the label by which bytes of one use and version are signed, sealed or hashed.
 
     Examples
     --------
     >>> label(2, "posted")
-    b'shuffledp/2 posted\\x00'
+    b'shuffledp/2 posted\x00'
     """
     return f"shuffledp/{version} {use}\0".encode()
 

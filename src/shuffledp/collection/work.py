@@ -83,7 +83,7 @@ def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
     columns : sequence of (Family, Dummies)
         The columns of a task of version 2.
     """
-    work = sum(_terms(family, law) for family, law in set(columns))
+    work = sum(len(law.draw) * (size + len(law.draw) // 8) for size, law in {(_size(f), law) for f, law in columns})
     if work > MOST_BALL_WORK:
         raise InvalidInput(
             f"certifying this task sums over {work:,} terms, above the limit of {MOST_BALL_WORK:,}; promise a larger "
@@ -91,8 +91,5 @@ def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
         )
 
 
-def _terms(family: Family, law: Dummies) -> int:
-    """Terms of the counts of one column: a cell's law is needed where dummies may be drawn again."""
-    radii = len(law.draw)
-    again = law.count // family.cells < (radii - 1) * family.pieces
-    return radii * min(family.cells, radii) * (radii if again else 1)
+def _size(family: Family) -> int:
+    return family.pieces if family.kind == "bits" else family.cells

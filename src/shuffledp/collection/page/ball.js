@@ -6,9 +6,11 @@ const FINE = 128n; // binary digits behind the point of chances and powers of e
 const EXP = 192n; // and of a power of e while it is computed
 const MOST_WORK = 2 ** 22; // as in collection/work.py: somebody else's task must not keep a browser busy
 
-function running(numbers) {
-  let sum = 0n;
-  return numbers.map((number) => (sum += number));
+// The coefficients of a power series over (1 - x)^times: running sums, so many times.
+function repeated(numbers, times) {
+  const found = [...numbers];
+  for (let i = 0; i < times; i++) for (let r = 1; r < found.length; r++) found[r] += found[r - 1];
+  return found;
 }
 
 function binomials(n, most) {
@@ -19,9 +21,7 @@ function binomials(n, most) {
 
 // Points of the balls of radius 0..last of a choice among so many cells: sum_j C(d, j)^2 x^j / (1 - x)^(d + 1).
 function balls(cells, last) {
-  let found = binomials(cells - 1, last).map((one) => one * one);
-  for (let i = 0; i < cells; i++) found = running(found);
-  return found;
+  return repeated(binomials(cells - 1, last).map((one) => one * one), cells);
 }
 
 // Points of the balls of a column, and how many of each the largest change of one report moves out of it.
@@ -31,36 +31,28 @@ function countsOf({ kind, size }, last) {
   return { inside: radii.map((r) => BigInt(2 * size * r + 1)), rim: radii.map((r) => BigInt(r === 0 ? 1 : size)) };
 }
 
-// The law of one cell of a column, P(z = -v) for v = 0, 1, ..., from above at 2^-bits; `high[r]` is a point's chance.
-function cellChances({ kind, size }, high) {
+// {at, beyond}: that a change of one report makes a cell of a column negative if it has `centre` dummies in the mean, and
+// that it is negative anyway; `high[r]` is a point's chance from above. Of a choice P(z = -v) = sum_s u_s u_(s + v)
+// g_(s + v), with u the coefficients of (1 - x)^-d, d = k - 1, and g the d-th difference of the points' chances.
+function tailsOf({ kind, size, centre }, high) {
   const last = high.length - 1;
-  if (kind === "bits") return Array.from({ length: last * size + 1 }, (_, v) => high[Math.ceil(v / size)]);
-  const found = high.map(() => 0n);
-  const ways = binomials(size - 1, last);
-  for (let p = 0; p <= Math.min(size - 1, last); p++) {
-    // p other cells are positive and add up to r, and what is left after v of the first adds up to r - v
-    const rest = size - 1 - p;
-    const positive = p === 0 ? null : binomialsBelow(p - 1, last);
-    const negative = rest === 0 ? null : binomialsFrom(rest - 1, last);
-    for (let r = 0; r <= last; r++) {
-      const chance = ways[p] * high[r] * (p === 0 ? BigInt(r === 0) : r === 0 ? 0n : positive[r - 1]);
-      if (chance === 0n) continue;
-      for (let v = negative === null ? r : 0; v <= r; v++) found[v] += chance * (negative === null ? 1n : negative[r - v]);
-    }
+  let [at, beyond] = [0n, 0n];
+  if (kind === "bits") {
+    for (let v = Math.max(centre - size + 1, -centre); v <= centre; v++) at += high[Math.ceil(Math.abs(v) / size)] ?? 0n;
+    for (let v = centre + 1; v <= last * size; v++) beyond += high[Math.ceil(v / size)];
+    return { at, beyond };
   }
-  return found;
-}
-
-const binomialsBelow = (k, last) => choose(Array.from({ length: last + 1 }, (_, n) => n), k); // C(n, k), n = 0..last
-const binomialsFrom = (k, last) => choose(Array.from({ length: last + 1 }, (_, n) => n + k), k); // C(n + k, k)
-
-function choose(ns, k) {
-  return ns.map((n) => {
-    let found = n < k ? 0n : 1n;
-    const few = Math.min(k, n - k);
-    for (let i = 1; i <= few; i++) found = (found * BigInt(n - few + i)) / BigInt(i);
-    return found;
-  });
+  const differences = [...high];
+  for (let i = 1; i < size; i++) for (let r = 0; r < last; r++) differences[r] -= differences[r + 1];
+  const ways = repeated([1n, ...Array(last).fill(0n)], size - 1);
+  let before = 0n; // ways up to t - centre - 1
+  for (let t = centre; t <= last; t++) {
+    const weighted = ways[t] * differences[t];
+    at += ways[t - centre] * weighted;
+    beyond += before * weighted;
+    before += ways[t - centre];
+  }
+  return { at, beyond };
 }
 
 // Chances of a point of gauge r from below and from above, r = 0..last + 1, times 2^64 2^bits.
@@ -87,7 +79,7 @@ function lawOf(task) {
     const name = `${column.kind} ${column.size} ${centre}`;
     kinds.set(name, { ...column, centre, cells: family.cells, count: (kinds.get(name)?.count ?? 0) + 1 });
   }
-  const work = ({ cells, centre, step }) => (last + 1) * Math.min(cells, last + 1) * (centre < last * step ? last + 1 : 1);
+  const work = ({ size }) => weights.length * (size + Math.floor(weights.length / 8));
   if ([...kinds.values()].reduce((sum, kind) => sum + work(kind), 0) > MOST_WORK) throw new Error("dummies");
   const [points, stay] = [weights.map(() => 1n), weights.map(() => 1n)];
   let [emptied, refused] = [0n, 0n];
@@ -99,10 +91,10 @@ function lawOf(task) {
       stay[r] *= (one - rim[r]) ** count;
     });
     if (kind.centre >= last * kind.step) continue;
-    const own = radial(weights, inside);
-    const chances = cellChances(kind, own.high.slice(0, -1)).map((one) => (one >> (own.bits - FINE)) + 1n);
-    for (let v = Math.max(kind.centre - kind.step + 1, -kind.centre); v <= kind.centre; v++) emptied += count * (chances[Math.abs(v)] ?? 0n);
-    for (const one of chances.slice(kind.centre + 1)) refused += count * BigInt(kind.cells) * one;
+    const { high, bits } = radial(weights, inside);
+    const { at, beyond } = tailsOf(kind, high.slice(0, -1));
+    emptied += count * ((at >> (bits - FINE)) + 1n);
+    refused += count * (((BigInt(kind.cells) * beyond) >> (bits - FINE)) + 1n);
   }
   if (2n * refused >= 1n << FINE) throw new Error("dummies");
   return { moved: points.map((one, r) => one - stay[r]), ...radial(weights, points), emptied, refused };
@@ -163,6 +155,7 @@ export function checkPromises(task) {
   const reports = task.columns.length * (task.admission === "open" ? 2 : 1);
   for (const level of task.levels) {
     const edge = level.promise * (1 + ROOM);
-    if (level.epsilon0 * reports > level.promise && !covers(law, task, touched(task, level), edge)) throw new Error("promise");
+    const local = (level.epsilon0 + 2 ** -40) * reports * (1 + 2 ** -50);
+    if (local > edge && !covers(law, task, touched(task, level), edge)) throw new Error("promise");
   }
 }

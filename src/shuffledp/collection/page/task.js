@@ -16,7 +16,7 @@ const DRAFT =
   "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
   "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
 const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies`, level: "name epsilon0 draw planned promise crowd" };
-const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "choices", table: "rows columns", list: "words" };
+const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words" };
 
 // The label by which bytes of one use and version are signed, sealed or hashed.
 export const label = (version, use) => new TextEncoder().encode(`shuffledp/${version} ${use}\0`);
@@ -68,7 +68,7 @@ function readQuestion(question, version) {
   const { kind } = question;
   need(kind in ANSWERS && (version > 1 || kind === "choice" || kind === "number"), "kind");
   onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes${version === 1 ? " dummies" : ""}`);
-  const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.choices ?? []);
+  const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.options ?? question.choices ?? []);
   if (kind === "table") need(question.rows.length > 1 && question.columns.length > 1 && choices.length <= MOST_CELLS, "table");
   if (kind === "several") need(choices.length > 1 && choices.length <= MOST_OPTIONS, "options");
   if (kind === "scale") need(question.values.length === choices.length && question.values.every(Number.isFinite), "values");
