@@ -112,7 +112,7 @@ NO_ROUNDINGS = {
     "learning/features.py": {1e-150},  # a vector without direction
     "learning/noise.py": {1e-76},  # unevenness of drawn noise, proved there
     "planning/visible.py": {1e-12},  # where a search gives up
-    "protocol/variances.py": {1e-70},  # the narrowest range
+    "questions/variance.py": {1e-70},  # the narrowest range
     "randomizers/codebook.py": {1e-18},  # tails left out of a quadrature
     "randomizers/hybrid.py": {2.742e-11},  # a table of optimal settings
     "randomizers/subset.py": {1e-150},  # symbols that cannot be told apart

@@ -14,8 +14,8 @@ from shuffledp.accounting.published import PUBLISHED
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import estimate_frequency
 from shuffledp.randomizers import RandomizedResponse
+from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.setting import Setting
 from tests import oracles
 

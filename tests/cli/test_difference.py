@@ -14,7 +14,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.cli import main
-from shuffledp.protocol.means import LongTailedEstimate
+from shuffledp.questions.mean import LongTailedEstimate
 from shuffledp.report.wording import up
 
 REST = ("--epsilon0", 2, "--delta", 1e-6)

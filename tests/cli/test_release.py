@@ -7,7 +7,8 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.ledger import Ledger
-from shuffledp.protocol import engine, preparing
+from shuffledp.releases import engine
+from shuffledp.releases import run as flow
 
 COLUMNS = {"hours": [20.0, 40.0] * 1000, "vote": ["yes", "no"] * 1000, "budget": [0.5, 0.5, 2.0, 2.0] * 500}
 BOTH = ("release", "people.csv", "--ask", "mean hours 0 80", "--ask", "frequency vote yes,no", "--delta", 1e-6)
@@ -52,8 +53,8 @@ def test_the_answers_are_those_of_single_questions():
 
 def test_the_records_are_read_once_and_after_every_guarantee(monkeypatch):
     order: list[str] = []
-    certify, collect = preparing.certify, engine.collect
-    monkeypatch.setattr(preparing, "certify", lambda *a, **k: order.append("certify") or certify(*a, **k))
+    certify, collect = flow.certify, engine.collect
+    monkeypatch.setattr(flow, "certify", lambda *a, **k: order.append("certify") or certify(*a, **k))
     monkeypatch.setattr(engine, "collect", lambda *a: order.append("collect") or collect(*a))
     sdp.release_together(asked(), COLUMNS, budgets=1.0, seen="reports", delta=1e-6)
     assert order == ["certify", "certify", "collect"]

@@ -25,9 +25,9 @@ from shuffledp.collection.verify import verify
 from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from tests.collection.batches import (
     analyzer_key,
     batch_of,

@@ -10,10 +10,10 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.collecting import Part
-from shuffledp.protocol.people import count_people
-from shuffledp.protocol.preparing import certified, row_budgets
-from shuffledp.protocol.sources import open_source
+from shuffledp.records.people import count_people
+from shuffledp.records.sources import open_source
+from shuffledp.releases.engine import Part
+from shuffledp.releases.run import certified, row_budgets
 from shuffledp.spark import simulate_partitions
 from shuffledp.spark.worker import (
     Counted,

@@ -11,23 +11,17 @@ from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import choose_random
-from shuffledp.protocol import (
-    Frequency,
-    FrequentItems,
-    GroupedRelease,
-    Histogram,
-    Mean,
-    Quantiles,
-    Question,
-    Release,
-    RowBudgets,
-    Variance,
-    VectorMean,
-)
-from shuffledp.protocol.asking import release
-from shuffledp.protocol.by_group import release_by
-from shuffledp.protocol.margins import LONGEST, Margins
-from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.questions.frequency import Frequency, project_to_simplex
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases.margins import LONGEST, Margins
+from shuffledp.releases.release import Release
+from shuffledp.releases.verb import GroupedRelease, release, release_by
 from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json

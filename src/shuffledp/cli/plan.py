@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from shuffledp.cli.population import Population
     from shuffledp.dummies import Dummies
     from shuffledp.planning import Alternative, Bucketing, Guess, Plan
-    from shuffledp.protocol import Frequency, Mean
+    from shuffledp.questions.frequency import Frequency
+    from shuffledp.questions.mean import Mean
 
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
 """Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
@@ -49,7 +50,8 @@ class Asked:
             If it is unknown, lacks something, or has something of the other question.
         """
         from shuffledp.planning import Guess
-        from shuffledp.protocol import Frequency, Mean
+        from shuffledp.questions.frequency import Frequency
+        from shuffledp.questions.mean import Mean
 
         frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
         mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
@@ -359,7 +361,7 @@ def next_steps(
     categories : str or None
         The text after --categories.
     """
-    from shuffledp.protocol import Mean
+    from shuffledp.questions.mean import Mean
 
     if rule.around.dummies is not None:  # an estimate of a table has no shuffler who could add them
         return []

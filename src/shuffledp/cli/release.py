@@ -22,18 +22,14 @@ from shuffledp.cli.estimate import (
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.numerics.randomness import choose_random
-from shuffledp.protocol import (
-    Ask,
-    Frequency,
-    FrequentItems,
-    Histogram,
-    JointRelease,
-    Mean,
-    Quantiles,
-    Question,
-    Variance,
-    release_together,
-)
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.releases.run import Ask
+from shuffledp.releases.verb import JointRelease, release_together
 from shuffledp.report.page import Answer, render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release

@@ -1,7 +1,7 @@
 """The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
 
 For every question and local budget the half-width is that of the interval that will be printed
-(`shuffledp.protocol.count_laws`), if everybody answers at that budget; the dummies are those that keep the promise at
+(`shuffledp.questions.count_laws`), if everybody answers at that budget; the dummies are those that keep the promise at
 the largest budget offered. The *limit* is the half-width of reports without any local noise: the dummies of the
 promise alone remain.
 """
@@ -22,7 +22,7 @@ from shuffledp.collection.promise import dummies_for
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import few_digits_up
-from shuffledp.protocol.count_laws import CountLaw
+from shuffledp.questions.count_laws import CountLaw
 
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """The local budgets among which the planner chooses: 2, 2.5, ..., 8."""

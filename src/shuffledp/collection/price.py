@@ -17,7 +17,7 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.task import Draft
-from shuffledp.protocol.count_laws import NOTHING
+from shuffledp.questions.count_laws import NOTHING
 
 MISS = 0.05
 """The chance that an interval misses: 95 % intervals are promised and printed."""

@@ -10,7 +10,7 @@ from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
-from shuffledp.protocol import Release
+from shuffledp.releases.release import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer, estimate_parts
 from shuffledp.report.templating import page_template

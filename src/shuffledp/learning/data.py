@@ -15,7 +15,7 @@ from shuffledp.learning import assign_clients, read_digits, sample_folder
 from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol.owners import person_words
+from shuffledp.records.owners import person_words
 from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns
 from shuffledp.tables.options import AS_FOUND
 from shuffledp.tables.spelling import twice

@@ -21,9 +21,9 @@ from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import ONCE, Circumstances
 from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import WEIGHTS, Weights
 from shuffledp.randomizers.base import RandomizerLaw
 from shuffledp.setting import Seen
 

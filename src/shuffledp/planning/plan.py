@@ -20,9 +20,9 @@ from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_
 from shuffledp.planning.remedies import Ask, Remedies, Way, find_remedies
 from shuffledp.planning.rule import Bucketing, report_bytes
 from shuffledp.planning.target import Circumstances, Wish, stand_in
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
 from shuffledp.told import Told
 

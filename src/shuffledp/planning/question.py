@@ -10,9 +10,9 @@ from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.planning.dummies_price import dummies_price
 from shuffledp.planning.error import Moments, Prediction, predict
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.setting import Seen
 

@@ -15,7 +15,7 @@ from shuffledp.planning.cells import level_of
 from shuffledp.planning.error import Prediction
 from shuffledp.planning.question import Family
 from shuffledp.planning.target import Circumstances, Wish
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.bits import bytes_for
 from shuffledp.randomizers.wire import WireFormat
 from shuffledp.setting import Seen, Setting

@@ -16,7 +16,7 @@ from shuffledp.planning.partition import Candidates, best_levels
 from shuffledp.planning.question import Family, PlannedQuestion
 from shuffledp.planning.rule import Bucketing, report_bytes
 from shuffledp.planning.target import Circumstances, Wish
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
 
 DEFAULT_LEVELS = 8

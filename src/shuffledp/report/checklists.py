@@ -23,7 +23,7 @@ from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
     from shuffledp.ledger import Ledger, Total
-    from shuffledp.protocol.differences import Difference
+    from shuffledp.releases.difference import Difference
 
 SHUFFLER = (
     "The shuffler must mix uniformly, strip names, times and order, and not side with the analyzer; if it does side "

@@ -14,7 +14,7 @@ from shuffledp.numerics.floats import next_above
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"

@@ -8,27 +8,23 @@ from typing import Any, Required, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from shuffledp import protocol
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol import (
-    Ask,
-    Frequency,
-    FrequentItems,
-    Histogram,
-    JointRelease,
-    Mean,
-    Quantiles,
-    Question,
-    Variance,
-)
-from shuffledp.protocol.choices import check_options
-from shuffledp.protocol.owners import RowsPerPerson
-from shuffledp.protocol.people import RowBudgets
-from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
-from shuffledp.protocol.released import Release
-from shuffledp.protocol.weights import Weights
-from shuffledp.protocol.wrappers import as_items, as_ranges
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.randomizers.checks import check_options
+from shuffledp.records.owners import RowsPerPerson
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases import verb
+from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
+from shuffledp.releases.run import Ask
+from shuffledp.releases.verb import JointRelease
+from shuffledp.releases.wrappers import as_items, as_ranges
 from shuffledp.setting import Seen
 from shuffledp.spark.engine import SparkEngine
 
@@ -110,7 +106,7 @@ def release(
     >>> sps.release(question, people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000
     """
-    return protocol.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
+    return verb.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
 
 
 def release_together(
@@ -143,7 +139,7 @@ def release_together(
     >>> len(release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6).releases)
     2
     """
-    return protocol.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
+    return verb.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
 
 
 def frequency(

@@ -18,7 +18,8 @@ from shuffledp import __version__
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness, choose_random
-from shuffledp.protocol import Release, estimate_frequency, estimate_mean
+from shuffledp.releases.release import Release
+from shuffledp.releases.wrappers import estimate_frequency, estimate_mean
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
 from shuffledp.report.terminal import NOT_PRIVATE
