@@ -144,7 +144,7 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
     counts = _counts(clients)
     with held.stage("draft"):
         draft, key = _draft(clients, counts, delta)
-    dummies = " and ".join(str(question.dummies.count) for question in draft.questions)
+    dummies = " and ".join(str(column.dummies.count) for column in draft.columns)
     tell(f"The organizer drafts two questions; the promises need {dummies} dummies.")
     with contextlib.closing(Store(folder / "shuffledp.db")) as store:
         with held.stage("post"):

@@ -54,7 +54,7 @@ export function ledger(reader, lines) {
 
 export function checks(reader, task) {
   const { say, number } = reader;
-  const counts = task.questions.map((question) => number(question.dummies.count)).join(", ");
+  const counts = task.columns.map(({ dummies }) => number(dummies)).join(", ");
   return el(
     "details",
     { id: "checks" },

@@ -112,7 +112,7 @@ async function load() {
   try {
     state.task = await readTask(posted, state.id);
   } catch (error) {
-    return fail(["name", "signature"].includes(error.message) ? error.message : "format");
+    return fail(["name", "newer", "signature", "promise"].includes(error.message) ? error.message : "format");
   }
   state.language = firstOf(LANGUAGES.filter((name) => name in state.task.title)) ?? state.language;
   state.keep = await openKeep();
