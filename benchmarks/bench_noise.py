@@ -18,8 +18,8 @@ import numpy as np
 
 from shuffledp.numerics import discrete_noise
 from shuffledp.numerics.randomness import secure_random
-from shuffledp.protocol.means import MeanTally
-from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.questions.mean import MeanTally
+from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.piecewise import Piecewise

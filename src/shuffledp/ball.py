@@ -36,6 +36,8 @@ MOST_ROWS = 100_000
 _GUARD = 192
 """Bits by which fixed-point numbers are finer than one point of the largest ball."""
 _LARGEST_RATE = 30.0
+_LONG = 512
+"""Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
 _TAIL = 64
 """Where centres are made smaller, the last radius is to cost at most so small a part of delta."""
 _CELL = 192
@@ -119,7 +121,7 @@ class Column:
         """Return the number of vectors of gauge at most 0, 1, ..., radius."""
         if self.kind == "bits":
             return tuple(2 * self.size * r + 1 for r in range(radius + 1))
-        return _balls(self.size, _rounded_up(radius))[: radius + 1]
+        return _balls(self.size, radius)
 
     def rims(self, radius: int) -> tuple[int, ...]:
         """Return how many vectors of each ball the largest change of one report moves out of it.
@@ -129,7 +131,7 @@ class Column:
         """
         if self.kind == "bits":
             return tuple(self.size if r else 1 for r in range(radius + 1))
-        return _balls(self.size - 1, _rounded_up(radius))[: radius + 1]
+        return _balls(self.size - 1, radius)
 
 
 @dataclass(frozen=True)
@@ -531,6 +533,8 @@ class _Search:
             while centres[kind] and law(centres | {kind: centres[kind] - 1}) is not None:
                 centres[kind] -= 1
         centre = tuple(centres[column] for column in self.columns)
+        if radius > _LONG:
+            return law(centres)
         least = max(own // column.step for column, own in zip(self.columns, centre, strict=True))
         return self._smallest(min(least, radius) - 1, radius, lambda smaller: self._law(smaller, centre))
 
@@ -589,18 +593,13 @@ def below_of(random: Randomness) -> Below:
 def _balls(cells: int, radius: int) -> tuple[int, ...]:
     """Vectors of `cells` whole numbers that add up to 0, whose positive ones add up to at most 0, 1, ..., radius.
 
-    The generating function is sum_j C(d, j)^2 x^j / (1 - x)^(d + 1), d = cells - 1 (Conway and Sloane 1997).
+    With d = cells - 1 and s_r those of exactly r: (r + 1)^2 s_(r+1) = r^2 s_r + d (d + 1) N(r) (docs/theorems/ball.md).
     """
-    d = cells - 1
-    found = [math.comb(d, j) ** 2 for j in range(radius + 1)]
-    for _ in range(d + 1):
-        found = list(accumulate(found))
+    found, shell, grown = [1], 0, cells * (cells - 1)
+    for r in range(radius):
+        shell = (r * r * shell + grown * found[-1]) // (r + 1) ** 2  # nothing is left over
+        found.append(found[-1] + shell)
     return tuple(found)
-
-
-def _rounded_up(radius: int) -> int:
-    """Count to a power of two, so that a search over the radius counts a few times only."""
-    return 1 << max(radius, 8).bit_length()
 
 
 @lru_cache(maxsize=64)
@@ -642,9 +641,33 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
     others = column.size - 1
     for _ in range(others):
         low = [one - two for one, two in pairwise([*low, 0])]
-    ways = np.array([_parts(s, others) for s in range(c + 1)], dtype=object)
-    weighted = ways * np.array(low[: c + 1], dtype=object)
-    return tuple((int(ways[: c + 1 - v] @ weighted[v:]) << _CELL) // unit for v in range(c + 1))
+    ways = [_parts(s, others) for s in range(c + 1)]
+    found = _correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
+    return tuple((each << _CELL) // unit for each in found)
+
+
+def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
+    """The sums of ways[s] weighted[s + v] over s, v = 0, 1, ..., none negative, by one product of two long numbers."""
+    size = len(ways)
+    most = max(map(abs, ways)) * max(map(abs, weighted)) * size
+    width = -(-(most.bit_length() + 2) // 8)
+    half = 1 << (8 * width - 1)  # coefficients of other lags may be negative: all are moved up, and back
+    moved = int.from_bytes(half.to_bytes(width, "little") * (2 * size - 1), "little")
+    product = _packed(ways[::-1], width) * _packed(weighted, width) + moved
+    digits = product.to_bytes(width * 2 * size, "little")
+    return [
+        int.from_bytes(digits[width * place : width * (place + 1)], "little") - half
+        for place in range(size - 1, 2 * size - 1)
+    ]
+
+
+def _packed(numbers: list[int], width: int) -> int:
+    """Sum of numbers[i] 256^(width i), for numbers of any sign."""
+    above, below = (
+        int.from_bytes(b"".join(max(sign * number, 0).to_bytes(width, "little") for number in numbers), "little")
+        for sign in (1, -1)
+    )
+    return above - below
 
 
 def _parts(whole: int, parts: int) -> int:

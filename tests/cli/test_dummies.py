@@ -45,6 +45,7 @@ def test_a_laplace_law_has_a_ratio_of_its_own(run):
     assert run(*arguments, "--dummies", "laplace:60:1.5").json["setting"]["dummies"]["ratio"] == 1.5
 
 
+@pytest.mark.costly
 def test_the_fewest_dummies(run):
     found = run(*FIND, *PROMISES, "--randomizer", "krr:5", "--json").json
     assert found["dummies"] == [{"law": "uniform", "count": 172}]
@@ -61,6 +62,7 @@ def test_the_fewest_dummies(run):
     assert "2 reports of one person" in window.out
 
 
+@pytest.mark.costly("arguments14-no number of dummies up to 100000")
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

@@ -17,7 +17,7 @@ from shuffledp.collection.promise import check_floor
 from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.protocol.estimate import Estimate
+from shuffledp.questions.estimate import Estimate
 from tests.collection.tasks import bits, choice, parse, scale, second, several, table, words
 
 RUNS = 200

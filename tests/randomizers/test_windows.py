@@ -116,6 +116,7 @@ def test_attack_is_of_real_records(name, E):
     assert pair.losses == pytest.approx(np.log(pair.ratios0 / pair.ratios1), abs=1e-13)
 
 
+@pytest.mark.costly(but=("half",))
 @pytest.mark.parametrize("name", ["piecewise", "half", "wide", "hybrid", "odd"])
 def test_the_ends_are_the_worst_pair(name):
     """A matrix of all windows and bits, which tries all pairs against its own blanket, is certified no worse."""

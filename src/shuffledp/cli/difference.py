@@ -7,13 +7,13 @@ from pathlib import Path
 
 from shuffledp import __version__
 from shuffledp.accounting import check_delta
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.cli.sides import check_apart, holds_several, side_of_file, side_of_group
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.differences import Difference, subtract
+from shuffledp.releases.difference import Difference, subtract
 from shuffledp.report.difference import difference_to_json, print_difference
 from shuffledp.report.difference_page import difference_page
 from shuffledp.report.to_json import dumps
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy as np
 
 from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, shown
-from shuffledp.protocol.differences import Side, check_question
-from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.means import LongTailedEstimate
+from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.mean import LongTailedEstimate
+from shuffledp.releases.difference import Side, check_question
 from shuffledp.whole_files import read_bytes
 
 Known = dict[str, Any]

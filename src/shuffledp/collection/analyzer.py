@@ -31,8 +31,10 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import Interval
-from shuffledp.protocol import Frequency, Mean, Release
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each
+from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
 
 

@@ -34,9 +34,9 @@ from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.protocol.count_laws import Added, CountEstimate, CountLaw
-from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.questions.count_laws import Added, CountEstimate, CountLaw
+from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.frequency import project_to_simplex
 
 MOST_COMPARED = 12
 """Choices up to which every two are compared."""

@@ -33,7 +33,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.special import ndtr, ndtri
-from shuffledp.protocol.estimate import Estimate, around, chance_of_a_miss
+from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
 
 _AT_ONCE = 1 << 21
 """Complex numbers that are held at once."""

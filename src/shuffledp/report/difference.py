@@ -15,7 +15,7 @@ from shuffledp.report.rows import CONFIDENCE
 from shuffledp.report.wording import count, near, probability, share, up, with_error
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.differences import Difference
+    from shuffledp.releases.difference import Difference
 
 MOST_ROWS = 60
 """Categories, bins and coordinates that the table on the terminal lists."""

@@ -25,9 +25,9 @@ from shuffledp.report.svg import bars_picture, histogram_picture, mean_picture
 from shuffledp.report.templating import page_template
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.differences import Difference
+    from shuffledp.releases.difference import Difference
 
-MOST_ROWS = 400
+_ROWS_OF_A_PAGE = 400
 """Lines of the table that a page lists."""
 MOST_BARS = 60
 """Categories that a picture shows."""
@@ -58,14 +58,14 @@ def difference_page(
     """
     title, headings = difference_table(found, names, simultaneous=simultaneous)
     rows = list(difference_lines(found, simultaneous=simultaneous))
-    remark = f"The first {MOST_ROWS} of {wording.count(len(rows))} lines." if len(rows) > MOST_ROWS else ""
+    remark = f"The first {_ROWS_OF_A_PAGE} of {wording.count(len(rows))} lines." if len(rows) > _ROWS_OF_A_PAGE else ""
     page = page_template("difference.html").render(
         heading=heading,
         title=title,
         question=found.before.question.replace("-", " "),
         confidence=f"{CONFIDENCE:.0%}",
         picture=_picture(found, simultaneous),
-        table={"headings": headings, "rows": rows[:MOST_ROWS], "remark": remark},
+        table={"headings": headings, "rows": rows[:_ROWS_OF_A_PAGE], "remark": remark},
         sides=list(zip(names, (found.before, found.after), strict=True)),
         found=found,
         notes=[*([NO_ROOM] if math.isinf(found.epsilon) else []), *difference_notes(found)],

@@ -14,7 +14,7 @@ from shuffledp.numerics.floats import next_above
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"
@@ -215,6 +215,29 @@ def covers(setting: Setting) -> list[str]:
         ),
     }
     return [words for words, applies in known.items() if applies]
+
+
+def over_rounds(setting: Setting) -> str:
+    """Say after a number how many rounds it covers; nothing of a single one."""
+    return f", over all {count(setting.rounds)} rounds" if setting.rounds > 1 else ""
+
+
+def unshuffled(setting: Setting) -> str:
+    """Say what is left against whoever sees the reports before they are shuffled, the shuffler among them.
+
+    Budgets add up: over rounds, over the reports of a round, and over the records of a group.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> unshuffled(Setting(Budgets([7.225], [10**6]), "any", "reports", "replace-one", rounds=12))
+    'To whoever sees reports unshuffled: 7.225 a round, 86.70 in all.'
+    """
+    delta0, (a_round, in_all) = float(setting.budgets.deltas.max()), setting.unshuffled()
+    said = f"To whoever sees reports unshuffled: {up(a_round)}"
+    if setting.rounds > 1:
+        said += f" a round, {up(in_all)} in all"
+    return said + (f" (at delta0 = {probability(delta0)} for each report)." if delta0 else ".")
 
 
 def enumerated(parts: Sequence[str]) -> str:
