@@ -112,4 +112,4 @@ def test_a_misspelled_ball_law_is_refused(run, wrong):
     said = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--randomizer", "krr:5", "--dummies", wrong)
     assert "ball:EPSILON or ball:RATE:RADIUS:CENTRE" in said.error
     any_randomizer = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--dummies", "ball:1")
-    assert "dummies serve the families" in any_randomizer.error
+    assert "name it with --randomizer krr:K" in any_randomizer.error

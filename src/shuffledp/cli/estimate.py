@@ -105,9 +105,11 @@ def _margins(typed: Typed) -> Margins | None:
     return margins
 
 
-def _with_projected(found: Release | GroupedRelease, besides: Shown, **options: bool) -> pl.DataFrame:
+def _with_projected(
+    found: Release | GroupedRelease, besides: Shown, *, simultaneous: bool = False, amounts: bool = False
+) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares that the screen shows too."""
-    frame = found.to_frame(**options)
+    frame = found.to_frame(simultaneous=simultaneous, amounts=amounts)
     if not besides.simplex or isinstance(found, GroupedRelease):
         return frame
     return frame.with_columns(projected=project_to_simplex(found.estimate))

@@ -260,7 +260,7 @@ def plan_command(
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
         target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
-        colluding, missing, group_size, parse_dummies(dummies, delta),
+        colluding, missing, group_size, parse_dummies(dummies, delta, "any"),
     )  # fmt: skip
     run_plan(population, asked, wanted, files)
 

@@ -201,6 +201,10 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
     if law == "laplace":
         count = int(first)
         return DiscreteLaplace(count, *others) if others else DiscreteLaplace.reaching(count, check_delta(delta))
+    if randomizer == "any":
+        raise InvalidInput(
+            "--dummies ball:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
+        )
     column = column_of(check_family(randomizer))
     if others:
         return BallDummies.of_rate((column,), first, int(others[0]), (int(others[1]),))
