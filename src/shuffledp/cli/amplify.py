@@ -11,7 +11,7 @@ from pathlib import Path
 from shuffledp import __version__
 from shuffledp.accounting import certify
 from shuffledp.guarantee import Guarantee
-from shuffledp.report.page import profile_epsilons, renyi_points, worst_profile
+from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
