@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 
 import pytest
 
@@ -123,6 +123,25 @@ def test_balls_and_rims_are_what_enumeration_counts(column: Column):
         shift = (column.step, -column.step, *[0] * (column.cells - 2))
         assert sum(added((z,), (shift,))[0] not in ball for z in ball) == column.rims(radius)[r]
         assert all(column.gauge(z) <= r for z in ball)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 40, 300])
+def test_balls_of_many_answers_follow_the_generating_function(k: int):
+    """sum_j C(d, j)^2 x^j / (1 - x)^(d + 1), d = k - 1 (Conway and Sloane 1997)."""
+    radius, d = 40, k - 1
+    counts = [math.comb(d, j) ** 2 for j in range(radius + 1)]
+    for _ in range(k):
+        counts = list(accumulate(counts))
+    assert Column("choice", k + 1).rims(radius) == tuple(counts)
+    if k > 1:
+        assert Column("choice", k).balls(radius) == tuple(counts)
+
+
+def test_the_law_of_a_cell_among_many_answers_adds_up():
+    for k, largest in ((6, 40), (60, 80), (200, 60)):
+        law = BallDummies.of_rate([Column("choice", k)], 0.5, largest)
+        first, *others = law.cell_chances(0)
+        assert 0 <= (1 << 192) - first - 2 * sum(others) <= 4 * largest + 2
 
 
 @pytest.mark.parametrize("task", TASKS, ids=name_of)

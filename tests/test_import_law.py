@@ -17,7 +17,7 @@ FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
         "commands", "posting", "task_plan", "answers", "serve",
-        "release_json", "release_page", "checklist", "plan_view",
+        "release_json", "release_page", "checklist", "plan_view", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""
@@ -26,7 +26,7 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 
 LAYERS = (
     ("errors", "extras", "progress", "told"),
-    ("whole_files",),
+    ("whole_files", "locks"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),

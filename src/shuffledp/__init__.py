@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shuffledp.accounting import Calibration as Calibration
     from shuffledp.accounting import PrivacyFilter as PrivacyFilter
+    from shuffledp.accounting import ball_floor as ball_floor
     from shuffledp.accounting import bounds as bounds
     from shuffledp.accounting import calibrate_batch as calibrate_batch
     from shuffledp.accounting import calibrate_dummies as calibrate_dummies
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from shuffledp.audit import AuditResult as AuditResult
     from shuffledp.audit import audit_pipeline as audit_pipeline
     from shuffledp.audit import audit_randomizer as audit_randomizer
+    from shuffledp.ball import BallDummies as BallDummies
     from shuffledp.budgets import Budgets as Budgets
     from shuffledp.budgets import level_indices as level_indices
     from shuffledp.dummies import DiscreteLaplace as DiscreteLaplace

@@ -13,7 +13,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -36,6 +36,8 @@ MOST_ROWS = 100_000
 _GUARD = 192
 """Bits by which fixed-point numbers are finer than one point of the largest ball."""
 _LARGEST_RATE = 30.0
+_LONG = 512
+"""Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
 _TAIL = 64
 """Where centres are made smaller, the last radius is to cost at most so small a part of delta."""
 _CELL = 192
@@ -81,6 +83,16 @@ class Column:
                 f"a column of kind {self.kind} has a size from {least} to {MOST_CELLS}; got {shown(self.size)}"
             )
 
+    @classmethod
+    def named(cls, name: Column | str) -> Column:
+        """Return the column that is spelled ``choice:5`` or ``bits:10``; a column is returned as it is."""
+        if isinstance(name, Column):
+            return name
+        kind, _, size = name.partition(":")
+        if kind not in ("choice", "bits") or not size.isdecimal():
+            raise InvalidInput(f"a column is choice:K or bits:B, such as choice:5; got {shown(name)}")
+        return cls(kind, int(size))
+
     @property
     def name(self) -> str:
         """Kind and size, ``choice:5``."""
@@ -109,7 +121,7 @@ class Column:
         """Return the number of vectors of gauge at most 0, 1, ..., radius."""
         if self.kind == "bits":
             return tuple(2 * self.size * r + 1 for r in range(radius + 1))
-        return _balls(self.size, _rounded_up(radius))[: radius + 1]
+        return _balls(self.size, radius)
 
     def rims(self, radius: int) -> tuple[int, ...]:
         """Return how many vectors of each ball the largest change of one report moves out of it.
@@ -119,7 +131,7 @@ class Column:
         """
         if self.kind == "bits":
             return tuple(self.size if r else 1 for r in range(radius + 1))
-        return _balls(self.size - 1, _rounded_up(radius))[: radius + 1]
+        return _balls(self.size - 1, radius)
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,8 @@ class BallDummies:
     centre : tuple of int
         For each column the number h of dummies of each cell before z is added. If some h is smaller than the largest
         -z, all columns are drawn again until no cell is negative (`redraw`).
+    rate : float or None
+        The rate from which `of_rate` made the weights; the law is what the weights say.
 
     Raises
     ------
@@ -143,7 +157,7 @@ class BallDummies:
 
     Examples
     --------
-    >>> law = BallDummies.of_rate((Column("choice", 2),), 1.0, 14, (14,))
+    >>> law = BallDummies.of_rate(["choice:2"], 1.0, 14)
     >>> law.rows, f"{float(law.floor(1.0)):.5g}"
     ((28,), '3.8426e-07')
     """
@@ -151,6 +165,7 @@ class BallDummies:
     columns: tuple[Column, ...]
     radius: tuple[int, ...]
     centre: tuple[int, ...]
+    rate: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.centre) != len(self.columns):
@@ -173,14 +188,14 @@ class BallDummies:
 
     @classmethod
     def of_rate(
-        cls, columns: tuple[Column, ...], rate: float, largest: int, centre: tuple[int, ...] | None = None
+        cls, columns: Sequence[Column | str], rate: float, largest: int, centre: Sequence[int] | None = None
     ) -> BallDummies:
         """Return the default law, whose chance of z falls like e^(-rate r(z)) up to the largest radius.
 
         Parameters
         ----------
-        columns : tuple of Column
-            One a question.
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
         rate : float
             b, positive, in nats: what one report changes a chance by.
         largest : int
@@ -198,13 +213,14 @@ class BallDummies:
                 f"a ball law needs a positive rate and a radius from 0 to {LARGEST_RADIUS}; got {shown(rate)} "
                 f"and {shown(largest)}"
             )
-        own = tuple(largest * column.step for column in columns) if centre is None else centre
-        return cls(columns, default_weights(columns, rate, largest), own)
+        named = tuple(Column.named(column) for column in columns)
+        own = tuple(largest * column.step for column in named) if centre is None else tuple(centre)
+        return cls(named, default_weights(named, rate, largest), own, rate)
 
     @classmethod
     def of_promise(
         cls,
-        columns: tuple[Column, ...],
+        columns: Sequence[Column | str],
         levels: Sequence[tuple[float, Sequence[Fraction]]],
         delta: float,
         reports: int = 1,
@@ -214,8 +230,8 @@ class BallDummies:
 
         Parameters
         ----------
-        columns : tuple of Column
-            One a question.
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
         levels : sequence of (float, sequence of Fraction)
             For each level the promised central epsilon over all columns (nats, positive), and kappa of each column as
             in `floor`; an empty sequence: no local noise.
@@ -233,12 +249,26 @@ class BallDummies:
 
         Examples
         --------
-        >>> BallDummies.of_promise((Column("choice", 5),), [(1.0, ())], 1e-6).rows
+        >>> BallDummies.of_promise(["choice:5"], [(1.0, ())], 1e-6).rows
         (85,)
         """
         if not (0.0 < delta < 1.0 and levels and all(0.0 < promise < math.inf for promise, _ in levels)):
             raise InvalidInput(f"ball dummies need positive promises and a delta in (0, 1); got {levels}, {delta}")
-        return _Search(columns, tuple((p, tuple(kept)) for p, kept in levels), Fraction(delta), reports, most).found()
+        named = tuple(Column.named(column) for column in columns)
+        asked = tuple((promise, tuple(kept)) for promise, kept in levels)
+        return _Search(named, asked, Fraction(delta), reports, most).found()
+
+    @property
+    def name(self) -> str:
+        """The dummies of one question as the command line spells them, where a rate made them."""
+        if self.rate is None or len(self.columns) > 1:
+            return f"ball:{'+'.join(map(str, self.rows))}"
+        return f"ball:{self.rate!r}:{self.largest}:{self.centre[0]}"
+
+    @property
+    def count(self) -> int:
+        """Number of dummies of all columns together."""
+        return sum(self.rows)
 
     @property
     def largest(self) -> int:
@@ -488,7 +518,7 @@ class _Search:
 
         def law(centres: dict[Column, int]) -> BallDummies | None:
             centre = tuple(centres[column] for column in self.columns)
-            made = attempt(lambda: BallDummies(self.columns, weights, centre), (InvalidInput,))
+            made = attempt(lambda: BallDummies(self.columns, weights, centre, self.rate), (InvalidInput,))
             return made if isinstance(made, BallDummies) and self.keeps(made) else None
 
         def centres_at(step: int) -> dict[Column, int]:
@@ -503,6 +533,8 @@ class _Search:
             while centres[kind] and law(centres | {kind: centres[kind] - 1}) is not None:
                 centres[kind] -= 1
         centre = tuple(centres[column] for column in self.columns)
+        if radius > _LONG:
+            return law(centres)
         least = max(own // column.step for column, own in zip(self.columns, centre, strict=True))
         return self._smallest(min(least, radius) - 1, radius, lambda smaller: self._law(smaller, centre))
 
@@ -561,18 +593,13 @@ def below_of(random: Randomness) -> Below:
 def _balls(cells: int, radius: int) -> tuple[int, ...]:
     """Vectors of `cells` whole numbers that add up to 0, whose positive ones add up to at most 0, 1, ..., radius.
 
-    The generating function is sum_j C(d, j)^2 x^j / (1 - x)^(d + 1), d = cells - 1 (Conway and Sloane 1997).
+    With d = cells - 1 and s_r those of exactly r: (r + 1)^2 s_(r+1) = r^2 s_r + d (d + 1) N(r) (docs/theorems/ball.md).
     """
-    d = cells - 1
-    found = [math.comb(d, j) ** 2 for j in range(radius + 1)]
-    for _ in range(d + 1):
-        found = list(accumulate(found))
+    found, shell, grown = [1], 0, cells * (cells - 1)
+    for r in range(radius):
+        shell = (r * r * shell + grown * found[-1]) // (r + 1) ** 2  # nothing is left over
+        found.append(found[-1] + shell)
     return tuple(found)
-
-
-def _rounded_up(radius: int) -> int:
-    """Count to a power of two, so that a search over the radius counts a few times only."""
-    return 1 << max(radius, 8).bit_length()
 
 
 @lru_cache(maxsize=64)
@@ -614,9 +641,33 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
     others = column.size - 1
     for _ in range(others):
         low = [one - two for one, two in pairwise([*low, 0])]
-    ways = np.array([_parts(s, others) for s in range(c + 1)], dtype=object)
-    weighted = ways * np.array(low[: c + 1], dtype=object)
-    return tuple((int(ways[: c + 1 - v] @ weighted[v:]) << _CELL) // unit for v in range(c + 1))
+    ways = [_parts(s, others) for s in range(c + 1)]
+    found = _correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
+    return tuple((each << _CELL) // unit for each in found)
+
+
+def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
+    """The sums of ways[s] weighted[s + v] over s, v = 0, 1, ..., none negative, by one product of two long numbers."""
+    size = len(ways)
+    most = max(map(abs, ways)) * max(map(abs, weighted)) * size
+    width = -(-(most.bit_length() + 2) // 8)
+    half = 1 << (8 * width - 1)  # coefficients of other lags may be negative: all are moved up, and back
+    moved = int.from_bytes(half.to_bytes(width, "little") * (2 * size - 1), "little")
+    product = _packed(ways[::-1], width) * _packed(weighted, width) + moved
+    digits = product.to_bytes(width * 2 * size, "little")
+    return [
+        int.from_bytes(digits[width * place : width * (place + 1)], "little") - half
+        for place in range(size - 1, 2 * size - 1)
+    ]
+
+
+def _packed(numbers: list[int], width: int) -> int:
+    """Sum of numbers[i] 256^(width i), for numbers of any sign."""
+    above, below = (
+        int.from_bytes(b"".join(max(sign * number, 0).to_bytes(width, "little") for number in numbers), "little")
+        for sign in (1, -1)
+    )
+    return above - below
 
 
 def _parts(whole: int, parts: int) -> int:

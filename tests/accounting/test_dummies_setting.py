@@ -180,7 +180,7 @@ def test_calibrations_count_on_dummies():
         ({"seen": "sum", "randomizer": sdp.RandomizedResponse(2)}, "seen = 'reports'`; got 'sum'"),
         ({"rounds": 2, "linked": True}, "linked rounds expose them"),
         ({"dummies": 172}, "must be Uniform"),
-        ({"dummies": sdp.DiscreteLaplace(4, 2.0)}, "take uniform dummies"),
+        ({"dummies": sdp.DiscreteLaplace(4, 2.0)}, "take uniform or ball dummies"),
     ],
 )
 def test_refusals(change, what):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
-from shuffledp.collection.estimates import count_law, estimate_question, slopes_of
+from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.price import half_width, prices
 from shuffledp.collection.release_page import release_page
@@ -148,19 +148,23 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are choices, text, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, family",
     ),
     ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
     (
         "choices = ",
         "multiple = true\nchoices = ",
-        "question 'Which dish?': there is no multiple; a person gives one answer",
+        "question 'Which dish?': there is no multiple; to let people check any of several answers, write options",
     ),
-    ("choices = [", "free_text = true\nchoice = [", "there is no free_text; an answer that is written freely"),
+    (
+        "choices = [",
+        "free_text = true\nchoice = [",
+        "there is no free_text; nobody can add dummies to a word",
+    ),
     (
         "choices = [",
         "answers = [",
-        "question 'Which dish?' needs answers: write choices = [...], or low, high and step",
+        "question 'Which dish?' needs answers of one kind: write choices (choice); choices, values (scale)",
     ),
     ("[operated_by]", "[groups]\na = 1\n[operated_by]", "there is no groups; write and post a survey for each group"),
     ('organizer = "The kitchen"\n', 'organiser = "A"\norganizer = "B"\n', "unknown key 'organiser'"),
@@ -209,10 +213,10 @@ def test_files_are_not_written_over_and_not_mixed_up(survey, run, tmp_path):
 def test_an_edited_draft_whose_promise_fails_is_not_posted(survey, run, tmp_path):
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     document = json.loads((tmp_path / "lunch.draft").read_bytes())
-    document["questions"][0]["dummies"]["count"] -= 1
+    document["dummies"]["centre"][0] -= 1
     (tmp_path / "less.draft").write_text(json.dumps(document), encoding="utf-8")
     assert "promises epsilon" in refused(run, "task", "post", "less.draft")
-    document["questions"][0]["dummies"]["count"] += 1
+    document["dummies"]["centre"][0] += 1
     document["levels"][0]["crowd"] /= 2
     (tmp_path / "crowd.draft").write_text(json.dumps(document), encoding="utf-8")
     assert "honest crowd" in refused(run, "task", "post", "crowd.draft")
@@ -322,7 +326,7 @@ def test_what_is_promised_is_printed():
         rows = np.repeat(np.array([1, 0]), [about, sum(counts) + m - about])
         if asked.questions[0].family.kind == "hadamard":
             rows = 2 * rows  # all in one column: category 0 is supported by those that have its sign
-        found = estimate_question(asked, 0, rows, counts)
+        found = estimate_question(asked, 0, [Tallied(rows, tuple(counts))])
         low, high = (
             np.ravel(end)[-1 if asked.questions[0].family.kind != "hadamard" else 0]
             for end in found.confidence_interval()

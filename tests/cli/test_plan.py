@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import xml.etree.ElementTree as ET
 
@@ -18,7 +19,7 @@ TARGET = ("--target-epsilon", "0.2", "--delta", "1e-6")
 KEYS = {
     "question", "n", "target", "met", "limited_by", "mechanism", "randomizer", "seen", "weights", "needs_independence",
     "standard_error", "records_assumed", "rounding", "population", "batch", "remedies", "alternatives", "curve",
-    "guarantee", "next", "report_bytes", "most_accurate",
+    "guarantee", "next", "report_bytes", "most_accurate", "unshuffled",
 }  # fmt: skip
 
 
@@ -189,3 +190,40 @@ def test_the_example_of_help_runs(run):
     example = page[page.index("shuffledp plan --level") :].partition(" ╭")[0]
     answer = run(*shlex.split(example)[1:], "--mechanism", "krr", "--json").json
     assert math.isfinite(answer["standard_error"])
+
+
+MEAN = ("--question", "mean", "--low", "0", "--high", "1", "--mechanism", "one-bit", "--target-epsilon", "1")
+
+
+def test_over_rounds_and_against_the_shuffler(run):
+    arguments = (
+        "plan",
+        "--epsilon0",
+        "3",
+        "--n",
+        "2000",
+        *MEAN,
+        "--delta",
+        "1e-6",
+        "--rounds",
+        "2",
+        "--missing",
+        "0.1",
+    )
+    said = run(*arguments).out
+    told = " ".join(said.split())
+    assert ", over all 2 rounds, wanted 1; " in told
+    assert "What is certified at delta = 1e-6, over all 2 rounds" in told
+    assert "It holds even if 10% of the users stay away or send junk." in told
+    assert re.search(r"To whoever sees reports unshuffled: \S+ a round, \S+ in all\.", told)
+    assert "Next, once in each of 2 rounds: shuffledp mean TABLE " in told
+    assert "Or, where devices report: each draws one report a round of sdp.OneBit(low=0" in told
+
+
+def test_dummies_need_a_shuffler_who_adds_them(run):
+    arguments = ("plan", "--epsilon0", "2", "--n", "500", *MEAN, "--delta", "1e-5", "--dummies", "100")
+    assert run(*arguments, "--json").json["next"] == []
+    said = run(*arguments).out
+    assert "shuffledp mean" not in said
+    assert "Next, where devices report: " in said
+    assert "adds the dummies and mixes the batch." in said

@@ -14,7 +14,7 @@ from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.dummies import draw_dummies
-from shuffledp.collection.estimates import effective_budget, estimate_question, scaled_counts, slopes_of
+from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
@@ -75,7 +75,7 @@ def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(na
     misses, errors, inside = [], [], []
     for _ in range(500):
         records, reports = drawn(asked, rng, random, counts)
-        found = estimate_question(asked, 0, reports, counts)
+        found = estimate_question(asked, 0, [Tallied(reports, tuple(counts))])
         question = asked.questions[0]
         shares = np.bincount(records.astype(int), minlength=question.answers) / len(records)
         true = np.mean(records) if question.kind == "number" else shares
@@ -98,7 +98,7 @@ def test_dummies_aside_the_estimate_is_the_librarys_to_the_last_bit(name):
     shuffled = ShuffledReports(reports, np.repeat([0.5, 1.0, 4.0], COUNTS), seen="reports")
     family = known.family.library(known.low, known.high)
     theirs = mean(shuffled, family) if known.kind == "number" else frequency(shuffled, family)  # type: ignore[arg-type]
-    ours = estimate_question(asked, 0, np.random.default_rng(2).permutation(reports), COUNTS)
+    ours = estimate_question(asked, 0, [Tallied(np.random.default_rng(2).permutation(reports), COUNTS)])
     assert np.array_equal(ours.value, theirs.value)
     assert np.array_equal(ours.standard_error, theirs.standard_error)
 
@@ -106,7 +106,7 @@ def test_dummies_aside_the_estimate_is_the_librarys_to_the_last_bit(name):
 def test_the_dummies_mean_is_subtracted_exactly():
     asked = draft(choice(5, 60))
     _, reports = drawn(asked, np.random.default_rng(1), simulation_random(1), COUNTS)
-    found = estimate_question(asked, 0, reports, COUNTS)
+    found = estimate_question(asked, 0, [Tallied(reports, COUNTS)])
     keeps = [Fraction(level.draw[0], WHOLE) for level in asked.levels]
     slope = sum((n * keep for n, keep in zip(COUNTS, keeps, strict=True)), Fraction(0))
     noise = sum((n * (1 - keep) / 5 for n, keep in zip(COUNTS, keeps, strict=True)), Fraction(60, 5))
@@ -160,7 +160,7 @@ def test_an_opened_batch_agrees_with_the_rows(collected, opened):
                 dataclasses.replace(q, dummies=dataclasses.replace(q.dummies, count=0)) for q in task.draft.questions
             ),
         )
-        people_only = estimate_question(without, place, np.array(columns[place]), counts)
+        people_only = estimate_question(without, place, [Tallied(np.array(columns[place]), tuple(counts))])
         slope = sum(n * s for n, s in zip(counts, slopes_of(task.draft, place).slopes, strict=True))
         spread = np.sqrt(question.dummies.count * 0.25) / slope
         assert np.all(np.abs(release.analysis.value - people_only.value) < 6 * spread)

@@ -54,9 +54,17 @@ def file_of(folder: Path, beginning: bytes, size: int) -> Counting:
 
 def test_a_file_of_six_gigabytes_that_is_no_batch_is_looked_at_for_nine_bytes(tmp_path):
     """It was read whole before the first four bytes were looked at."""
-    for beginning in (b"", b"SHFT\x01", b"SHFB\x02\x00\x00\x00\x00", b"SHFB\x01\xff\xff\xff\xff"):
+    for beginning in (
+        b"",
+        b"SHFT\x01",
+        b"SHFB\x03\x00\x00\x00\x00",
+        b"SHFB\x02\x02\0\0\0",
+        b"SHFB\x01\xff\xff\xff\xff",
+    ):
         with file_of(tmp_path, beginning, HUGE) as stream:
-            with pytest.raises(InvalidInput, match=r"no batch|of version 2|announces a manifest of 4294967295"):
+            with pytest.raises(
+                InvalidInput, match=r"no batch|of version 3|by 2 shufflers|announces a manifest of 4294967295"
+            ):
                 Batch.read(stream)
             assert stream.taken == 9
 

@@ -44,7 +44,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("closes", "2030-02-31T08:00:00Z", "time in UTC"),
     ("levels.0.draw.0", "12".translate(ARABIC), "decimal digits"),
     ("levels.0.draw.0", "1\u0662", "decimal digits"),
-    ("version", 2, "version"),
+    ("version", 3, "version"),
     ("version", True, "version"),
     ("suite", 0, "suite"),
     ("surprise", 1, "unknown key 'surprise'"),
@@ -154,8 +154,8 @@ def test_a_posted_task_that_was_changed_is_refused():
         with pytest.raises(InvalidInput):
             PostedTask.parse(data)
     assert PostedTask.parse(resigned(task, task.data[:-64])).id == task.id
-    with pytest.raises(InvalidInput, match="version 2 and needs a newer shuffledp"):
-        PostedTask.parse(resigned(task, b"SHFT\2" + task.data[5:-64]))
+    with pytest.raises(InvalidInput, match="version 3 and needs a newer shuffledp"):
+        PostedTask.parse(resigned(task, b"SHFT\3" + task.data[5:-64]))
 
 
 def test_another_shuffler_makes_another_task():

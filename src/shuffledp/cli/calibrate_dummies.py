@@ -107,8 +107,8 @@ def _as_json(found: DummiesNeeded) -> dict[str, Any]:
 
 def _show(found: DummiesNeeded, wish: DummiesWish) -> None:
     out = console()
-    listed = ", ".join(count(each.count) for each in found.dummies)
-    several = len(found.dummies) > 1
+    listed = ", ".join(count(each) for each in found.counts)
+    several = len(found.counts) > 1
     each = " (question by question)" if several else ""
     out.print(
         f"[bold]{listed} dummies[/]{each} are the fewest that keep every promise at "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from shuffledp.shell.table_options import reads_table
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
+    from shuffledp.dummies import Dummies
     from shuffledp.planning import Alternative, Bucketing, Guess, Plan
     from shuffledp.questions.frequency import Frequency
     from shuffledp.questions.mean import Mean
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
 """Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
 QUESTION = "Question"
+MOST_BUDGETS = 12
+"""Budgets listed for whoever writes the devices' code."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,10 @@ class Wanted:
     drop_below: float
     rounds: int
     max_bytes: int | None
+    colluding: int
+    missing: float
+    group_size: int
+    dummies: Dummies | None
 
 
 @dataclass(frozen=True)
@@ -200,6 +207,10 @@ def plan_command(
         typer.Option("--drop-below", parser=o.number, metavar="E", help="Leave out users with smaller budgets."),
     ] = 0.0,
     rounds: o.Rounds = 1,
+    colluding: o.Colluding = 0,
+    missing: o.Missing = 0.0,
+    group_size: o.GroupSize = 1,
+    dummies: o.Dummies = None,
     max_bytes: Annotated[
         int | None,
         typer.Option(
@@ -238,7 +249,7 @@ def plan_command(
     shuffledp plan --level 0.5:9000 --level 2:1000 --question frequency --k 10 \
     --target-epsilon 0.1 --delta 1e-6 --target-error 0.03
     """
-    from shuffledp.cli.population import Population
+    from shuffledp.cli.population import Population, parse_dummies
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
@@ -248,8 +259,9 @@ def plan_command(
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
-        target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes
-    )
+        target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
+        colluding, missing, group_size, parse_dummies(dummies, delta),
+    )  # fmt: skip
     run_plan(population, asked, wanted, files)
 
 
@@ -264,7 +276,7 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
-            made = plan(budgets, question, guess=guess, **asdict(wanted))
+            made = plan(budgets, question, guess=guess, **vars(wanted))
             steps = next_steps(made, made.chosen, made.bucketing, population, files, asked.categories)
             others = other_steps(made, population, files, asked.categories)
             _write(streams, made, population, steps, others)
@@ -278,8 +290,8 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     print_plan(console(), made)
     if made.bucketing.rounds_budgets and population.file is not None and files.rounded_out is None:
         console().print("Add --rounded-out ROUNDED.csv to write the table with the rounded budgets.", highlight=False)
-    for step in steps:
-        console().print(f"Next: {step}", soft_wrap=True, highlight=False, markup=False)
+    for line in (*next_lines(made, steps), *on_devices(made, population)):
+        console().print(line, soft_wrap=True, highlight=False, markup=False)
     if others:
         console().print(f"Or, instead: {other_headline(made)}", highlight=False, markup=False)
         for step in others:
@@ -351,6 +363,8 @@ def next_steps(
     """
     from shuffledp.questions.mean import Mean
 
+    if rule.around.dummies is not None:  # an estimate of a table has no shuffler who could add them
+        return []
     question = made.question
     table, budget = "TABLE", "ROUNDED_BUDGETS" if rule.rounds_budgets else "BUDGETS"
     planned = PLANNED if rule is made.bucketing else MOST_ACCURATE
@@ -373,6 +387,29 @@ def next_steps(
     if not rule.budgets.is_pure:
         rest += ["--delta0", _typed(rule.budgets.deltas[0])]
     return [shlex.join(["shuffledp", *what, *rest, "--delta", _typed(made.delta)])]
+
+
+def next_lines(made: Plan, steps: list[str]) -> list[str]:
+    """Say what carries the plan out where one table holds the records."""
+    rounds = made.bucketing.around.rounds
+    once = f"Next, once in each of {rounds:,} rounds" if rounds > 1 else "Next"
+    return [f"{once}: {step}" for step in steps]
+
+
+def on_devices(made: Plan, population: Population) -> list[str]:
+    """Say what carries the plan out where everybody's device reports for itself; nothing for a table of budgets."""
+    rule = made.bucketing
+    if population.file is not None:
+        return []
+    budgets = ", ".join(_typed(epsilon) for epsilon in rule.budgets.epsilons[:MOST_BUDGETS].tolist())
+    more = ", ..." if rule.budgets.levels > MOST_BUDGETS else ""
+    each = "its own of the budgets " if rule.budgets.levels > 1 else "the budget "
+    mixes = "mixes the batch" if rule.around.dummies is None else "adds the dummies and mixes the batch"
+    return [
+        f"{'Next' if rule.around.dummies else 'Or'}, where devices report: each draws one report a round of "
+        f"sdp.{rule.family!r} at {each}{budgets}{more}, sends it as bytes (docs/wire.md), and a shuffler whom the "
+        f"analyzer does not run {mixes}."
+    ]
 
 
 def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
@@ -49,8 +50,9 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                     for row in choice.rows
                 ],
                 "cannot": choice.cannot or None,
+                "columns": columns,
             }
-            for choice in plan.choices
+            for choice, columns in Counter(plan.choices).items()
         ],
         "people": plan.request.people,
         "shufflers": plan.request.shufflers,
@@ -72,7 +74,7 @@ def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
     plan : CollectionPlan
         The plan.
     """
-    for choice in plan.choices:
+    for choice in dict.fromkeys(plan.choices):  # the options of one question are planned alike
         console.print(_table(plan, choice))
         for sentence in _sentences(plan, choice):
             console.print(plain(sentence), highlight=False)

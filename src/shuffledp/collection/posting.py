@@ -169,7 +169,7 @@ def _all_or_none(*files: Path) -> Generator[None]:
 
 def _cost_of_closing(draft: Draft) -> str:
     """Say what the dummies will cost when the task closes: rows, time on this machine, and bytes of the batch."""
-    sizes = [question.dummies.count * (question.report_bytes + OVERHEAD) for question in draft.questions]
+    sizes = [column.dummies.count * (column.family.report_bytes + OVERHEAD) for column in draft.columns]
     seconds = round(seconds_to_seal(draft))
     time_taken = f"about {counted(seconds, 'second')}" if seconds else "less than a second"
     return (

@@ -129,6 +129,11 @@ def exp_lower(x: Fraction) -> Fraction:
     return Fraction(total, one)
 
 
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a number of at least e^x, more than it by at most 2^-198 of itself; see `exp_lower`."""
+    return exp_lower(x) * (1 + Fraction(1, 1 << 199))
+
+
 def steps_between(least: float, most: float, number: int) -> FloatArray:
     """Return so many numbers whose logarithms are evenly spread, the ends exactly; the same everywhere.
 

@@ -89,7 +89,7 @@ class Ask:
             levels=self.levels,
             weights=way.weights or "population",
             drop_below=self.drop_below,
-            rounds=self.wish.rounds,
+            around=self.wish.around,
             max_bytes=self.max_bytes,
             within=within,
         )

@@ -199,9 +199,10 @@ Dummies = Annotated[
     str | None,
     typer.Option(
         "--dummies",
-        metavar="COUNT|laplace:COUNT",
-        help="Reports of nobody that the shuffler adds: COUNT uniform ones, or COUNT bits with a discrete Laplace "
-        "number of ones (laplace:COUNT, laplace:COUNT:RATIO). With calibrate --find dummies: uniform or laplace.",
+        metavar="COUNT|laplace:COUNT|ball:EPSILON",
+        help="Reports of nobody that the shuffler adds: COUNT uniform ones, COUNT bits with a discrete Laplace number "
+        "of ones (laplace:COUNT, laplace:COUNT:RATIO), or the ball law that keeps a central EPSILON whatever others do "
+        "(ball:EPSILON, ball:RATE:RADIUS:CENTRE). With calibrate --find dummies: uniform, laplace or ball.",
         rich_help_panel=SITUATION,
     ),
 ]

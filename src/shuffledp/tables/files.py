@@ -8,6 +8,7 @@ read; it is gone when the table is.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import difflib
 import gzip
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from shuffledp.errors import InvalidInput, named, path_shown
+from shuffledp.locks import WINDOWS
 from shuffledp.tables.layout import (
     agreed_separator,
     declared_separator,
@@ -156,7 +158,7 @@ class _Copy:
         self.path = path
         self._mine = file is not None
         if file is not None:
-            weakref.finalize(self, file.close)
+            weakref.finalize(self, _close, file)
         self.written = self.now()
 
     def now(self) -> tuple[int, ...]:
@@ -167,13 +169,21 @@ class _Copy:
         return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
+def _close(file: IO[bytes]) -> None:
+    """Close a temporary file, which then goes; Windows lets no such file be opened twice, so there it is removed."""
+    file.close()
+    if WINDOWS:
+        with contextlib.suppress(OSError):  # the table reader may still map it
+            Path(file.name).unlink()
+
+
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
     """Write a temporary copy, which nobody else can open."""
     if _NAMELESS.is_dir():
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
         copy = _Copy(_NAMELESS / str(file.fileno()), file)
     else:
-        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-"))  # noqa: SIM115
+        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-", delete=not WINDOWS))  # noqa: SIM115
         copy = _Copy(Path(file.name), file)
     for piece in pieces:
         file.write(piece)

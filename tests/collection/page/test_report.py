@@ -22,7 +22,8 @@ def opened(task: PostedTask, sealed: bytes) -> tuple[Outer, list[bytes]]:
     outer = open_outer(task, sealed, Opener(SHUFFLER))
     assert isinstance(outer, Outer)
     analyzer = Opener(ANALYZER)
-    inners = [analyzer.open(inner, task.inner_info(j)) for j, inner in enumerate(split_inners(task, outer.inners))]
+    columns = enumerate(split_inners(task, outer.inners))
+    inners = [analyzer.open(inner, task.inner_info(j)) for j, pieces in columns for inner in pieces]
     assert None not in inners
     return outer, [inner or b"" for inner in inners]
 

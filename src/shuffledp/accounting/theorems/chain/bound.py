@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.chain.moments import RatioMoments, finite_moments, laplace_moments
+from shuffledp.accounting.theorems.chain.laws import any_law, laplace_law, stated_law
 from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, Links, links
-from shuffledp.accounting.theorems.chain.patterns import any_moments
-from shuffledp.accounting.theorems.chain.pure import (
-    CHARGES,
-    MOST_COPIES,
-    MOST_SPARSE_COPIES,
-    PureLinks,
-    copies_of,
-    pure_divergence,
-)
+from shuffledp.accounting.theorems.chain.pure import CHARGES, PureLaw, PureLinks, counted_copies, pure_divergence
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
@@ -30,7 +21,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Interval
-from shuffledp.randomizers.base import AlikeTriples
+from shuffledp.randomizers.base import StatesTriples
 from shuffledp.setting import Setting
 
 # ------------------------------------------------------------------ chain
@@ -89,20 +80,13 @@ class PureChainProfile(PrivacyProfile):
         Budget, nats, positive.
     n : int
         Users, the victim included.
-    kinds : callable
-        As for `PureLinks`.
-    active : float
-        As for `PureLinks`, if users of one record are a group; else 1.
-    group : callable
-        From how many others there are and a wished size to the size m of a group A_2 that must exist, and N; (0, 0) if
-        there is none.
+    law : PureLaw
+        What is known of the reports.
     """
 
     epsilon0: float
     n: int
-    kinds: Callable[[float], Sequence[RatioMoments]]
-    active: float
-    group: Callable[[int, float], tuple[int, int]]
+    law: PureLaw
 
     @property
     def vanishes_at(self) -> Upper:
@@ -117,14 +101,14 @@ class PureChainProfile(PrivacyProfile):
     @cached_property
     def ways(self) -> PureLinks:
         """Groups of a few sizes, for each charge; none if there are too few users."""
-        spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
-        wishes = (share * math.sqrt(2.0 * self.n * spread) + 1.0 for share in _SHARES)
-        groups = {self.group(self.n - 1, wish) for wish in wishes}
-        chosen = [(m, copies) for m, copies in groups if copies >= _FEWEST and self.n - 1 - m >= _FEWEST]
-        found = np.array([(self.n - 1 - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
+        wish, others = math.sqrt(2.0 * self.n * self.law.spread), self.n - 1
+        groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
+        groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}
+        chosen = [(m, copies) for m, copies in groups if copies >= _FEWEST and others - m >= _FEWEST]
+        found = np.array([(others - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
         last, copies = np.tile(found, (len(CHARGES), 1)).T
         charges = np.repeat(CHARGES, len(found))
-        return PureLinks(self.epsilon0, last.astype(np.float64), copies, self.active, charges, self.kinds)
+        return PureLinks(self.law, last.astype(np.float64), copies, charges)
 
     def delta_at(self, epsilon: float) -> Interval:
         """The best group and charge, or the report's own curve."""
@@ -132,35 +116,14 @@ class PureChainProfile(PrivacyProfile):
 
     def guess_epsilon(self, delta: float) -> float | None:
         """The normal limit for many users."""
-        most = max(kind.second for kind in self.kinds(0.0))
+        most = max(kind.second for kind in self.law.kinds(0.0))
         guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
 
 
-def in_one_bin(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
-    """Numbers with Laplace noise: by the pigeonhole principle one of (others // m) bins of the range holds m."""
-    size = math.ceil(wish)
-    bins = others // size
-    return (size, copies_of(size, epsilon0 / bins)) if bins else (0, 0)
-
-
-def of_one_record(records: int, most: int, others: int, wish: float) -> tuple[int, int]:
-    """By the pigeonhole principle some record is held by others/records users; at most ``most`` are used."""
-    size = min(math.ceil(wish), others // records, most)
-    return size, size
-
-
-def of_anybody(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
-    """Any m others: no record is more than e^epsilon0 as likely to have sent the hub's report as another."""
-    size = min(math.ceil(wish * math.exp(0.5 * epsilon0)), math.ceil(MOST_COPIES * math.exp(epsilon0)), others)
-    return size, copies_of(size, epsilon0)
-
-
 LARGEST_EPSILON0, FEWEST = 5.0, 100
 """Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
-_SERVES = (
-    "chain is for 'any', normal and Laplace noise, and hadamard, unary encoding and subsets of three records or more"
-)
+_SERVES = "chain is for 'any', noise, and reports of two likelihoods that state how any three records overlap"
 _TOO_FEW = (
     "chain needs messages up to 1.2 standard deviations of their noise apart, and enough users to form its groups; "
     "got {}"
@@ -203,8 +166,9 @@ def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
     budgets, noise = setting.budgets, setting.adds_noise
     if not budgets.is_pure:
         raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
-    family = alike_triples(setting)
-    if family is None and noise is None and setting.law is not None:
+    stated = setting.discrete if isinstance(setting.discrete, StatesTriples) else None
+    law = None if stated is None else stated_law(stated)
+    if law is None and noise is None and setting.law is not None:
         raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
     if setting.law is None and setting.seen == "users":
         raise OutOfRegime("chain needs independent reports; ordered outputs of 'any' may depend on earlier ones")
@@ -214,49 +178,8 @@ def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
     if not served[budgets.epsilons == epsilon0][0]:
         return LocalProfile(epsilon0, 0.0)
     if noise is not None:
-        return _laplace_profile(1.0 / float(noise.scale(epsilon0, 0.0)), n)
-    if family is None:
-        moments = partial(any_moments, epsilon0)
-        return PureChainProfile(epsilon0, n, lambda growth: (moments(growth),), 1.0, partial(of_anybody, epsilon0))
-    kinds, active = two_level_kinds(family, epsilon0)
-    most = MOST_COPIES if active == 1.0 else MOST_SPARSE_COPIES
-    return PureChainProfile(epsilon0, n, kinds, active, partial(of_one_record, family.k, most))
-
-
-def alike_triples(setting: Setting) -> AlikeTriples | None:
-    """The stated randomizer if it has three records or more, any three of which are alike."""
-    law = setting.discrete
-    return law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
-
-
-def _laplace_profile(epsilon0: float, n: int) -> PureChainProfile:
-    """Records in one bin of the range are a group; the ratios of others to them are taken at their ends."""
-    raised = round_up(epsilon0, 8)
-    moments = laplace_moments(raised)
-    return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, partial(in_one_bin, raised))
-
-
-def two_level_kinds(law: AlikeTriples, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
-    """Return the moments of L for every place of the third record, and how likely a ratio of two records is not 1.
-
-    Parameters
-    ----------
-    law : TwoLevelFamily
-        Over three records or more: any three different ones are alike.
-    epsilon0 : float
-        Nats, positive.
-    """
-    pair = law.pair_blankets(epsilon0)[0]
-    weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1  # the third record is x1
-    third, _ = law.witness_pairs(epsilon0) or (pair, pair)  # there is none only of two records
-    one = np.ones_like(own)
-    places = [(weight, own, one), (weight, one, own), (third.masses, third.ratios0, third.ratios1)]
-    active = float(weight[own != 1.0].sum())
-
-    def kinds(growth: float) -> list[RatioMoments]:
-        return [finite_moments(*place, growth) for place in places]
-
-    return kinds, min(round_up(active, 64), 1.0)
+        epsilon0, law = round_up(1.0 / float(noise.scale(epsilon0, 0.0)), 8), laplace_law
+    return PureChainProfile(epsilon0, n, (law or any_law)(epsilon0))
 
 
 def chain_hides(mu: float, n: int) -> bool:

@@ -119,3 +119,36 @@ def any_moments(epsilon0: float, growth: float) -> RatioMoments:
     values = np.array([own * losses**k for k in (2, 3, 4)])[:, :-1]
     second, absolute, fourth = (_any_pure(high).largest(values) * (1.0 + _DOUBT)).tolist()
     return RatioMoments(second, absolute, absolute, fourth)
+
+
+@lru_cache(maxsize=64)
+def _two_levels(share: float) -> Programme:
+    """The overlaps of three sets of one mass."""
+    bits = np.array(list(product((0.0, 1.0), repeat=3))).T
+    return Programme(np.vstack((np.ones(8), bits)), np.array([1.0, share, share, share]))
+
+
+@lru_cache(maxsize=256)
+def two_level_moments(epsilon0: float, share: float, growth: float) -> RatioMoments:
+    """Return the moments of L - E L for reports of two likelihoods, whichever three records.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Nats, in (0, 8].
+    share : float
+        f = omega(A_x), in (0, 1), a few ulps off.
+    growth : float
+        e^eps - 1, at least 0.
+
+    Examples
+    --------
+    >>> round(two_level_moments(0.5, 0.5, 0.0).second, 6)  # the sets of two outcomes
+    0.255252
+    """
+    high = round_up(math.exp(epsilon0), 4)
+    least = round_up(1.0 / (1.0 + share * (high - 1.0)), 4)
+    losses, own = _losses(high, growth), np.tile([1.0, high], 4)
+    values = least * np.array([own * losses**k for k in (2, 3, 4)])
+    second, absolute, fourth = (_two_levels(share).largest(values) * (1.0 + _DOUBT)).tolist()
+    return RatioMoments(second, absolute, absolute, fourth)

@@ -64,7 +64,7 @@ zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt
     E( sum zeta L )_+/n1 <= (1 + p) E N(-g, sd^2)_+ + phi(0) sd tau/(2 (1 - l)) + (1 + s) b3/(2 v2 n1).            (M)
 
 **Rounding.** Probabilities of counts by log-gamma, good to 1e-9 for N up to 1e5; values of zeta* of probability below
-1e-30 are left out of sums, at most 1e9 of them: 1e-20 in s and l (half the charge is kept for it), and 1e-20 times
+1e-26 are left out of sums, at most 1e7 of them: 1e-19 in s and l (half the charge is kept for it), and 1e-19 times
 values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Sums of positive terms; everything is
 raised by 1e-7 relative, (C) by 1e-9.
 """
@@ -93,12 +93,43 @@ CHARGES = (2e-8, 1e-10, 1e-14)
 """Charges worth trying: the first for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
 _SPREAD = 0.1
-_TINY, _SHALLOW = 1e-300, math.log(1e-30)
+_SHALLOW = math.log(1e-26)
 _DOUBT = 1e-7
 _DEEPEST = 30.0
 _LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
-_WIDEST, _POINTS = 0.9, 600
+_WIDEST, _POINTS, _MANY_COPIES = 0.9, 800, 1_000
 _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class PureLaw:
+    """What is known of pure reports of one budget.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Nats, in (0, 8], rounded up.
+    kinds : callable
+        From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
+    active : float
+        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
+    groups : tuple of callable
+        Each from how many others there are, and a wished size, to the size m of a group A_2 that must exist, and N;
+        (0, 0) if there is none.
+    mixed : bool
+        Whether a place may be a mixture of kinds, told or not.
+    """
+
+    epsilon0: float
+    kinds: Callable[[float], Sequence[RatioMoments]]
+    active: float
+    groups: tuple[Callable[[int, float], tuple[int, int]], ...]
+    mixed: bool = False
+
+    @property
+    def spread(self) -> float:
+        """The largest variance of a ratio."""
+        return self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,29 +138,20 @@ class PureLinks:
 
     Parameters
     ----------
-    epsilon0 : float
-        Nats, in (0, 8], rounded up.
+    law : PureLaw
+        What is known of the reports.
     last : ndarray, shape (ways,)
         n1, users of A_1; at least 2.
     copies : ndarray of int, shape (ways,)
         N, from 2 to 100,000.
-    active : float
-        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
     charges : ndarray, shape (ways,)
         p, in [1e-18, 1e-3].
-    kinds : callable
-        From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
-    mixed : bool
-        Whether a place may be a mixture of kinds, told or not.
     """
 
-    epsilon0: float
+    law: PureLaw
     last: FloatArray
     copies: NDArray[np.int64]
-    active: float
     charges: FloatArray
-    kinds: Callable[[float], Sequence[RatioMoments]]
-    mixed: bool = False
 
     def divergence(self, epsilon: float) -> float:
         """Return an upper bound of the divergence, without the cap by one report's; infinite without ways.
@@ -143,7 +165,7 @@ class PureLinks:
             return math.inf
         growth = math.expm1(epsilon)
         columns = self._columns(growth)
-        paid = self.charges * (pure_divergence(self.epsilon0, epsilon) + growth)
+        paid = self.charges * (pure_divergence(self.law.epsilon0, epsilon) + growth)
         least = float((paid + self._centre(growth, columns)).min())
         return self._tail(growth, columns, paid, least) * (1.0 + _DOUBT)
 
@@ -151,7 +173,7 @@ class PureLinks:
     def _laws(self) -> list[Averages]:
         """The law of zeta* in each way, with s and l."""
         pairs = zip(self.copies.tolist(), self.charges.tolist(), strict=True)
-        return [Averages.of(self.epsilon0, copies, self.active, charge) for copies, charge in pairs]
+        return [Averages.of(self.law.epsilon0, copies, self.law.active, charge) for copies, charge in pairs]
 
     @cached_property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
@@ -161,11 +183,11 @@ class PureLinks:
     @cached_property
     def _spread(self) -> FloatArray:
         """The variance of zeta* in every way."""
-        return self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0) / self.copies
+        return self.law.spread / self.copies
 
     def _columns(self, growth: float) -> tuple[FloatArray, ...]:
         """v2, k3, b3 and b4 of every kind, shape (kinds, 1, 1) each."""
-        kinds = self.kinds(growth)
+        kinds = self.law.kinds(growth)
         names = ("second", "third", "absolute", "fourth")
         return tuple(np.array([getattr(kind, name) for kind in kinds])[:, None, None] for name in names)
 
@@ -215,7 +237,7 @@ class PureLinks:
         largest = float(v2.max())
         theta = np.concatenate((growth * n / largest * _RELATIVE, np.sqrt(n / largest) * _FIXED), axis=1)
         one = theta * ratio / n
-        y = one * (math.exp(self.epsilon0) + growth)
+        y = one * (math.exp(self.law.epsilon0) + growth)
         good = usable & (y < _DEEPEST)
         r1, r2, r3, r4 = remainders(np.where(good, y, 1.0))
         own = theta**2 * v2 / (2.0 * n), theta**3 * k3 / (6.0 * n**2), theta**4 * b4 * r4 / n**3
@@ -229,7 +251,7 @@ class PureLinks:
         at = -growth + (mean[0] + mean[1] + mean[2]).max(axis=0)
         moves = (mean[0] + cube * mean[1] + fourth * mean[2]).max(axis=0)
         # what depends on the largest weight is second order in theta/n
-        m2, m3, m4 = (column.max(axis=0, keepdims=True) if self.mixed else column for column in (v2, k3, b4))
+        m2, m3, m4 = (column.max(axis=0, keepdims=True) if self.law.mixed else column for column in (v2, k3, b4))
         lean = m2 + one * m3 / 2.0 + one**2 * m4 * r3
         curve = m2 * (m2 / 2.0 + one * m3 / 6.0 + one**2 * m4 * r4) + lean**2
         step = theta / n
@@ -284,7 +306,7 @@ class Averages:
     Parameters
     ----------
     values, masses : ndarray, shape (cells,)
-        Ascending values, with their probabilities, raised, but for some of together 1e-20.
+        Ascending values, with their probabilities, raised, but for some of together 1e-19.
     excess, shortfall : float
         s and l.
     """
@@ -300,9 +322,8 @@ class Averages:
         zeta, mass = _averages(epsilon0, copies, active)
         over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
         under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
-        allowed = 0.5 * charge
-        s = float(zeta[int(np.argmax(over <= allowed))]) - 1.0
-        short = 1.0 - float(zeta[int(np.flatnonzero(under <= allowed)[-1])])
+        s = _crossing(zeta, over, 0.5 * charge) - 1.0
+        short = 1.0 - _crossing(zeta[::-1], under[::-1], 0.5 * charge)
         return cls(zeta, mass, max(s, 0.0) + _DOUBT, max(short, 0.0) + _DOUBT)
 
     def uneven(self, factor: FloatArray) -> FloatArray:
@@ -316,38 +337,67 @@ class Averages:
         return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, found * (1.0 + _DOUBT), math.inf)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _averages(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
-    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-20."""
+    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-19.
+
+    Of many copies with two counts the law is made from that of a quarter of them.
+    """
+    if active == 1.0 or copies < _MANY_COPIES:
+        return _on_a_line(*_counted(epsilon0, copies, active))
+    quarter, mass = _on_a_line(*_counted(epsilon0, copies // 4, active))
+    half = np.convolve(mass, mass)
+    whole = np.convolve(half, half) * (1.0 + _DOUBT)
+    kept = whole > math.exp(_SHALLOW)
+    return _on_a_line(np.linspace(quarter[0], quarter[-1], whole.size)[kept], whole[kept])
+
+
+def _counted(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
+    """The law of zeta* by counts of the ratios above 1 and, if there are ratios 1, below, in any order."""
     n, high = float(copies), math.exp(epsilon0)
     up, down = active / (1.0 + high), active * high / (1.0 + high)
-    ups, downs = _reach(n, up), _reach(n, down) if active < 1.0 else np.empty(0)
-    i, j = (ups[:, None], downs[None, :]) if active < 1.0 else (ups, n - ups)
-    idle = n - i - j
-    idle, there = np.maximum(idle, 0.0), idle >= 0.0
-    log = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(j + 1.0) - gammaln(idle + 1.0)
-    log = log + i * math.log(up) + j * math.log(down) + idle * math.log(max(1.0 - active, _TINY))
-    mass = np.where(there & (log > _SHALLOW), np.exp(log), 0.0).ravel() * (1.0 + _DOUBT)
-    zeta = (1.0 + (i * math.expm1(epsilon0) + j * math.expm1(-epsilon0)) / n).ravel()
-    order = np.argsort(zeta)
-    order = order[mass[order] > 0.0]
-    return _on_a_line(zeta[order], mass[order])
+    i = _reach(n, up)
+    values, logs = i * math.expm1(epsilon0) / n, gammaln(n + 1.0) - gammaln(i + 1.0) + i * math.log(up)
+    if active == 1.0:
+        logs = logs - gammaln(n - i + 1.0) + (n - i) * math.log(down)
+        values = values + (n - i) * math.expm1(-epsilon0) / n
+    else:
+        j = _reach(n, down)
+        idle = np.arange(max(n - i[-1] - j[-1], 0.0), n - i[0] - j[0] + 1.0)
+        rest = idle * math.log(1.0 - active) - gammaln(idle + 1.0)
+        place = (n - i[:, None] - j[None, :] - idle[0]).astype(np.int64)  # below 0 where i + j is above n
+        second = j * math.log(down) - gammaln(j + 1.0)
+        logs = logs[:, None] + second + np.where(place < 0, -math.inf, rest[np.maximum(place, 0)])
+        values = values[:, None] + j * math.expm1(-epsilon0) / n
+    kept = logs > _SHALLOW
+    return 1.0 + values[kept], np.exp(logs[kept]) * (1.0 + _DOUBT)
+
+
+def _crossing(values: FloatArray, lost: FloatArray, allowed: float) -> float:
+    """Where what is lost falls to what is allowed: it is linear between two values of zeta*."""
+    at = int(np.argmax(lost <= allowed))
+    if at == 0:
+        return float(values[0])
+    share = (allowed - lost[at]) / (lost[at - 1] - lost[at])
+    return float(values[at] + share * (values[at - 1] - values[at]))
 
 
 def _reach(n: float, chance: float) -> FloatArray:
-    """Counts out of n of that chance that may have a probability above 1e-30: 12 deviations and more on either side."""
+    """Counts out of n of that chance that may have a probability above 1e-26, by Bernstein's inequality."""
     mean, deviation = n * chance, math.sqrt(n * chance * (1.0 - chance))
-    reach = 14.0 * deviation + 60.0
+    reach = 11.0 * deviation + 45.0
     return np.arange(max(math.floor(mean - reach), 0.0), min(math.ceil(mean + reach), n) + 1.0)
 
 
 def _on_a_line(values: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Split every mass between the two next points of a line, with the same mean: larger in convex order."""
     if values.size <= _POINTS:
-        return values, masses
-    points = np.linspace(values[0], values[-1], _POINTS)
-    left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, _POINTS - 2)
-    share = np.clip((values - points[left]) / (points[left + 1] - points[left]), 0.0, 1.0)
+        order = np.argsort(values)
+        return values[order], masses[order]
+    points = np.linspace(values.min(), values.max(), _POINTS)
+    step = points[1] - points[0]
+    left = np.clip(((values - points[0]) / step).astype(np.int64), 0, _POINTS - 2)
+    share = np.clip((values - points[left]) / step, 0.0, 1.0)
     found = np.bincount(left, masses * (1.0 - share), _POINTS) + np.bincount(left + 1, masses * share, _POINTS)
     return points, found.astype(np.float64)
 
@@ -363,6 +413,11 @@ def copies_of(size: int, log_ratio: float) -> int:
         At least 0; at most 100,000 copies are counted.
     """
     return min(math.floor(size * math.exp(-log_ratio) * (1.0 - _DOUBT)), MOST_COPIES)
+
+
+def counted_copies(copies: int, active: float) -> int:
+    """Return so many copies or, where the law needs a multiple of 4, a few less: larger in convex order."""
+    return copies - copies % 4 if active < 1.0 and copies >= _MANY_COPIES else copies
 
 
 def pure_divergence(epsilon0: float, epsilon: float) -> float:
