@@ -17,7 +17,8 @@ from shuffledp.shell.table_options import TABLE
 NEEDED = inspect.Parameter.empty
 
 SHARED: Mapping[str, tuple[Any, Any]] = {
-    "epsilon0": (o.OwnEpsilon0, NEEDED),
+    "epsilon0": (o.OwnEpsilon0, None),
+    "target_epsilon": (e.TargetEpsilon, None),
     "delta": (o.Delta, NEEDED),
     "seen": (o.SeenRecords, None),
     "person": (e.Person, None),

@@ -68,6 +68,19 @@ class Asked:
             return Mean(self.low, self.high), Guess(mean=self.mean, deviation=self.deviation)
         return Frequency(range(self._categories())), Guess(share=self.share)
 
+    def dummies(self, text: str | None, delta: float) -> Dummies | None:
+        """Read --dummies, made for the randomizer of the question that dummies serve best."""
+        from shuffledp.cli.population import parse_dummies
+        from shuffledp.questions.mean import Mean
+        from shuffledp.randomizers import OneBit, RandomizedResponse
+
+        if text is None:
+            return None
+        question = self.parsed()[0]
+        if isinstance(question, Mean):
+            return parse_dummies(text, delta, OneBit(question.low, question.high))
+        return parse_dummies(text, delta, RandomizedResponse(len(question.categories)))
+
     def _categories(self) -> int:
         if (self.k is None) == (self.categories is None):
             raise InvalidInput(
@@ -249,7 +262,7 @@ def plan_command(
     shuffledp plan --level 0.5:9000 --level 2:1000 --question frequency --k 10 \
     --target-epsilon 0.1 --delta 1e-6 --target-error 0.03
     """
-    from shuffledp.cli.population import Population, parse_dummies
+    from shuffledp.cli.population import Population
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
@@ -260,7 +273,7 @@ def plan_command(
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
         target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
-        colluding, missing, group_size, parse_dummies(dummies, delta),
+        colluding, missing, group_size, asked.dummies(dummies, delta),
     )  # fmt: skip
     run_plan(population, asked, wanted, files)
 

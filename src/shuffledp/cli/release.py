@@ -17,6 +17,7 @@ from shuffledp.cli.estimate import (
     parse_at,
     parse_budgets,
     parse_categories,
+    tell_local,
     title_of,
 )
 from shuffledp.cli.population import parse_bounds
@@ -79,6 +80,7 @@ def run_together(typed: Typed) -> None:
                 asked,
                 typed["table"],
                 budgets=parse_budgets(typed),
+                target_epsilon=typed["target_epsilon"],
                 seen=typed["seen"],
                 delta=typed["delta"],
                 person=typed["person"],
@@ -225,6 +227,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         out.print()
         out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
         print_release(out, shown_besides.complete(release), shown_besides)
+    tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

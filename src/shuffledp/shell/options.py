@@ -264,11 +264,11 @@ Table = Annotated[
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
 OwnEpsilon0 = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--epsilon0",
         metavar="COL_OR_NUMBER",
-        help="Column with each user's local budget, or one number for all.",
+        help="Column with each user's local budget, or one number for all; or else --target-epsilon.",
     ),
 ]
 NumberMechanism = Annotated[
