@@ -111,7 +111,7 @@ def completion(
 def demo(
     what: Annotated[
         Literal["table", "collection"],
-        typer.Argument(metavar="[table|collection]", help="A table, or 2,000 people through the real service."),
+        typer.Argument(metavar="[table|collection]", help="A table, or 300 people through the real service."),
     ] = "table",
     delta: o.Delta = 1e-6,
     simulation_seed: o.SimulationSeed = None,

@@ -41,6 +41,9 @@ _ENDS = {
 }
 
 
+_HOW = {"several": "any of ", "list": "one of ", "table": "one of "}
+
+
 def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
     """Show a task in words, and what a person has sent to its organizer from here; nothing is drawn or sent."""
     _check_language(language)
@@ -203,8 +206,10 @@ def _print_task(task: PostedTask, language: str) -> None:
         highlight=False,
     )
     for place, question in enumerate(draft.questions, start=1):
-        if question.kind == "choice":
-            said = ", ".join(theirs(in_language(choice, language)) for choice in question.choices)
+        if question.kind != "number":
+            said = _HOW.get(question.kind, "") + ", ".join(
+                theirs(in_language(choice, language)) for choice in question.choices
+            )
         else:
             said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
         shown.print(escape(f"{place}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
@@ -229,11 +234,12 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 
 def _print_opened(opened: Opened) -> None:
+    from shuffledp.collection.kinds_view import TOGETHER, more_lines
     from shuffledp.report.rows import CONFIDENCE, frequency_rows
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
-    asked = zip(draft.questions, opened.releases, opened.junk, strict=True)
-    for place, (question, release, junk) in enumerate(asked):
+    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
+    for place, (question, release, junk, more) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         if release.categories is None:
             low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
@@ -244,7 +250,7 @@ def _print_opened(opened: Opened) -> None:
             table = Table(title=title, title_justify="left")
             for heading in ("answer", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
                 table.add_column(heading, justify="left" if heading == "answer" else "right")
-            for row in frequency_rows(release):
+            for row in frequency_rows(release, simultaneous=question.kind in TOGETHER):
                 ends = f"{share(row.low)} to {share(row.high)}"
                 table.add_row(
                     escape(row.category),
@@ -253,6 +259,8 @@ def _print_opened(opened: Opened) -> None:
                     ends,
                 )
             shown.print(table)
+        for line in more_lines(question, more):
+            shown.print(escape(line), highlight=False)
         shown.print(
             f"{counted(junk.total, 'row')} not used; 5 % of junk could shift this by "
             f"{distance(junk.effect_of_share, shares=shares)}, "

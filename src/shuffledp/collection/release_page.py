@@ -7,6 +7,7 @@ from typing import Any
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
 from shuffledp.collection.checklist import collection_checklist
+from shuffledp.collection.kinds_view import TOGETHER, more_lines
 from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
@@ -37,10 +38,13 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
     """
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     known = truths or {}
+    rows_of = [0] * len(draft.questions)
+    for column, rows in zip(draft.columns, manifest.rows, strict=True):
+        rows_of[column.question] += rows
     answers = [
-        _answer(question, release, junk, rows, known.get(place))
-        for place, (question, release, junk, rows) in enumerate(
-            zip(draft.questions, opened.releases, opened.junk, manifest.rows, strict=True)
+        _answer(question, release, junk, more_lines(question, more), rows_of[place], known.get(place))
+        for place, (question, release, junk, more) in enumerate(
+            zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
         )
     ]
     return page_template("collection.html").render(
@@ -63,12 +67,17 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
     )
 
 
-def _answer(question: Question, release: Release, junk: Junk, rows: int, truth: list[float] | None) -> dict[str, Any]:
+def _answer(
+    question: Question, release: Release, junk: Junk, more: list[str], rows: int, truth: list[float] | None
+) -> dict[str, Any]:
     title = next(iter(question.text.values()))
     shares = question.kind != "number"
     return {
         "question": title,
-        "estimate": estimate_parts(Answer(title, release.guarantee, release, truth)),
+        "estimate": estimate_parts(
+            Answer(title, release.guarantee, release, truth, simultaneous=question.kind in TOGETHER)
+        ),
+        "more": more,
         "junk": junk.total,
         "rows": rows,
         "effect_seen": wording.distance(junk.effect_seen, shares=shares),

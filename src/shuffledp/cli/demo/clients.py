@@ -101,10 +101,11 @@ def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -
         The junk, and the honest person's own report.
     """
     copied = Client(task).draw(honest.answers, honest.level)
-    sealer, sizes = Sealer(task.draft.analyzer_key), task.inner_sizes
+    sealer, sizes = Sealer(task.draft.analyzer_key), [len(sealed) for sealed in copied]
+    places = [place for place, column in enumerate(task.draft.columns) for _ in range(column.family.pieces)]
     kinds = (
         lambda: [os.urandom(size) for size in sizes],
-        lambda: [sealer.seal(IMPOSSIBLE, task.inner_info(place)) for place in range(len(sizes))],
+        lambda: [sealer.seal(IMPOSSIBLE, task.inner_info(place)) for place in places],
         lambda: [copied[0], *(os.urandom(size) for size in sizes[1:])],
     )
     junk = [

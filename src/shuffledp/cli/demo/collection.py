@@ -1,4 +1,4 @@
-"""`demo collection`: 2,000 people answer two questions through the real service, and what comes of it."""
+"""`demo collection`: 300 people answer two questions through the real service, and what comes of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 if TYPE_CHECKING:
     from shuffledp.cli.demo.service import Held
 
-CLIENTS = 2_000
+CLIENTS = 300
 NEEDED = ("shuffledp.collection.sealing", "uvicorn", "httptools", "segno")
 """What the extra `service` brings."""
 
@@ -113,7 +113,7 @@ def _show(held: Held) -> None:
     out.print(
         f"Each epsilon is over both questions at delta = {probability(draft.delta)}. "
         f"{'Every promise is kept.' if opened.promise_kept else 'A PROMISE IS NOT KEPT.'} "
-        f"Junk: the analyzer saw {opened.junk_seen} rows that are no reports ({held.insiders} people, two rows each), "
+        f"Junk: the analyzer saw {opened.junk_seen} rows that are no reports ({held.insiders} people), "
         f"and the shuffler refused {sum(opened.batch.manifest.refusals.values())} messages.",
         highlight=False,
     )

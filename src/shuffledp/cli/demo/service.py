@@ -46,8 +46,6 @@ from shuffledp.collection.verify import verify
 from shuffledp.errors import ShuffleDPError
 from shuffledp.numerics.randomness import secure_random
 
-LEVELS = (("careful", 0.5, 0.1, 0.54), ("usual", 1.0, 0.25, 0.37), ("open", 4.0, 1.0, 0.09))
-"""Name, local budget a question, promise for both questions together, and share of the people."""
 IN_BROWSER = 3
 INSIDERS, STRANGERS = 8, 12
 """Who sends junk: people with a code of their own, and people without one."""
@@ -62,6 +60,8 @@ closes = {closes}
 expires = {expires}
 at_least = {at_least}
 stop_at = {stop_at}
+people = {people}
+accept_one_shuffler = true
 [operated_by]
 analyzer = "Institute of labour"
 shuffler = "Works council"
@@ -74,13 +74,6 @@ text = "How many hours do you work in a week?"
 low = {low}
 high = {high}
 step = 1
-"""
-_LEVEL = """
-[[levels]]
-name = "{}"
-epsilon0 = {}
-promise = {}
-planned = {}
 """
 
 
@@ -141,9 +134,8 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
         If anything is not as a collection promises.
     """
     held, random = Held(clients), secure_random()
-    counts = _counts(clients)
     with held.stage("draft"):
-        draft, key = _draft(clients, counts, delta)
+        draft, key = _draft(clients, delta)
     dummies = " and ".join(str(column.dummies.count) for column in draft.columns)
     tell(f"The organizer drafts two questions; the promises need {dummies} dummies.")
     with contextlib.closing(Store(folder / "shuffledp.db")) as store:
@@ -151,7 +143,7 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
             task = _post(draft, store)
             codes = draw_codes(clients)
             store.add_codes(task.digest, [code_hash(code) for code in codes])
-            people = invite(counts, codes, random)
+            people = invite(_counts(draft), codes, random)
         tell(f"The shuffler certifies and posts the task; {clients} people get a code each.")
         with running(store.path) as server:
             with held.stage("answers"):
@@ -169,12 +161,12 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
     return held
 
 
-def _counts(clients: int) -> list[int]:
-    rest = [round(share * clients) for *_, share in LEVELS[1:]]
-    return [clients - sum(rest), *rest]
+def _counts(draft: Draft) -> list[int]:
+    """People of each level: as many as planned."""
+    return [level.planned for level in draft.levels]
 
 
-def _draft(clients: int, counts: Sequence[int], delta: float) -> tuple[Draft, AnalyzerKey]:
+def _draft(clients: int, delta: float) -> tuple[Draft, AnalyzerKey]:
     """Do what `task draft` does."""
     now = int(time.time())
     survey = _SURVEY.format(
@@ -184,13 +176,10 @@ def _draft(clients: int, counts: Sequence[int], delta: float) -> tuple[Draft, An
         expires=write_time(now + 86400),
         at_least=min(100, clients // 2),
         stop_at=max(10_000, clients),
+        people=clients,
         choices=[*EDUCATIONS, NO_ANSWER],
         low=HOURS[0],
         high=HOURS[1],
-    )
-    survey += "".join(
-        _LEVEL.format(name, epsilon0, promise, planned)
-        for (name, epsilon0, promise, _), planned in zip(LEVELS, counts, strict=True)
     )
     private, identity = new_private(), new_identity()
     draft = draft_of_survey(survey.encode("utf-8"), AnalyzerKey(private, identity, bytes(32)))
@@ -225,7 +214,11 @@ def _answers(
     early = _in_browser(held, server, task, rest[:IN_BROWSER], browser=browser)
     tell(f"{held.browser[0].upper()}{held.browser[1:]}.")
     words = [list(EDUCATIONS)[victim.answers[0]], str(victim.hours)]
-    options = ["--level", LEVELS[victim.level][0], *(part for word in words for part in ("--answer", word))]
+    options = [
+        "--level",
+        task.draft.levels[victim.level].name["en"],
+        *(part for word in words for part in ("--answer", word)),
+    ]
     _expect(answer_and_die(server.url, task, victim, options, store.path.parent), Verdict.HELD)
     tell("A client is killed before it learns that its report is held; its device sends the same bytes again.")
     junk, own = spoilt_reports(task, insiders, honest)
@@ -305,11 +298,11 @@ def _expect(verdict: Verdict, due: Verdict) -> None:
 
 def _check(held: Held, task: PostedTask) -> None:
     """Raise ShuffleDPError unless everybody is held once, no acknowledged report is lost, and all junk is seen."""
-    opened, questions = held.release, len(task.draft.questions)
+    opened, pieces = held.release, sum(column.family.pieces for column in task.draft.columns)
     manifest = opened.batch.manifest
     if held.kept < held.acknowledged:
         raise ShuffleDPError(f"of {held.acknowledged} acknowledged reports {held.kept} were left after the kill")
-    if manifest.n != held.clients or list(manifest.counts) != _counts(held.clients):
+    if manifest.n != held.clients or list(manifest.counts) != _counts(task.draft):
         raise ShuffleDPError(f"{held.clients} people answered, but the batch counts {manifest.counts}")
-    if opened.junk_seen != held.insiders * questions:
-        raise ShuffleDPError(f"{held.insiders * questions} rows are junk, but the analyzer saw {opened.junk_seen}")
+    if opened.junk_seen != held.insiders * pieces:
+        raise ShuffleDPError(f"{held.insiders * pieces} rows are junk, but the analyzer saw {opened.junk_seen}")
