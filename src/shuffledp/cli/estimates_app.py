@@ -147,6 +147,7 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "ask": (e.AskText, None),
     **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
     **COUNTS,
+    "board": (o.Board, None),
 }
 """Options of `release`, which asks several questions."""
 

@@ -128,6 +128,7 @@ class Files:
     figure: Path | None
     report: Path | None
     rounded_out: Path | None
+    board: Path | None = None
 
 
 @reads_table
@@ -242,6 +243,7 @@ def plan_command(
         ),
     ] = None,
     report: o.Report = None,
+    board: o.Board = None,
     rounded_out: Annotated[
         Path | None,
         typer.Option(
@@ -266,7 +268,7 @@ def plan_command(
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
-    files = Files(json, figure, report, rounded_out)
+    files = Files(json, figure, report, rounded_out, board)
     if rounded_out is not None and budgets is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     if figure is not None and figure.suffix.lower() != ".svg":
@@ -285,7 +287,8 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     from shuffledp.shell.output import console, reserved, working
 
     (question, guess), budgets = asked.parsed(), population.budgets()
-    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
+    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out,
+               "--board": files.board}  # fmt: skip
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
@@ -330,6 +333,12 @@ def _write(
         command = COMMAND_LINE.get()
         page = plan_page(made, command=command, version=__version__, next_steps=steps, other_steps=others)
         stream.write(page)
+    if (stream := streams["--board"]) is not None:
+        from shuffledp.cli.board import board_of
+        from shuffledp.report.plan import headline
+
+        heading = "What is planned, and what it promises"
+        stream.write(board_of([made.guarantee], made.guarantee.epsilon.upper, heading, headline(made)[:1]))
     if (stream := streams["--rounded-out"]) is not None:
         _write_rounded(stream, made, population)
 

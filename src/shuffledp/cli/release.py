@@ -74,7 +74,7 @@ def run_together(typed: Typed) -> None:
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
-    with outputs({"--report": typed["report"]}) as files:
+    with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release_together(
                 asked,
@@ -96,7 +96,17 @@ def run_together(typed: Typed) -> None:
                 title=typed["title"] or "",
             )
         files.write("--report", lambda page: page.write(_page(typed, asked, found)))
+        files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, files.written))
+
+
+def _board(typed: Typed, found: JointRelease) -> str:
+    from shuffledp.cli.board import board_of
+
+    several = f"{len(found.releases)} answers" if len(found.releases) > 1 else "One answer"
+    people = "people" if typed["person"] is not None else "rows, taken as people"
+    heading = typed["title"] or f"{several}, and what they promise"
+    return board_of([each.guarantee for each in found.releases], found.epsilon, heading, people=people)
 
 
 def parse_ask(text: str) -> Ask:

@@ -351,6 +351,16 @@ Report = Annotated[
         "--report", parser=file_path, metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
     ),
 ]
+Board = Annotated[
+    Path | None,
+    typer.Option(
+        "--board",
+        parser=file_path,
+        metavar="FILE.html",
+        help="Write one page for a board: a sentence, a picture, three enemies, and what would make it false.",
+        rich_help_panel=RESULT,
+    ),
+]
 LevelsOut = Annotated[
     Path | None,
     typer.Option(
