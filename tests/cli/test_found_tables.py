@@ -90,3 +90,20 @@ def test_a_missing_feature_counts_as_a_number_in_training_and_in_prediction(run,
     (tmp_path / "sevens.csv").write_text(table.read_text().replace("-99", "7"))
     assert told["counts"] == run("predict", "m.npz", "sevens.csv", "--label", "vote", "--json").json["counts"]
     assert told["rows"] == 40
+
+
+def test_an_epsilon_to_publish(run, tmp_path):
+    table, ask = tmp_path / "t.csv", ("--value", "vote", "--categories", "yes,no", "--delta", "1e-5")
+    table.write_text("vote\n" + "yes\nno\n" * 1000)
+    told = run("frequency", table, *ask, "--target-epsilon", "0.4", "--json").json["guarantee"]
+    assert 0.36 <= told["epsilon"]["upper"] <= 0.4
+    said = " ".join(run("frequency", table, *ask, "--target-epsilon", "0.4").out.split())
+    assert re.search(
+        r"Local budget found for a central epsilon of 0\.4: [\d.]+ for everybody\. To whoever sees reports ", said
+    )
+    for options, got in (((), "neither"), (("--epsilon0", "1", "--target-epsilon", "1"), "both")):
+        error = run("frequency", table, *ask, *options).error
+        assert error.startswith("say either --epsilon0, the local budget of everybody, or --target-epsilon, ")
+        assert error.endswith(f"got {got}")
+    error = run("frequency", table, *ask, "--target-epsilon", "1", "--consent", "a=1").error
+    assert error == "--consent belongs to --epsilon0, and --target-epsilon finds that"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.questions.frequency import Frequency, project_to_simplex
 from shuffledp.questions.items import FrequentItems
@@ -28,6 +29,7 @@ from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import down, near, unshuffled
 from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.shell.table_options import table_options
@@ -87,9 +89,8 @@ def run(name: str, typed: Typed) -> None:
                 by, groups = parse_groups(typed["by"], typed["groups"])
                 found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
         found = _completed(found, besides)
-        frame = {"simultaneous": besides.simultaneous, "amounts": True}
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
-        files.write("--csv", lambda table: table.write(_with_projected(found, besides, **frame).write_csv()))
+        files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
 
@@ -106,11 +107,9 @@ def _margins(typed: Typed) -> Margins | None:
     return margins
 
 
-def _with_projected(
-    found: Release | GroupedRelease, besides: Shown, *, simultaneous: bool = False, amounts: bool = False
-) -> pl.DataFrame:
+def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares that the screen shows too."""
-    frame = found.to_frame(simultaneous=simultaneous, amounts=amounts)
+    frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
     if not besides.simplex or isinstance(found, GroupedRelease):
         return frame
     return frame.with_columns(projected=project_to_simplex(found.estimate))
@@ -126,6 +125,7 @@ def _arguments(typed: Typed) -> dict[str, Any]:
     """Return what `release` and `release_by` take alike."""
     return {
         "budgets": parse_budgets(typed),
+        "target_epsilon": typed["target_epsilon"],
         "mechanism": typed.get("mechanism"),
         "other": typed.get("other"),
         "clip": typed.get("clip", False),
@@ -158,10 +158,21 @@ def show(
         print(dumps(said))
         return
     to_terminal(console(), found, shown)  # type: ignore[arg-type]
+    tell_local(typed, found.guarantee)
     if margins is not None and isinstance(found, GroupedRelease):
         print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
+
+
+def tell_local(typed: Typed, guarantee: Guarantee) -> None:
+    """Say beside a central epsilon that was asked for which local budget was found for it."""
+    if typed["target_epsilon"] is not None:
+        console().print(
+            f"Local budget found for a central epsilon of {near(typed['target_epsilon'])}: "
+            f"{down(guarantee.setting.budgets.epsilons[-1], 6)} for everybody. {unshuffled(guarantee.setting)}",
+            highlight=False,
+        )
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
@@ -196,8 +207,18 @@ def title_of(found: Release, value: str) -> str:
     }[found.question.name]
 
 
-def parse_budgets(typed: Typed) -> RowBudgets:
-    """Read where the budgets come from: one number, a column of numbers, or a column of words."""
+def parse_budgets(typed: Typed) -> RowBudgets | None:
+    """Read where the budgets come from: one number, a column of numbers or of words; None if a target finds one."""
+    if (typed["epsilon0"] is None) == (typed["target_epsilon"] is None):
+        raise InvalidInput(
+            "say either --epsilon0, the local budget of everybody, or --target-epsilon, the central epsilon for which "
+            f"the largest one is found; got {'neither' if typed['epsilon0'] is None else 'both'}"
+        )
+    if typed["epsilon0"] is None:
+        for name in ("consent", "missing_budget", "delta0"):
+            if typed.get(name):
+                raise InvalidInput(f"--{name.replace('_', '-')} belongs to --epsilon0, and --target-epsilon finds that")
+        return None
     words = parse_consent(tuple(typed["consent"] or ()))
     where: float | str = typed["epsilon0"]
     try:

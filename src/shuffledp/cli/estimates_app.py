@@ -17,7 +17,8 @@ from shuffledp.shell.table_options import TABLE
 NEEDED = inspect.Parameter.empty
 
 SHARED: Mapping[str, tuple[Any, Any]] = {
-    "epsilon0": (o.OwnEpsilon0, NEEDED),
+    "epsilon0": (o.OwnEpsilon0, None),
+    "target_epsilon": (e.TargetEpsilon, None),
     "delta": (o.Delta, NEEDED),
     "seen": (o.SeenRecords, None),
     "person": (e.Person, None),
@@ -146,6 +147,7 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "ask": (e.AskText, None),
     **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
     **COUNTS,
+    "board": (o.Board, None),
 }
 """Options of `release`, which asks several questions."""
 

@@ -68,6 +68,19 @@ class Asked:
             return Mean(self.low, self.high), Guess(mean=self.mean, deviation=self.deviation)
         return Frequency(range(self._categories())), Guess(share=self.share)
 
+    def dummies(self, text: str | None, delta: float) -> Dummies | None:
+        """Read --dummies, made for the randomizer of the question that dummies serve best."""
+        from shuffledp.cli.population import parse_dummies
+        from shuffledp.questions.mean import Mean
+        from shuffledp.randomizers import OneBit, RandomizedResponse
+
+        if text is None:
+            return None
+        question = self.parsed()[0]
+        if isinstance(question, Mean):
+            return parse_dummies(text, delta, OneBit(question.low, question.high))
+        return parse_dummies(text, delta, RandomizedResponse(len(question.categories)))
+
     def _categories(self) -> int:
         if (self.k is None) == (self.categories is None):
             raise InvalidInput(
@@ -115,6 +128,7 @@ class Files:
     figure: Path | None
     report: Path | None
     rounded_out: Path | None
+    board: Path | None = None
 
 
 @reads_table
@@ -229,6 +243,7 @@ def plan_command(
         ),
     ] = None,
     report: o.Report = None,
+    board: o.Board = None,
     rounded_out: Annotated[
         Path | None,
         typer.Option(
@@ -249,18 +264,18 @@ def plan_command(
     shuffledp plan --level 0.5:9000 --level 2:1000 --question frequency --k 10 \
     --target-epsilon 0.1 --delta 1e-6 --target-error 0.03
     """
-    from shuffledp.cli.population import Population, parse_dummies
+    from shuffledp.cli.population import Population
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
-    files = Files(json, figure, report, rounded_out)
+    files = Files(json, figure, report, rounded_out, board)
     if rounded_out is not None and budgets is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
         target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
-        colluding, missing, group_size, parse_dummies(dummies, delta, "any"),
+        colluding, missing, group_size, asked.dummies(dummies, delta),
     )  # fmt: skip
     run_plan(population, asked, wanted, files)
 
@@ -272,7 +287,8 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     from shuffledp.shell.output import console, reserved, working
 
     (question, guess), budgets = asked.parsed(), population.budgets()
-    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
+    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out,
+               "--board": files.board}  # fmt: skip
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
@@ -317,6 +333,12 @@ def _write(
         command = COMMAND_LINE.get()
         page = plan_page(made, command=command, version=__version__, next_steps=steps, other_steps=others)
         stream.write(page)
+    if (stream := streams["--board"]) is not None:
+        from shuffledp.cli.board import board_of
+        from shuffledp.report.plan import headline
+
+        heading = "What is planned, and what it promises"
+        stream.write(board_of([made.guarantee], made.guarantee.epsilon.upper, heading, headline(made)[:1]))
     if (stream := streams["--rounded-out"]) is not None:
         _write_rounded(stream, made, population)
 

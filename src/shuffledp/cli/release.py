@@ -17,6 +17,7 @@ from shuffledp.cli.estimate import (
     parse_at,
     parse_budgets,
     parse_categories,
+    tell_local,
     title_of,
 )
 from shuffledp.cli.population import parse_bounds
@@ -74,12 +75,13 @@ def run_together(typed: Typed) -> None:
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
-    with outputs({"--report": typed["report"]}) as files:
+    with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release_together(
                 asked,
                 typed["table"],
                 budgets=parse_budgets(typed),
+                target_epsilon=typed["target_epsilon"],
                 seen=typed["seen"],
                 delta=typed["delta"],
                 person=typed["person"],
@@ -95,7 +97,17 @@ def run_together(typed: Typed) -> None:
                 title=typed["title"] or "",
             )
         files.write("--report", lambda page: page.write(_page(typed, asked, found)))
+        files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, files.written))
+
+
+def _board(typed: Typed, found: JointRelease) -> str:
+    from shuffledp.cli.board import board_of
+
+    several = f"{len(found.releases)} answers" if len(found.releases) > 1 else "One answer"
+    people = "people" if typed["person"] is not None else "rows, taken as people"
+    heading = typed["title"] or f"{several}, and what they promise"
+    return board_of([each.guarantee for each in found.releases], found.epsilon, heading, people=people)
 
 
 def parse_ask(text: str) -> Ask:
@@ -226,6 +238,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         out.print()
         out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
         print_release(out, shown_besides.complete(release), shown_besides)
+    tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

@@ -49,6 +49,7 @@ AMPLIFY: Mapping[str, tuple[Any, Any]] = {
     **POPULATION,
     **SITUATION,
     "bounds": (o.Bounds, "certified"),
+    "board": (o.Board, None),
     "levels_out": (o.LevelsOut, None),
     "curve": (o.Curve, None),
     "renyi": (o.Renyi, None),
@@ -89,7 +90,8 @@ def amplify(**typed: Any) -> None:
 
     published = parse_bounds(typed["bounds"])
     people, question = _asked(typed)
-    outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"])
+    outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
+                      typed["board"])  # fmt: skip
     run_amplify(question.about(people.budgets()), typed["delta"], outputs, published=published)
 
 

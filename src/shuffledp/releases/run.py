@@ -23,6 +23,7 @@ from shuffledp.records.sources import open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part
 from shuffledp.releases.entering import Entering, Prepared, draft_of
 from shuffledp.releases.release import Release, release_type
+from shuffledp.releases.target import Compose, budget_within, checked_target, with_budget
 from shuffledp.setting import SEEN_MEANING, Seen, Setting
 from shuffledp.tables import BATCH, TableOptions
 from shuffledp.tables.table import explained
@@ -102,15 +103,31 @@ def settled_seen(
 
 
 def row_budgets(
-    budgets: float | str | RowBudgets, consent: Mapping[str, float] | None = None, missing: float | None = None
+    budgets: float | str | RowBudgets | None,
+    consent: Mapping[str, float] | None = None,
+    missing: float | None = None,
+    target: float | None = None,
 ) -> RowBudgets:
-    """Return the long form of where budgets come from.
+    """Return the long form of where budgets come from; of a target, for which a budget is found later, any one.
 
     Raises
     ------
     InvalidInput
-        If the long form is given together with `consent` or `missing`, which belong inside it.
+        If the long form is given together with `consent` or `missing`, which belong inside it; if there are both
+        budgets and a target, or neither.
     """
+    if (budgets is None) == (target is None):
+        raise InvalidInput(
+            "say either the local budgets (`epsilon0`), or the central epsilon (`target_epsilon`) for which the "
+            f"largest one is found; got {'neither' if budgets is None else 'both'}"
+        )
+    if budgets is None:
+        if consent is not None or missing is not None:
+            raise InvalidInput(
+                "`target_epsilon` finds one budget for everybody, so `consent` and `missing_budget` have no column; "
+                "leave them out"
+            )
+        return RowBudgets(1.0)
     if not isinstance(budgets, RowBudgets):
         return RowBudgets(budgets, consent, missing=missing)
     if consent is not None or missing is not None:
@@ -216,6 +233,8 @@ class Run:
         As for `release`.
     entering : Entering, optional
         The ledger, and what the releases are entered under.
+    target_epsilon : float, optional
+        The central epsilon for which one local budget is found, see `shuffledp.releases.target`; `who` is any one then.
     """
 
     who: RowBudgets
@@ -230,9 +249,14 @@ class Run:
     table_options: TableOptions | None = None
     progress: Progress | None = None
     entering: Entering | None = None
+    target_epsilon: float | None = None
 
     def ask(
-        self, asked: Sequence[Ask], data: Any, first: Callable[[Sequence[Spending]], None] | None = None
+        self,
+        asked: Sequence[Ask],
+        data: Any,
+        first: Callable[[Sequence[Spending]], None] | None = None,
+        together: Compose | None = None,
     ) -> list[Release]:
         """Ask questions of the same people in one pass over their records.
 
@@ -244,6 +268,8 @@ class Run:
             As for `release`.
         first : callable, optional
             Called with what each question costs, before a record is read; what it raises ends the run.
+        together : callable, optional
+            Tells what guarantees of the same people cost together: of several questions within one target.
 
         Raises
         ------
@@ -253,7 +279,11 @@ class Run:
         random = self._checked_random()
         with explained(data, self.table_options):
             engine = self._engine(data)
-            people = engine.people(self.who, self.person, self.rows_per_person, random, self._counting())
+
+            def count(who: RowBudgets) -> list[People]:
+                return [engine.people(who, self.person, self.rows_per_person, random, self._counting())]
+
+            (people,) = self._within_target(asked, count, together)
             return [found for (found,) in self._asked(asked, engine, [people], random, first)]
 
     def ask_groups(
@@ -280,10 +310,34 @@ class Run:
         random = self._checked_random()
         with explained(data, self.table_options):
             engine = self._engine(data)
-            people = engine.groups(self.who, self.person, self.rows_per_person, random, groups, self._counting())
-            if check is not None:
-                check([each.n for each in people])
+
+            def count(who: RowBudgets) -> list[People]:
+                found = engine.groups(who, self.person, self.rows_per_person, random, groups, self._counting())
+                if check is not None:
+                    check([each.n for each in found])
+                return found
+
+            people = self._within_target([ask], count, None)
             return list(self._asked([ask], engine, people, random, None)[0])
+
+    def _within_target(
+        self, asked: Sequence[Ask], count: Callable[[RowBudgets], list[People]], together: Compose | None
+    ) -> list[People]:
+        """Count the people, each with her own budget, or with the largest one that a target allows."""
+        groups = count(self.who)
+        if self.target_epsilon is None:
+            return groups
+
+        def certify_one(at: int, people: People) -> Guarantee:
+            return self._certified(asked[at], people, None)[0]
+
+        budget = budget_within(checked_target(self.target_epsilon), len(asked), groups, certify_one, together)
+        if self.person is None:
+            return [with_budget(people, budget) for people in groups]
+        again = count(RowBudgets(budget))  # what tells tables apart is made of persons and their budgets
+        if [people.population.n for people in again] != [people.population.n for people in groups]:
+            raise InvalidInput("the table has changed since its people were counted; leave it until the command ends")
+        return again
 
     def _checked_random(self) -> Randomness:
         check_choice("weights", self.weights, WEIGHTS)
@@ -344,18 +398,9 @@ class Run:
         return steps(self.progress, [*certificates, float(len(asked) * groups[0].rows)], _COUNTING)
 
     def _prepared(self, ask: Ask, people: People, progress: Progress | None) -> Prepared:
-        """Certify one question."""
+        """Certify one question, and say what will be done with it."""
         assert ask.mechanism is not None
-        guarantee, task = certified(
-            ask.question,
-            people,
-            ask.mechanism,
-            self.seen,
-            self.delta,
-            self.weights,
-            any_delta=self.any_delta,
-            progress=progress,
-        )
+        guarantee, task = self._certified(ask, people, progress)
 
         def again(others: People, mechanism: str) -> Guarantee:
             return certified(
@@ -364,6 +409,11 @@ class Run:
 
         columns, unit = columns_of(ask.question, ask.value), "rows" if self.person is None else "people"
         return Prepared(ask.question, columns, ask.recode, task, guarantee, ask.mechanism, again, people, unit)
+
+    def _certified(self, ask: Ask, people: People, progress: Progress | None) -> tuple[Guarantee, Task]:
+        assert ask.mechanism is not None
+        way = ask.mechanism, self.seen, self.delta, self.weights
+        return certified(ask.question, people, *way, any_delta=self.any_delta, progress=progress)
 
     def _released(self, ask: Ask, prepared: Prepared, tally: Any, *, private: bool) -> Release:
         task, guarantee, people = prepared.task, prepared.guarantee, prepared.people

@@ -44,7 +44,8 @@ def release(
     data: Any,
     *,
     value: str | Sequence[str],
-    budgets: float | str | RowBudgets,
+    budgets: float | str | RowBudgets | None = None,
+    target_epsilon: float | None = None,
     seen: Seen | None = None,
     delta: float,
     mechanism: str | None = None,
@@ -79,7 +80,10 @@ def release(
         The column with the records; one column for each coordinate of a vector.
     budgets : float, str or RowBudgets
         One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or the long form.
-        Budgets are public, and must not depend on the records.
+        Budgets are public, and must not depend on the records. Either this or `target_epsilon`.
+    target_epsilon : float, optional
+        The central epsilon that must hold, at `delta`: the largest local budget for which it is certified is found, one
+        for everybody, and asked with. ``guarantee.setting.budgets`` tells it.
     seen : {"reports", "levels", "sum"} or None
         What the analyzer sees: the shuffled reports without, or with, their senders' budgets, or only their sum (a
         mean). It may be left out where there is one budget: then these views tell the same.
@@ -147,7 +151,7 @@ def release(
     """
     asked = Ask(question, value, mechanism, missing_as, other, clip)
     run = Run(
-        row_budgets(budgets, consent, missing_budget),
+        row_budgets(budgets, consent, missing_budget, target_epsilon),
         seen,
         delta,
         person,
@@ -159,6 +163,7 @@ def release(
         table_options,
         progress,
         Entering.into(ledger, population, fixed_in_advance, title),
+        target_epsilon,
     )
     return run.ask([asked], data)[0]
 
@@ -278,7 +283,8 @@ def release_by(
     by: str,
     groups: Sequence[Hashable],
     value: str | Sequence[str],
-    budgets: float | str | RowBudgets,
+    budgets: float | str | RowBudgets | None = None,
+    target_epsilon: float | None = None,
     seen: Seen | None = None,
     delta: float,
     mechanism: str | None = None,
@@ -315,8 +321,11 @@ def release_by(
     groups : sequence of hashable
         The names of all groups, at least one, known beforehand. A row of none of them is an error, and so is a person
         with rows in several.
-    value, budgets, seen, delta, mechanism, person, rows_per_person, missing_as, other, missing_budget, any_delta, clip
-        As for `release`; they hold for every group, so delta must be below 1/n of the smallest.
+    value, budgets, target_epsilon, seen, delta, mechanism, person, rows_per_person, missing_as, other, missing_budget
+        As for `release`; they hold for every group, so delta must be below 1/n of the smallest, and a target's budget
+        is the one that the smallest group allows.
+    any_delta, clip
+        As for `release`.
     consent, weights, random, rows, table_options, progress, ledger, population, fixed_in_advance, title
         As for `release`. The ledger enters what the question costs the group in which it costs most, once.
     margins : Margins, optional
@@ -344,10 +353,11 @@ def release_by(
     asked = Ask(question, value, mechanism, missing_as, other, clip)
     named = Groups(by, tuple(groups))
     entering = Entering.into(ledger, population, fixed_in_advance, title)
-    who = row_budgets(budgets, consent, missing_budget)
+    who = row_budgets(budgets, consent, missing_budget, target_epsilon)
     run = Run(
-        who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering
-    )
+        who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering,
+        target_epsilon,
+    )  # fmt: skip
     check = None if margins is None else partial(_targets, margins, question, named)
     found = run.ask_groups(asked, data, named, check)
     return GroupedRelease(by, dict(zip(named.names, found, strict=True)))
@@ -400,7 +410,8 @@ def release_together(
     asked: Sequence[Ask],
     data: Any,
     *,
-    budgets: float | str | RowBudgets,
+    budgets: float | str | RowBudgets | None = None,
+    target_epsilon: float | None = None,
     seen: Seen | None = None,
     delta: float,
     person: str | None = None,
@@ -424,8 +435,11 @@ def release_together(
     ----------
     asked : sequence of Ask
         The questions, at least one; each person sends one report to each, with the whole local budget.
-    data, budgets, seen, delta, person, rows_per_person, missing_budget, any_delta, consent, weights, random, rows
-        As for `release`; they hold for every question. ``delta`` is that of all questions together, too.
+    data, budgets, target_epsilon, seen, delta, person, rows_per_person, missing_budget, any_delta, consent, weights
+        As for `release`; they hold for every question. ``delta`` is that of all questions together, too, and so is the
+        target.
+    random, rows
+        As for `release`.
     table_options, progress, ledger, population, fixed_in_advance, title
         As for `release`. The releases are entered together, or none of them is.
 
@@ -451,12 +465,17 @@ def release_together(
     if not asked:
         raise InvalidInput("there is no question; ask at least one")
     entering = Entering.into(ledger, population, fixed_in_advance, title)
-    who = row_budgets(budgets, consent, missing_budget)
+    who = row_budgets(budgets, consent, missing_budget, target_epsilon)
     run = Run(
-        who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering
-    )
+        who, seen, delta, person, rows_per_person, any_delta, weights, random, rows, table_options, progress, entering,
+        target_epsilon,
+    )  # fmt: skip
     together: list[tuple[float, tuple[LevelTotal, ...]]] = []
-    releases = run.ask(asked, data, lambda costs: together.append(_composed(costs, delta)))
+
+    def worth(guarantees: Sequence[Guarantee]) -> float:
+        return composed_epsilon([Spending.of(each).worst for each in guarantees], delta)
+
+    releases = run.ask(asked, data, lambda costs: together.append(_composed(costs, delta)), worth)
     return JointRelease(tuple(releases), together[0][0], delta, together[0][1])
 
 

@@ -47,6 +47,7 @@ class Options(TypedDict, total=False):
     missing_as: Hashable
     other: Hashable
     missing_budget: float | None
+    target_epsilon: float | None
     clip: bool
     consent: Mapping[str, float] | None
     weights: Weights
@@ -63,7 +64,7 @@ class Options(TypedDict, total=False):
 def estimate_frequency(
     records: Sequence[Hashable] | ArrayLike,
     categories: Iterable[Hashable],
-    epsilon0: ArrayLike,
+    epsilon0: ArrayLike | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Estimate how frequent each category is among records in memory.
@@ -75,7 +76,8 @@ def estimate_frequency(
     categories : iterable, length k
         As for `Frequency`.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the records.
     **options
         As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
@@ -102,7 +104,7 @@ def estimate_mean(
     values: Sequence[float] | ArrayLike,
     low: float,
     high: float,
-    epsilon0: ArrayLike,
+    epsilon0: ArrayLike | None = None,
     *,
     delta0: ArrayLike = 0.0,
     **options: Unpack[Options],
@@ -116,7 +118,8 @@ def estimate_mean(
     low, high : float
         As for `Mean`.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
     delta0 : float or array_like, shape (n,)
         Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
     **options
@@ -146,7 +149,7 @@ def estimate_histogram(
     low: float,
     high: float,
     bins: int,
-    epsilon0: ArrayLike,
+    epsilon0: ArrayLike | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Estimate the share of the values in each bin of a known range, from numbers in memory.
@@ -158,7 +161,8 @@ def estimate_histogram(
     low, high, bins
         As for `Histogram`.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
     **options
         As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
@@ -188,7 +192,7 @@ def estimate_quantiles(
     low: float,
     high: float,
     probabilities: ArrayLike,
-    epsilon0: ArrayLike,
+    epsilon0: ArrayLike | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -205,7 +209,8 @@ def estimate_quantiles(
     probabilities : float or array_like
         Which quantiles, in (0, 1): 0.5 is the median.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
     **options
         As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
@@ -231,7 +236,11 @@ def estimate_quantiles(
 
 
 def estimate_variance(
-    values: Sequence[float] | ArrayLike, low: float, high: float, epsilon0: ArrayLike, **options: Unpack[Options]
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    epsilon0: ArrayLike | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the variance of numbers in memory, with one randomized bit per user.
 
@@ -242,7 +251,8 @@ def estimate_variance(
     low, high : float
         As for `Variance`.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
     **options
         As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
 
@@ -266,7 +276,13 @@ def estimate_variance(
 
 
 def estimate_vector_mean(
-    vectors: Any, epsilon0: ArrayLike, *, norm: str, bound: float, slack: float = 0.03, **options: Unpack[Options]
+    vectors: Any,
+    epsilon0: ArrayLike | None = None,
+    *,
+    norm: str,
+    bound: float,
+    slack: float = 0.03,
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the mean of vectors in memory.
 
@@ -275,7 +291,8 @@ def estimate_vector_mean(
     vectors : array_like, shape (n, d)
         One vector per user.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the vectors.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the vectors.
     norm : {"l2", "linf", "l1"}
         Which norm is bounded. No default.
     bound : float
@@ -311,7 +328,7 @@ def estimate_vector_mean(
 
 def estimate_frequent_items(
     records: Sequence[Hashable] | ArrayLike,
-    epsilon0: ArrayLike,
+    epsilon0: ArrayLike | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -327,7 +344,8 @@ def estimate_frequent_items(
     records : sequence, array or polars Series, length n
         One item per user.
     epsilon0 : float or array_like, shape (n,)
-        Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the records.
     candidates, max_length, alphabet, cut, false_positives
         As for `FrequentItems`.
     **options
@@ -358,11 +376,13 @@ def estimate_frequent_items(
 
 
 def _in_memory(
-    question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
+    question: Question, records: Any, epsilon0: ArrayLike | None, options: Options, delta0: ArrayLike = 0.0
 ) -> Release:
     """Put records and budgets side by side, as a table of their own."""
     check_options(options, Options, f"estimate_{question.name}")
     data: dict[str, Any] = {"record": records}
+    if epsilon0 is None:
+        return release(question, data, value="record", any_delta=True, **options)
     names: list[float | str] = []
     for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):
         one = np.ndim(budgets) == 0
@@ -399,7 +419,7 @@ def frequency_of_table(
     table: Any,
     value: str,
     categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
@@ -417,7 +437,12 @@ def frequency_of_table(
 
 
 def mean_of_table(
-    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
 
@@ -437,7 +462,7 @@ def histogram_of_table(
     low: float,
     high: float,
     bins: int,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
@@ -459,7 +484,7 @@ def quantiles_of_table(
     low: float,
     high: float,
     probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -480,7 +505,12 @@ def quantiles_of_table(
 
 
 def variance_of_table(
-    table: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[Options]
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
 
@@ -497,7 +527,7 @@ def variance_of_table(
 def frequent_items_of_table(
     table: Any,
     value: str,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -524,7 +554,7 @@ def frequent_items_of_table(
 
 
 def _of_table(
-    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets, options: Options
+    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets | None, options: Options
 ) -> Release:
     check_options(options, Options, f"{question.name}_of_table")
     return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)

@@ -133,6 +133,11 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
     console.print(table)
     if len(lines) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(lines))}; --json gives all.")
+    console.print(
+        f"The numbers of {names[0]} are subtracted from those of {names[1]}: above 0 means that {names[1]} has more.",
+        highlight=False,
+        markup=False,
+    )
     together = f"Both together: epsilon at most {up(found.epsilon)} at delta = {probability(found.delta)}"
     console.print(f"[bold]{together}[/]", highlight=False)
     if found.epsilon == float("inf"):

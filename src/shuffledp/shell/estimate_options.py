@@ -60,6 +60,16 @@ MissingBudget = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+TargetEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--target-epsilon",
+        parser=number,
+        metavar="E",
+        help="In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
+        "certified for it, one for everybody, is found and asked with.",
+    ),
+]
 By = Annotated[
     str | None,
     typer.Option(

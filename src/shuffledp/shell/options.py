@@ -264,11 +264,11 @@ Table = Annotated[
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
 OwnEpsilon0 = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--epsilon0",
         metavar="COL_OR_NUMBER",
-        help="Column with each user's local budget, or one number for all.",
+        help="Column with each user's local budget, or one number for all; or else --target-epsilon.",
     ),
 ]
 NumberMechanism = Annotated[
@@ -349,6 +349,16 @@ Report = Annotated[
     Path | None,
     typer.Option(
         "--report", parser=file_path, metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
+    ),
+]
+Board = Annotated[
+    Path | None,
+    typer.Option(
+        "--board",
+        parser=file_path,
+        metavar="FILE.html",
+        help="Write one page for a board: a sentence, a picture, three enemies, and what would make it false.",
+        rich_help_panel=RESULT,
     ),
 ]
 LevelsOut = Annotated[

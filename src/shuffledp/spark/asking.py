@@ -37,6 +37,7 @@ class RunOptions(TypedDict, total=False):
     person: str | None
     rows_per_person: RowsPerPerson
     missing_budget: float | None
+    target_epsilon: float | None
     any_delta: bool
     consent: Mapping[str, float] | None
     weights: Weights
@@ -61,7 +62,7 @@ def release(
     frame: Any,
     *,
     value: str | Sequence[str],
-    budgets: float | str | RowBudgets,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
@@ -110,7 +111,7 @@ def release(
 
 
 def release_together(
-    asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets, **options: Unpack[RunOptions]
+    asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
 ) -> JointRelease:
     """Ask several questions in one pass over the records of a dataframe of Spark.
 
@@ -146,7 +147,7 @@ def frequency(
     frame: Any,
     value: str,
     categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate how frequent each category is in a column; see `release` and `shuffledp.frequency_of_table`."""
@@ -154,7 +155,12 @@ def frequency(
 
 
 def mean(
-    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the mean of a column; see `release` and `shuffledp.mean_of_table`."""
     return _of_frame(Mean(low, high), frame, value, epsilon0, options)
@@ -166,7 +172,7 @@ def histogram(
     low: float,
     high: float,
     bins: int,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the histogram of a column; see `release` and `shuffledp.histogram_of_table`."""
@@ -179,7 +185,7 @@ def quantiles(
     low: float,
     high: float,
     probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -191,7 +197,12 @@ def quantiles(
 
 
 def variance(
-    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
     return _of_frame(Variance(low, high), frame, value, epsilon0, options)
@@ -200,7 +211,7 @@ def variance(
 def frequent_items(
     frame: Any,
     value: str,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -216,7 +227,7 @@ def frequent_items(
 
 
 def _of_frame(
-    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets, options: SparkOptions
+    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets | None, options: SparkOptions
 ) -> Release:
     given: SparkOptions = {"any_delta": True, **options}
     check_options(options, SparkOptions, question.name)
