@@ -30,7 +30,7 @@ LAYERS = (
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
-    ("budgets", "dummies", "ball"),
+    ("budgets", "dummies", "ball", "normal"),
     ("setting",),
     ("guarantee",),
     ("accounting",),
