@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.collection.asked import Dummies
+from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies
 from shuffledp.collection.balls import needed_ball, part_of
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import JUNK, NO_DUMMIES, Slopes, bits_law, law_of_count, shift_of_future_junk
@@ -323,12 +323,17 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
     """Evaluate one question at every budget, choose one, and say what cannot be had."""
     question, offered = request.questions[place], _budgets(request)
     widths = {e: half_width_at(request, place, dummies, e, request.people) for e in offered}
-    limit = half_width_at(request, place, dummies, math.inf, request.people)
+    limit = half_width_at(request, place, _without_noise(request, place, dummies), math.inf, request.people)
     enough = NEAR * limit if request.wanted is None else request.wanted
     fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
     chosen = fitting[0] if fitting else offered[-1]
     cannot = "" if fitting or request.wanted is None else _cannot(request, place, dummies, limit)
     return Choice(question, dummies, chosen, limit, tuple(_row(question, e, widths[e]) for e in offered), cannot)
+
+
+def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
+    """The dummies that keep the promise for reports without local noise; dummies of a question's own as they are."""
+    return dummies if dummies.law != "ball" else _dummies(request, LARGEST_EPSILON0, request.promise)[place]
 
 
 def _budgets(request: Request) -> tuple[float, ...]:

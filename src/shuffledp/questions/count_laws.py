@@ -252,7 +252,7 @@ class CountLaw:
 
     def _half_length(self, count: int, miss: float) -> float:
         low, high = self.interval(count, miss)
-        return (high - low) / 2.0
+        return round((high - low) * self.steps) / (2 * self.steps)  # ends are whole steps: a half of 1 % is 0.01
 
     def chances(self, step: int) -> tuple[int, FloatArray]:
         """Return the law of C at the share step/steps.
