@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from shuffledp.ball import BallDummies, Column
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.numerics.rounded import exp_rounded, log_rounded
 from shuffledp.randomizers.base import HiddenByFakes
@@ -196,8 +197,10 @@ class OnesLaw:
         return tuple(two - one for one, two in pairwise((0, *self.thresholds, WHOLE)))
 
 
-Dummies = Uniform | DiscreteLaplace | OnesLaw
-"""What the shuffler may add to one question."""
+OwnDummies = Uniform | DiscreteLaplace | OnesLaw
+"""What the shuffler may add to one question by itself."""
+Dummies = OwnDummies | BallDummies
+"""What the shuffler may add: to one question, or by one joint law to several."""
 
 
 def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:
@@ -212,13 +215,35 @@ def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, D
     """
     family = check_family(randomizer)
     if not isinstance(dummies, Dummies):
-        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace or OnesLaw; got {shown(dummies)}")
-    if not isinstance(dummies, Uniform) and not is_one_bit(family):
+        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace, OnesLaw or BallDummies; got {shown(dummies)}")
+    if isinstance(dummies, BallDummies):
+        if dummies.columns != (column_of(family),):
+            listed = ", ".join(column.name for column in dummies.columns)
+            raise InvalidInput(
+                f"one question of {family.name} needs ball dummies of the column {column_of(family).name}; got {listed}"
+            )
+    elif not isinstance(dummies, Uniform) and not is_one_bit(family):
         raise InvalidInput(
             f"a law of the number of ones is for families of one bit, rr and one-bit; got {family.name}: take uniform "
-            "dummies"
+            "or ball dummies"
         )
     return family, dummies
+
+
+def column_of(family: HiddenByFakes) -> Column:
+    """Return the column of ball dummies for a family whose record is one of its reports, or raise InvalidInput.
+
+    Parameters
+    ----------
+    family : RandomizedResponse or OneBit
+        The family.
+    """
+    if not family.report_sets.disjoint:
+        raise InvalidInput(
+            f"ball dummies serve families whose report is an answer, rr, krr:K and one-bit; got {family.name}: take "
+            "krr:K, or uniform dummies"
+        )
+    return Column("choice", family.report_sets.one_in)
 
 
 def check_family(randomizer: object) -> HiddenByFakes:

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
-from shuffledp.collection.estimates import count_law, estimate_question, slopes_of
+from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.price import half_width, prices
+from shuffledp.collection.release_page import release_page
 from shuffledp.collection.sending import Link
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.report.collection_page import release_page
 from tests.cli.conftest import Run
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
 from tests.collection.tasks import choice, draft, number, posted
@@ -148,19 +148,23 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are choices, text, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, family",
     ),
     ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
     (
         "choices = ",
         "multiple = true\nchoices = ",
-        "question 'Which dish?': there is no multiple; a person gives one answer",
+        "question 'Which dish?': there is no multiple; to let people check any of several answers, write options",
     ),
-    ("choices = [", "free_text = true\nchoice = [", "there is no free_text; an answer that is written freely"),
+    (
+        "choices = [",
+        "free_text = true\nchoice = [",
+        "there is no free_text; nobody can add dummies to a word",
+    ),
     (
         "choices = [",
         "answers = [",
-        "question 'Which dish?' needs answers: write choices = [...], or low, high and step",
+        "question 'Which dish?' needs answers of one kind: write choices (choice); choices, values (scale)",
     ),
     ("[operated_by]", "[groups]\na = 1\n[operated_by]", "there is no groups; write and post a survey for each group"),
     ('organizer = "The kitchen"\n', 'organiser = "A"\norganizer = "B"\n', "unknown key 'organiser'"),
@@ -209,10 +213,10 @@ def test_files_are_not_written_over_and_not_mixed_up(survey, run, tmp_path):
 def test_an_edited_draft_whose_promise_fails_is_not_posted(survey, run, tmp_path):
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     document = json.loads((tmp_path / "lunch.draft").read_bytes())
-    document["questions"][0]["dummies"]["count"] -= 1
+    document["dummies"]["centre"][0] -= 1
     (tmp_path / "less.draft").write_text(json.dumps(document), encoding="utf-8")
     assert "promises epsilon" in refused(run, "task", "post", "less.draft")
-    document["questions"][0]["dummies"]["count"] += 1
+    document["dummies"]["centre"][0] += 1
     document["levels"][0]["crowd"] /= 2
     (tmp_path / "crowd.draft").write_text(json.dumps(document), encoding="utf-8")
     assert "honest crowd" in refused(run, "task", "post", "crowd.draft")
@@ -243,7 +247,7 @@ def test_posting_tells_what_the_dummies_cost_and_asks_where_they_are_many(survey
     cost = (
         rf"Closing will add {dummies} dummies: (about \d+ seconds?|less than a second) on this machine, and [\d.]+ MB"
     )
-    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", 10)
+    monkeypatch.setattr("shuffledp.collection.posting.MANY_DUMMIES", 10)
     assert re.match(f"nothing was posted. {cost}.*say --yes", refused(run, "task", "post", "lunch.draft"))
     for reply in ("n\n", "\n", "", "no"):
         monkeypatch.setattr("sys.stdin", Terminal(reply))
@@ -254,7 +258,7 @@ def test_posting_tells_what_the_dummies_cost_and_asks_where_they_are_many(survey
     assert (asked.status, asked.err.endswith("Post it? [y/N] ")) == (0, True)
     assert re.search(cost, " ".join(asked.out.split()))
     ok(run, "task", "post", "lunch.draft", "--out", "second.task", "--yes")
-    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", dummies)
+    monkeypatch.setattr("shuffledp.collection.posting.MANY_DUMMIES", dummies)
     ok(run, "task", "post", "lunch.draft", "--out", "third.task")
 
 
@@ -322,7 +326,7 @@ def test_what_is_promised_is_printed():
         rows = np.repeat(np.array([1, 0]), [about, sum(counts) + m - about])
         if asked.questions[0].family.kind == "hadamard":
             rows = 2 * rows  # all in one column: category 0 is supported by those that have its sign
-        found = estimate_question(asked, 0, rows, counts)
+        found = estimate_question(asked, 0, [Tallied(rows, tuple(counts))])
         low, high = (
             np.ravel(end)[-1 if asked.questions[0].family.kind != "hadamard" else 0]
             for end in found.confidence_interval()

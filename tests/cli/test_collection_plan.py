@@ -8,13 +8,16 @@ import re
 import numpy as np
 import pytest
 
+from shuffledp.collection.balls import needed_ball, part_of
 from shuffledp.collection.draw import Family
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.plan_view import plan_object
 from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width_at, in_words, plan_collection
 from shuffledp.collection.price import half_width
-from shuffledp.collection.promise import dummies_for
+from shuffledp.collection.sealing import new_identity, new_private
+from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
-from tests.collection.tasks import choice, draft
 
 FIVE = (Planned("lunch", Family("krr:5", 5)),)
 SURVEY = """
@@ -37,14 +40,67 @@ choices = [{{en = "soup", de = "Suppe"}}, {{en = "salad", de = "Salat"}}, {{en =
 """
 
 
+def drafted(questions: str, *budgets: float, promise: float = 1.0) -> Draft:
+    """The draft of a survey of 500 people with levels of these budgets."""
+    levels = "".join(
+        f'[[levels]]\nname = "level {place}"\nepsilon0 = {epsilon0}\npromise = {promise}\nplanned = 250\n'
+        for place, epsilon0 in enumerate(budgets)
+    )
+    head, _, _ = SURVEY.format(wishes="").partition("[[questions]]")
+    head = head.replace('{en = "Lunch", de = "Mittagessen"}', '"Lunch"')
+    return draft_of_survey((head + questions + levels).encode(), AnalyzerKey(new_private(), new_identity(), bytes(32)))
+
+
+QUESTION = '[[questions]]\ntext = "One?"\n'
+FIVE_ANSWERS = QUESTION + 'choices = ["a", "b", "c", "d", "e"]\n'
+A_NUMBER = QUESTION + "low = 0\nhigh = 100\nstep = 1\n"
+ANY_OF = QUESTION + 'options = ["a", "b", "c"]\n'
+
+
 def test_half_widths_are_those_of_a_draft():
     found = plan_collection(Request(FIVE, 500, 1.0, 1e-6)).choices[0]
-    for row in found.rows:
-        asked = draft(choice(5, found.dummies.count), levels=((row.epsilon0, 500, 1.0),))
-        assert row.half_width == half_width(asked, 0, [500])
+    made = drafted(FIVE_ANSWERS, 2.0, 4.0)
+    assert found.dummies == made.questions[0].dummies
+    assert found.dummies.law == "ball"
+    by_budget = {row.epsilon0: row for row in found.rows}
+    assert by_budget[2.0].half_width == half_width(made, 0, [500, 0])
+    assert by_budget[4.0].half_width == half_width(made, 0, [0, 500])
     assert [row.epsilon0 for row in found.rows] == [2.0, 2.5, 3.0, 3.5, 4.0]
     assert float(found.rows[-1].true_share) == pytest.approx(np.exp(4) / (np.exp(4) + 4), rel=1e-12)
     assert found.limit < min(row.half_width for row in found.rows)
+
+
+def test_numbers_options_and_questions_share_one_law():
+    options = [Planned("any", Family("rr", 2))] * 3
+    asked = Request((*FIVE, Planned("age", Family("one-bit", 2), 0.0, 100.0), *options), 500, 1.0, 1e-6)
+    found = plan_collection(asked)
+    made = drafted(FIVE_ANSWERS + A_NUMBER + ANY_OF, 4.0)
+    columns = [question.dummies for question in made.questions for _ in range(question.width)]
+    assert [choice.dummies for choice in found.choices] == columns
+    assert found.choices[1].question.family.name == made.questions[1].family.name == "bits:4"
+    assert not found.choices[1].question.is_share
+    for place, choice in ((0, 0), (1, 1), (2, 2)):
+        expected = half_width(made, place, [500]) / (100.0 if place == 1 else 1.0)
+        assert found.choices[choice].rows[-1].half_width == pytest.approx(expected, rel=1e-12)
+    told = plan_object(found)["questions"]
+    assert [question["columns"] for question in told] == [1, 1, 3]
+    assert {question["law"] for question in told} == {"ball"}
+
+
+def test_a_question_of_hadamard_has_dummies_of_its_own():
+    asked = Request(
+        (Planned("one", Family("hadamard:5", 5)), Planned("age", Family("one-bit", 2), 0.0, 9.0)), 500, 1.0, 1e-6
+    )
+    laws = [choice.dummies.law for choice in plan_collection(asked).choices]
+    assert laws == ["uniform", "laplace"]
+
+
+def test_two_hundred_people_get_an_answer_they_can_use():
+    """Accuracy.md, section 1: 3.8 points at the share 1/2; printed is the worst share, with ends that are people."""
+    found = plan_collection(Request(FIVE, 200, 1.0, 1e-6)).choices[0]
+    assert 0.038 < found.rows[-1].half_width < 0.05
+    assert found.limit == 0.025  # five people of two hundred
+    assert plan_collection(Request(FIVE, 5000, 1.0, 1e-6)).choices[0].rows[-1].half_width < 0.008
 
 
 @pytest.mark.parametrize("wanted", [0.08, 0.05, 0.036])
@@ -63,16 +119,16 @@ def test_what_cannot_be_had_names_numbers_that_do():
     said = plan_collection(asked).choices[0].cannot
     assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
     people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
-    (dummies,) = dummies_for([(4.0, 0.25)], [FIVE[0].family], 1e-6)
+    dummies = part_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6), 0)
     assert (
         half_width_at(asked, 0, dummies, 4.0, people) <= 0.02 < half_width_at(asked, 0, dummies, 4.0, people * 9 // 10)
     )
-    asked = Request(FIVE, 500, 1.0, 1e-6, 0.025)
+    asked = Request(FIVE, 500, 1.0, 1e-6, 0.02)
     said = plan_collection(asked).choices[0].cannot
     needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
-    (dummies,) = dummies_for([(needed, 1.0)], [FIVE[0].family], 1e-6)
+    dummies = part_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6), 0)
     assert needed in BUDGETS
-    assert half_width_at(asked, 0, dummies, needed, 500) <= 0.025
+    assert half_width_at(asked, 0, dummies, needed, 500) <= 0.02
 
 
 def test_questions_and_shufflers_that_stand_in_the_way_are_named():

@@ -45,6 +45,7 @@ def test_a_laplace_law_has_a_ratio_of_its_own(run):
     assert run(*arguments, "--dummies", "laplace:60:1.5").json["setting"]["dummies"]["ratio"] == 1.5
 
 
+@pytest.mark.costly
 def test_the_fewest_dummies(run):
     found = run(*FIND, *PROMISES, "--randomizer", "krr:5", "--json").json
     assert found["dummies"] == [{"law": "uniform", "count": 172}]
@@ -61,12 +62,13 @@ def test_the_fewest_dummies(run):
     assert "2 reports of one person" in window.out
 
 
+@pytest.mark.costly("arguments14-no number of dummies up to 100000")
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ((*CROWD, "--randomizer", "krr:5", "--dummies", "x"), "--dummies must be M, laplace:M or laplace:M:RATIO"),
+        ((*CROWD, "--randomizer", "krr:5", "--dummies", "x"), "must be M, laplace:M, laplace:M:RATIO, ball:EPSILON"),
         ((*CROWD, "--randomizer", "krr:5", "--dummies", "laplace"), "--dummies must be M, laplace:M"),
-        ((*CROWD, "--randomizer", "krr:5", "--dummies", "laplace:60"), "take uniform dummies"),
+        ((*CROWD, "--randomizer", "krr:5", "--dummies", "laplace:60"), "take uniform or ball dummies"),
         ((*CROWD, "--randomizer", "rr", "--dummies", "laplace:1"), "take more of them"),
         ((*CROWD, "--randomizer", "rr", "--dummies", "-3"), "from 0 to 10000000; got -3"),
         ((*CROWD, "--dummies", "4"), "got 'any'"),
@@ -77,7 +79,7 @@ def test_the_fewest_dummies(run):
         ((*FIND, *PROMISES), "got 'any'"),
         ((*FIND, "--promise", "0.5", "--randomizer", "rr"), "write it like 0.5=0.1"),
         ((*FIND, "--promise", "0.5=x", "--randomizer", "rr"), "is not E=EPSILON"),
-        ((*FIND, *PROMISES, "--randomizer", "rr", "--dummies", "60"), "--dummies is uniform or laplace"),
+        ((*FIND, *PROMISES, "--randomizer", "rr", "--dummies", "60"), "--dummies is uniform or laplace or ball"),
         ((*FIND, "--promise", "0.5=1e-5", "--randomizer", "krr:5"), "no number of dummies up to 100000"),
         (("calibrate", "--delta", "1e-6", "--n", "9"), "--target-epsilon E is needed"),
         (("calibrate", "--delta", "1e-6", "--n", "9", "--target-epsilon", "1", *PROMISES), "belong to --find dummies"),
@@ -85,3 +87,29 @@ def test_the_fewest_dummies(run):
 )  # fmt: skip
 def test_refusals(run, arguments, what):
     assert what in run(*arguments).error
+
+
+def test_ball_dummies_are_found_spelled_and_certified(run):
+    options = ("--randomizer", "krr:5", "--delta", "1e-6", "--json")
+    told = run("calibrate", "--find", "dummies", "--dummies", "ball", "--promise", "4=1", *options).json["dummies"]
+    (law,) = told
+    assert law["law"] == "ball"
+    assert law["columns"] == ["choice:5"]
+    assert law["count"] == 5 * law["centre"][0]
+    assert sum(map(int, law["radius"])) == 2**64
+    (found,) = sdp.calibrate_dummies({4.0: 1.0}, sdp.RandomizedResponse(5), 1e-6, law="ball").dummies
+    for spelled in (found.name, "ball:1"):
+        answer = run("amplify", "--epsilon0", "4", "--n", "50", "--dummies", spelled, *options).json
+        assert 0.9 < answer["epsilon"]["upper"] <= 1.0 + 1e-8
+        assert (answer["setting"]["dummies"] == law) == (spelled == found.name)
+    said = run("calibrate", "--find", "dummies", "--dummies", "ball", "--promise", "4=1", "--randomizer", "krr:5,rr",
+               "--delta", "1e-6").out  # fmt: skip
+    assert "95, 44 dummies" in said
+
+
+@pytest.mark.parametrize("wrong", ["ball:", "ball:1:2", "ball:x:3:3", "ball:1:3.5:2", "ball:1:2:3:4"])
+def test_a_misspelled_ball_law_is_refused(run, wrong):
+    said = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--randomizer", "krr:5", "--dummies", wrong)
+    assert "ball:EPSILON or ball:RATE:RADIUS:CENTRE" in said.error
+    any_randomizer = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--dummies", "ball:1")
+    assert "name it with --randomizer krr:K" in any_randomizer.error

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from shuffledp.collection.batch import permuted_column, write_batch
-from shuffledp.collection.draw import draw_report
-from shuffledp.collection.dummies import draw_dummies
+from shuffledp.collection.draw import draw_report, pieces_of
+from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
@@ -27,12 +27,17 @@ def reports_of_people(
 ) -> tuple[list[list[int]], list[int]]:
     """Reports of each question, and the counts per level, of people (level, answers)."""
     draft = task.draft
-    columns: list[list[int]] = [[] for _ in draft.questions]
+    columns: list[list[int]] = [[] for _ in draft.columns]
     counts = [0] * len(draft.levels)
     for level, answers in people:
         counts[level] += 1
-        for place, (question, keep) in enumerate(zip(draft.questions, draft.levels[level].draw, strict=True)):
-            columns[place].append(draw_report(question.family, keep, answers[place], random))
+        keeps = draft.levels[level].draw
+        records = [
+            record for question, code in zip(draft.questions, answers, strict=True) for record in question.records(code)
+        ]
+        for place, (column, record) in enumerate(zip(draft.columns, records, strict=True)):
+            report = draw_report(column.family, keeps[column.question], record, random)
+            columns[place] += pieces_of(column.family, report, random)
     return columns, counts
 
 
@@ -44,9 +49,8 @@ def sealed_columns(task: PostedTask, columns: Sequence[Sequence[int]]) -> list[l
 def batch_of(task: PostedTask, columns: Sequence[Sequence[int]], counts: Sequence[int], **changed: object) -> bytes:
     """The batch of these people's reports, with dummies that the law has drawn."""
     random = secure_random()
-    whole = [
-        [*rows, *draw_dummies(question, random)] for rows, question in zip(columns, task.draft.questions, strict=True)
-    ]
+    drawn = drawn_columns(task.draft, random)
+    whole = [[*rows, *dummies] for rows, dummies in zip(columns, drawn, strict=True)]
     return signed_batch(task, sealed_columns(task, whole), counts, **changed)
 
 

@@ -27,9 +27,10 @@ def exact_law(family: Family, keep: int, record: int) -> tuple[Fraction, ...]:
 
 def _own_shares(family: Family, record: int) -> dict[int, Fraction]:
     """Chances of the reports of A_x, given that the report is one of them."""
-    if family.kind == "one-bit":
-        up = Fraction(record, family.records - 1)
-        return {0: 1 - up, 1: up}
+    if family.kind in ("one-bit", "bits"):
+        scaled = Fraction(record * (family.reports - 1), family.records - 1)
+        up = scaled - int(scaled)
+        return {int(scaled): 1 - up} | ({int(scaled) + 1: up} if up else {})
     if family.kind == "hadamard":
         columns = range(family.reports // 2)
         share = Fraction(1, len(columns))

@@ -8,6 +8,7 @@ from typing import Any
 
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import to_base64
+from shuffledp.collection.promise import needed_law
 from shuffledp.collection.sealing import Opener, identity_of
 from shuffledp.collection.task import Draft, PostedTask
 
@@ -50,9 +51,11 @@ def number(low: float = 0, high: float = 100, step: float = 1, dummies: int = 31
 
 
 def records_of(question: dict[str, Any]) -> int:
-    if question["kind"] == "choice":
-        return len(question["choices"])
-    return round((question["high"] - question["low"]) / question["step"]) + 1
+    if question["kind"] == "number":
+        return round((question["high"] - question["low"]) / question["step"]) + 1
+    if question["kind"] == "table":
+        return len(question["rows"]) * len(question["columns"])
+    return 2 if question["kind"] == "several" else len(question.get("words") or question["choices"])
 
 
 def document(*questions: dict[str, Any], levels: Any = LEVELS, **changed: Any) -> dict[str, Any]:
@@ -89,6 +92,59 @@ def document(*questions: dict[str, Any], levels: Any = LEVELS, **changed: Any) -
         "analyzer_identity": to_base64(identity_of(ANALYST)),
         "retention_days": 30,
     } | changed
+
+
+def second(*questions: dict[str, Any], centre: int | None = None, **changed: Any) -> dict[str, Any]:
+    """The draft of a task of version 2: the least dummies that keep its promises, or so many a cell and no radius."""
+    asked = [{key: value for key, value in each.items() if key != "dummies"} for each in questions or (choice(),)]
+    widths = [len(each.get("options", "1")) for each in asked]
+    none = {"law": "ball", "radius": [str(1 << 64)], "centre": [centre or 0] * sum(widths)}
+    whole = document(*asked, **({"version": 2, "dummies": none} | changed))
+    if centre is None:
+        law = needed_law(parse(whole))
+        whole["dummies"] = {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
+    return whole
+
+
+def posted_second(*questions: dict[str, Any], **changed: Any) -> PostedTask:
+    return PostedTask.post(parse(second(*questions, **changed)), Opener(SHUFFLER).public, IDENTITY)
+
+
+def bits(size: int = 5, low: float = 0, high: float = 100, step: float = 1) -> dict[str, Any]:
+    return number(low, high, step) | {"family": f"bits:{size}"}
+
+
+def scale(values: tuple[float, ...] = (1, 2, 3, 4, 5)) -> dict[str, Any]:
+    return choice(len(values)) | {"kind": "scale", "values": list(values)}
+
+
+def several(k: int = 4) -> dict[str, Any]:
+    asked = choice(2) | {"kind": "several", "options": [{"en": f"option {j + 1}"} for j in range(k)]}
+    del asked["choices"]
+    return asked
+
+
+def table(rows: int = 2, columns: int = 3) -> dict[str, Any]:
+    asked = choice(rows * columns) | {"kind": "table", "rows": [{"en": f"row {j + 1}"} for j in range(rows)]}
+    del asked["choices"]
+    return asked | {"columns": [{"en": f"column {j + 1}"} for j in range(columns)]}
+
+
+def words(k: int = 20) -> dict[str, Any]:
+    asked = choice(k) | {"kind": "list", "words": [{"en": f"word {j + 1}"} for j in range(k)]}
+    del asked["choices"]
+    return asked
+
+
+KINDS = {
+    "choice": choice(),
+    "bit": choice(2),
+    "number": bits(),
+    "scale": scale(),
+    "several": several(),
+    "table": table(),
+    "list": words(),
+}
 
 
 def parse(whole: dict[str, Any]) -> Draft:

@@ -14,9 +14,10 @@ from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.dummies import draw_dummies
-from shuffledp.collection.estimates import effective_budget, estimate_question, scaled_counts, slopes_of
+from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer, identity_of
 from shuffledp.collection.task import PostedTask
@@ -24,10 +25,9 @@ from shuffledp.collection.verify import verify
 from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.report.collection import release_document
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from tests.collection.batches import (
     analyzer_key,
     batch_of,
@@ -66,6 +66,7 @@ def drawn(asked, rng, random, counts):  # type: ignore[no-untyped-def]
     return records, np.concatenate((reports, np.array(draw_dummies(question, random), dtype=np.int64)))
 
 
+@pytest.mark.costly(but=("rr",))
 @pytest.mark.parametrize("name", ASKED)
 def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(name):
     """500 collections; mean and variance within 4.5 sigma (false alarm 1e-5 a category), coverage of 95 % >= .94."""
@@ -74,7 +75,7 @@ def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(na
     misses, errors, inside = [], [], []
     for _ in range(500):
         records, reports = drawn(asked, rng, random, counts)
-        found = estimate_question(asked, 0, reports, counts)
+        found = estimate_question(asked, 0, [Tallied(reports, tuple(counts))])
         question = asked.questions[0]
         shares = np.bincount(records.astype(int), minlength=question.answers) / len(records)
         true = np.mean(records) if question.kind == "number" else shares
@@ -97,7 +98,7 @@ def test_dummies_aside_the_estimate_is_the_librarys_to_the_last_bit(name):
     shuffled = ShuffledReports(reports, np.repeat([0.5, 1.0, 4.0], COUNTS), seen="reports")
     family = known.family.library(known.low, known.high)
     theirs = mean(shuffled, family) if known.kind == "number" else frequency(shuffled, family)  # type: ignore[arg-type]
-    ours = estimate_question(asked, 0, np.random.default_rng(2).permutation(reports), COUNTS)
+    ours = estimate_question(asked, 0, [Tallied(np.random.default_rng(2).permutation(reports), COUNTS)])
     assert np.array_equal(ours.value, theirs.value)
     assert np.array_equal(ours.standard_error, theirs.standard_error)
 
@@ -105,7 +106,7 @@ def test_dummies_aside_the_estimate_is_the_librarys_to_the_last_bit(name):
 def test_the_dummies_mean_is_subtracted_exactly():
     asked = draft(choice(5, 60))
     _, reports = drawn(asked, np.random.default_rng(1), simulation_random(1), COUNTS)
-    found = estimate_question(asked, 0, reports, COUNTS)
+    found = estimate_question(asked, 0, [Tallied(reports, COUNTS)])
     keeps = [Fraction(level.draw[0], WHOLE) for level in asked.levels]
     slope = sum((n * keep for n, keep in zip(COUNTS, keeps, strict=True)), Fraction(0))
     noise = sum((n * (1 - keep) / 5 for n, keep in zip(COUNTS, keeps, strict=True)), Fraction(60, 5))
@@ -146,6 +147,7 @@ def opened(collected) -> Opened:  # type: ignore[no-untyped-def]
     return open_batch(batch_of(task, columns, counts), analyzer_key(task))
 
 
+@pytest.mark.costly
 def test_an_opened_batch_agrees_with_the_rows(collected, opened):
     task, columns, counts = collected
     assert opened.junk_seen == 0
@@ -158,7 +160,7 @@ def test_an_opened_batch_agrees_with_the_rows(collected, opened):
                 dataclasses.replace(q, dummies=dataclasses.replace(q.dummies, count=0)) for q in task.draft.questions
             ),
         )
-        people_only = estimate_question(without, place, np.array(columns[place]), counts)
+        people_only = estimate_question(without, place, [Tallied(np.array(columns[place]), tuple(counts))])
         slope = sum(n * s for n, s in zip(counts, slopes_of(task.draft, place).slopes, strict=True))
         spread = np.sqrt(question.dummies.count * 0.25) / slope
         assert np.all(np.abs(release.analysis.value - people_only.value) < 6 * spread)
@@ -196,6 +198,7 @@ def dummies_of(task: PostedTask, place: int) -> list[int]:
     return draw_dummies(task.draft.questions[place], simulation_random(place))
 
 
+@pytest.mark.costly
 def test_several_processes_find_the_same(collected, monkeypatch):
     task, columns, counts = collected
     data = batch_of(task, columns, counts)

@@ -36,7 +36,7 @@ def opened(sealed: bytes, task: PostedTask = TASK) -> Outer:
 def test_a_report_opens_at_shuffler_and_analyzer():
     outer = opened(Client(TASK).seal([3], 1, CODE))
     assert (outer.level, outer.code) == (1, CODE)
-    report = Opener(ANALYZER).open(split_inners(TASK, outer.inners)[0], TASK.inner_info(0))
+    report = Opener(ANALYZER).open(split_inners(TASK, outer.inners)[0][0], TASK.inner_info(0))
     assert report is not None
     assert report[0] < 5
 

@@ -11,6 +11,7 @@ import pytest
 
 from shuffledp.collection.estimates import (
     JUNK,
+    Tallied,
     estimate_question,
     shift_of_future_junk,
     shift_of_junk,
@@ -49,7 +50,7 @@ def reports_at(asked: Draft, level: int, shares: list[Fraction], n: int) -> list
 def answer(asked: Draft, people: list[list[int]], told: list[int]) -> float:
     """The first answer's estimated share, or the mean, from so many reports of each kind and the counts told."""
     totals = np.array(people).sum(axis=0)
-    value = estimate_question(asked, 0, np.repeat(np.arange(totals.size), totals), told).value
+    value = estimate_question(asked, 0, [Tallied(np.repeat(np.arange(totals.size), totals), tuple(told))]).value
     return float(value if np.ndim(value) == 0 else value[0])
 
 

@@ -44,7 +44,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("closes", "2030-02-31T08:00:00Z", "time in UTC"),
     ("levels.0.draw.0", "12".translate(ARABIC), "decimal digits"),
     ("levels.0.draw.0", "1\u0662", "decimal digits"),
-    ("version", 2, "version"),
+    ("version", 3, "version"),
     ("version", True, "version"),
     ("suite", 0, "suite"),
     ("surprise", 1, "unknown key 'surprise'"),
@@ -154,8 +154,8 @@ def test_a_posted_task_that_was_changed_is_refused():
         with pytest.raises(InvalidInput):
             PostedTask.parse(data)
     assert PostedTask.parse(resigned(task, task.data[:-64])).id == task.id
-    with pytest.raises(InvalidInput, match="version 2 and needs a newer shuffledp"):
-        PostedTask.parse(resigned(task, b"SHFT\2" + task.data[5:-64]))
+    with pytest.raises(InvalidInput, match="version 3 and needs a newer shuffledp"):
+        PostedTask.parse(resigned(task, b"SHFT\3" + task.data[5:-64]))
 
 
 def test_another_shuffler_makes_another_task():
@@ -182,6 +182,7 @@ GOOD = document(choice(), number())
 PATHS = paths_of(GOOD)
 
 
+@pytest.mark.costly
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(PATHS), ANY)
 def test_any_value_anywhere_in_a_draft_is_read_or_refused(path, value):
@@ -214,6 +215,7 @@ PARSERS = {
 }
 
 
+@pytest.mark.costly(but=("task",))
 @pytest.mark.parametrize("name", sorted(PARSERS))
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from shuffledp.numerics import rounded
 from shuffledp.numerics.rounded import (
+    exp_lower,
     exp_rounded,
     expm1_rounded,
     interpolated,
@@ -102,3 +104,13 @@ def test_steps_and_lines():
     at, values = np.array([1.0, 2.0, 4.0]), logs_rounded([1.0, 3.0, 2.0])
     x = np.array([0.0, 1.0, 1.25, 2.0, 3.0, 4.0, 9.0])
     assert interpolated(x, at, values).tolist() == pytest.approx(np.interp(x, at, values).tolist(), rel=1e-15)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-6, 0.1, 0.25, 1.0, 2.0, math.pi, 30.0, 699.9, 1000.0])
+def test_the_lower_bound_of_the_exponential_is_one_and_is_close(x: float):
+    found = exp_lower(Fraction(x))
+    with mpmath.workdps(700):
+        exact = mpmath.exp(mpmath.mpf(x))
+        below = 1 - mpmath.mpf(found.numerator) / mpmath.mpf(found.denominator) / exact
+        assert 0 <= below < mpmath.mpf(2) ** -200
+    assert exp_lower(Fraction(0)) == 1

@@ -31,6 +31,7 @@ from shuffledp.accounting.search import Target, apportioned, last_within
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
 from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_profile
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.floor.ball import BallFloor, ball_floor
 from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
@@ -43,6 +44,7 @@ __all__ = [
     "Allowance",
     "AmplificationBound",
     "Answer",
+    "BallFloor",
     "Calibration",
     "ComposedProfile",
     "DummiesNeeded",
@@ -59,6 +61,7 @@ __all__ = [
     "Target",
     "allowed_mu",
     "apportioned",
+    "ball_floor",
     "bounds",
     "calibrate_batch",
     "calibrate_dummies",

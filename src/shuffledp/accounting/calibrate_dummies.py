@@ -2,7 +2,8 @@
 
 More uniform dummies are a post-processing of fewer, so the floor falls with their number and bisection finds the
 least one. For the discrete Laplace law the ratio is chosen anew for each number, which is then searched
-downwards one by one. Nothing is claimed of a number that was not certified itself.
+downwards one by one. Ball dummies are one law for all questions, made by `BallDummies.of_promise`. Nothing is claimed
+of a number that was not certified itself.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
+from itertools import chain
 
 from shuffledp.accounting.profiles.profile import check_delta
+from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor, chance_kept
 from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import (
     MOST_BITS,
     MOST_DUMMIES,
+    WHOLE,
     DiscreteLaplace,
     Dummies,
+    OwnDummies,
     Uniform,
     check_family,
+    column_of,
     is_one_bit,
 )
 from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
@@ -32,7 +40,7 @@ from shuffledp.randomizers.base import HiddenByFakes
 MOST = 100_000
 """Dummies of one question beyond which a search gives up, unless it is told otherwise."""
 MOST_QUESTIONS = 32
-DUMMIES_LAWS = ("uniform", "laplace")
+DUMMIES_LAWS = ("uniform", "laplace", "ball")
 _BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
 """Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
 _SHARES = 16
@@ -48,7 +56,7 @@ class DummiesNeeded:
     Parameters
     ----------
     dummies : tuple of Dummies
-        One for each question.
+        One for each question; or the one ball law of all questions.
     promises : tuple of (float, float)
         For each level its epsilon0 for one report and the promised central epsilon over all questions, nats.
     delta : float
@@ -65,7 +73,8 @@ class DummiesNeeded:
     @property
     def counts(self) -> tuple[int, ...]:
         """Number of dummies of each question."""
-        return tuple(each.count for each in self.dummies)
+        rows = (each.rows if isinstance(each, BallDummies) else (each.count,) for each in self.dummies)
+        return tuple(chain.from_iterable(rows))
 
 
 def calibrate_dummies(
@@ -91,9 +100,10 @@ def calibrate_dummies(
         Central delta over all questions, in (0, 1).
     questions : int
         Number of questions of one family, from 1 to 32; with a sequence it is the sequence's length.
-    law : {"uniform", "laplace"}
-        Law of the dummies. "laplace" is for questions of one bit and needs the fewest; questions of other families
-        keep uniform dummies.
+    law : {"uniform", "laplace", "ball"}
+        Law of the dummies. "laplace" is for questions of one bit; questions of other families keep uniform dummies.
+        "ball" is one law for all questions together, of rr, krr:K and one-bit, and costs an estimate least for few
+        questions or few answers.
     reports : int
         Reports of one person to each question, from 1 to 64; default 1.
     most : int
@@ -123,10 +133,34 @@ def calibrate_dummies(
         raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {shown(most)}")
     if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):
         raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
+    if law == "ball":
+        return _ball([kinds[i] for i in order], kept, target, reports, most)
     search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
     found = search.found()
     floors = [search.floor(epsilon0, found).epsilon(target) for epsilon0, _ in kept]
     return DummiesNeeded(tuple(found[i] for i in order), kept, target, tuple(floors))
+
+
+def _ball(
+    families: Sequence[HiddenByFakes], promises: Promises, delta: float, reports: int, most: int
+) -> DummiesNeeded:
+    """One ball law for all questions; a level whose promise is at least its local budget needs none."""
+    if not 1 <= reports <= MOST_REPORTS:
+        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
+    columns = tuple(column_of(family) for family in families)
+    levels = list[tuple[float, tuple[Fraction, ...]]]()
+    for epsilon0, promise in promises:
+        kept = tuple(chance_kept(epsilon0, column.values) for column in columns)
+        if promise < epsilon0 * len(columns) * reports:
+            levels.append((promise, kept))
+    law = BallDummies(columns, (WHOLE,), (0,) * len(columns))
+    if levels:
+        law = BallDummies.of_promise(columns, levels, delta, reports, most)
+    floors = list[Interval]()
+    for epsilon0, promise in promises:  # each is kept: an inversion could end a digit above
+        found = ball_floor(law, epsilon0, reports=reports).epsilon(delta)
+        floors.append(Interval(found.lower, min(found.upper, promise)))
+    return DummiesNeeded((law,), promises, delta, tuple(floors))
 
 
 @dataclass(frozen=True)
@@ -141,7 +175,7 @@ class _Search:
     reports: int
     most: int
 
-    def found(self) -> tuple[Dummies, ...]:
+    def found(self) -> tuple[OwnDummies, ...]:
         """The dummies of each kind."""
         if len(self.kinds) == 1 and not self._laplace(0):
             count = self._least(lambda m: self._keeps((Uniform(m),)))
@@ -150,7 +184,7 @@ class _Search:
             return (self._required(self._alone(0, 1.0)),)
         return self._shared()
 
-    def floor(self, epsilon0: float, dummies: Sequence[Dummies]) -> Floor:
+    def floor(self, epsilon0: float, dummies: Sequence[OwnDummies]) -> Floor:
         """The floor of all questions together for one level."""
         floors = [
             floor_profile(kind, epsilon0, each, reports=self.reports)
@@ -158,7 +192,7 @@ class _Search:
         ]
         return compose_floors([floor for floor, n in zip(floors, self.times, strict=True) for _ in range(n)])
 
-    def _keeps(self, dummies: Sequence[Dummies]) -> bool:
+    def _keeps(self, dummies: Sequence[OwnDummies]) -> bool:
         """Whether every level's promise is certified."""
 
         def kept() -> bool:
@@ -169,7 +203,7 @@ class _Search:
     def _laplace(self, kind: int) -> bool:
         return self.law == "laplace" and is_one_bit(self.kinds[kind])
 
-    def _required(self, dummies: Dummies | None) -> Dummies:
+    def _required(self, dummies: OwnDummies | None) -> OwnDummies:
         if dummies is None:
             told = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
             bits = any(self._laplace(kind) for kind in range(len(self.kinds)))
@@ -194,7 +228,7 @@ class _Search:
             low, high = (low, middle) if keeps(middle) else (middle, high)
         return high
 
-    def _alone(self, kind: int, share: float) -> Dummies | None:
+    def _alone(self, kind: int, share: float) -> OwnDummies | None:
         """The fewest dummies of a kind for which one question keeps a share of every promise at its part of delta."""
         asked = tuple((epsilon0, promise * share) for epsilon0, promise in self.promises)
         delta = self.delta / sum(self.times)
@@ -204,7 +238,7 @@ class _Search:
         count = self._least(lambda m: one._keeps((Uniform(m),)))
         return None if count is None else Uniform(count)
 
-    def _shared(self) -> tuple[Dummies, ...]:
+    def _shared(self) -> tuple[OwnDummies, ...]:
         """Give every question the same share of the promises, the largest that serves; then save what can be saved.
 
         1 of q questions may have the share 1/q, because budgets and deltas add up; a larger one usually serves.
@@ -212,7 +246,7 @@ class _Search:
         last = math.ceil(_SHARES * math.log2(sum(self.times)))
 
         @cache
-        def at(step: int) -> tuple[Dummies, ...]:
+        def at(step: int) -> tuple[OwnDummies, ...]:
             share = 2.0 ** (-step / _SHARES)
             return tuple(self._required(self._alone(kind, share)) for kind in range(len(self.kinds)))
 
@@ -227,10 +261,10 @@ class _Search:
             found[kind] = self._saved(found, kind)
         return tuple(found)
 
-    def _saved(self, found: list[Dummies], kind: int) -> Dummies:
+    def _saved(self, found: list[OwnDummies], kind: int) -> OwnDummies:
         """As few dummies of one kind as the others allow."""
 
-        def with_count(count: int) -> Dummies:
+        def with_count(count: int) -> OwnDummies:
             own = found[kind]
             return DiscreteLaplace(count, own.ratio) if isinstance(own, DiscreteLaplace) else Uniform(count)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from shuffledp import __version__
 from shuffledp.accounting import certify
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 MOST_LEVELS = 1000
 """Levels listed in JSON and on the page (contract)."""
@@ -120,7 +120,8 @@ def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled co
     heading : str
         Title of the page.
     """
-    from shuffledp.report.page import Answer, render
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
 
     return render(
         heading,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp.accounting import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.cli.output import console, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import check_family
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dummies_to_json, dumps
 from shuffledp.report.wording import count, near, probability, up
+from shuffledp.shell.output import console, working
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def _as_json(found: DummiesNeeded) -> dict[str, Any]:
 
 def _show(found: DummiesNeeded, wish: DummiesWish) -> None:
     out = console()
-    listed = ", ".join(count(each.count) for each in found.dummies)
-    several = len(found.dummies) > 1
+    listed = ", ".join(count(each) for each in found.counts)
+    several = len(found.counts) > 1
     each = " (question by question)" if several else ""
     out.print(
         f"[bold]{listed} dummies[/]{each} are the fewest that keep every promise at "

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
+from shuffledp.shell.table_options import TABLE
 
 NEEDED = inspect.Parameter.empty
 
@@ -30,11 +31,7 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "any_delta": (e.AnyDelta, False),
     "bounds": (e.BoundsShown, None),
     "verbose": (e.Verbose, False),
-    "separator": (e.Separator, None),
-    "encoding": (e.Encoding, None),
-    "decimal": (e.Decimal, "."),
-    "thousands": (e.Thousands, None),
-    "show_values": (e.ShowValues, False),
+    **TABLE,
     "ledger": (e.LedgerFile, None),
     "population": (e.PopulationName, "everybody"),
     "fixed_in_advance": (e.FixedInAdvance, None),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
 
 from shuffledp.accounting import check_delta
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.cli.output import working
 from shuffledp.cli.randomizer import parse_randomizer
-from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
+from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform, check_family, column_of
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
+from shuffledp.shell.output import working
+from shuffledp.tables.options import AS_FOUND, TableOptions
 
 BOUNDS = ("certified", "all")
 GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, because Gaussian noise is never pure"
@@ -31,6 +34,8 @@ class Population:
         Texts such as ``"0.5:900"`` or ``"0.5,1e-9:900"``.
     file : Path or None
         A table with one row per user; `column` and `delta_column` name its budgets.
+    table : TableOptions
+        How that table is written.
     or_file : bool
         Whether the command can read one; messages say so.
     """
@@ -41,7 +46,13 @@ class Population:
     file: Path | None = None
     column: str | None = None
     delta_column: str | None = None
+    table: TableOptions = AS_FOUND
     or_file: bool = True
+
+    def __post_init__(self) -> None:
+        if self.file is None:
+            everything = ("decimal", "thousands", "missing_values", "show_values")
+            self.table.refuse_for_text("no --budgets FILE is given", everything)
 
     def budgets(self) -> Budgets:
         """Count the users at each level.
@@ -61,7 +72,7 @@ class Population:
         if self.levels:
             return _from_levels(self.levels)
         if self.file is not None:
-            return _from_file(self.file, self.column, self.delta_column)
+            return _from_file(self.file, self.column, self.delta_column, self.table)
         if self.epsilon0 is None or self.n is None:
             raise InvalidInput("--epsilon0 E and --n N belong together; give both")
         return Budgets(epsilons=[self.epsilon0], counts=[self.users()])
@@ -133,8 +144,9 @@ class TypedSituation:
 
     def situation(self, levels: int) -> Situation:
         """Read the question for a population of so many budget levels."""
+        randomizer = parse_randomizer(self.randomizer)
         return Situation(
-            randomizer=parse_randomizer(self.randomizer),
+            randomizer=randomizer,
             seen=parse_seen(self.seen, levels),
             rounds=self.rounds,
             linked=self.linked,
@@ -143,7 +155,7 @@ class TypedSituation:
             missing=self.missing,
             group_size=self.group_size,
             reports_per_user=self.reports_per_user,
-            dummies=parse_dummies(self.dummies, self.delta),
+            dummies=parse_dummies(self.dummies, self.delta, randomizer),
             records=self.records,
         )
 
@@ -154,30 +166,49 @@ class TypedSituation:
         return Setting(budgets, neighboring="replace-one", **self.situation(budgets.levels))
 
 
-def parse_dummies(text: str | None, delta: float) -> Dummies | None:
-    """Read --dummies: M, laplace:M or laplace:M:RATIO.
+def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["any"]) -> Dummies | None:
+    """Read --dummies: M, laplace:M, laplace:M:RATIO, ball:EPSILON or ball:RATE:RADIUS:CENTRE.
 
     Parameters
     ----------
     text : str or None
         The text after --dummies.
     delta : float
-        Central delta: where no ratio is stated, the law's ends have at most that chance.
+        Central delta: where no ratio is stated, the law's ends have at most that chance; at it ball dummies keep the
+        central EPSILON even for reports without local noise.
+    randomizer : RandomizerLaw, NoiseLaw or "any"
+        The family, which ball dummies are made for.
     """
     if text is None:
         return None
-    law, *numbers = text.split(":") if text.startswith("laplace") else ("uniform", text)
+    law, *numbers = text.split(":") if text.startswith(("laplace", "ball")) else ("uniform", text)
+    known: dict[tuple[str, int], tuple[Callable[[str], float], ...]] = {
+        ("uniform", 1): (_count,),
+        ("laplace", 1): (_count,),
+        ("laplace", 2): (_count, float),
+        ("ball", 1): (float,),
+        ("ball", 3): (float, _count, _count),
+    }
     try:
-        whole, ratio = _count(numbers[0]), float(numbers[1]) if len(numbers) > 1 else None
-    except (IndexError, ValueError):
-        whole, ratio, law = 0, None, ""
-    if law not in ("uniform", "laplace") or len(numbers) > 2:
+        first, *others = (read(number) for read, number in zip(known[law, len(numbers)], numbers, strict=True))
+    except (KeyError, ValueError):
         raise InvalidInput(
-            f"--dummies must be M, laplace:M or laplace:M:RATIO, like 172 or laplace:60; got {shown(text)}"
-        )
+            "--dummies must be M, laplace:M, laplace:M:RATIO, ball:EPSILON or ball:RATE:RADIUS:CENTRE, like 172, "
+            f"laplace:60 or ball:1; got {shown(text)}"
+        ) from None
     if law == "uniform":
-        return Uniform(whole)
-    return DiscreteLaplace.reaching(whole, check_delta(delta)) if ratio is None else DiscreteLaplace(whole, ratio)
+        return Uniform(int(first))
+    if law == "laplace":
+        count = int(first)
+        return DiscreteLaplace(count, *others) if others else DiscreteLaplace.reaching(count, check_delta(delta))
+    if randomizer == "any":
+        raise InvalidInput(
+            "--dummies ball:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
+        )
+    column = column_of(check_family(randomizer))
+    if others:
+        return BallDummies.of_rate((column,), first, int(others[0]), (int(others[1]),))
+    return BallDummies.of_promise((column,), [(first, ())], check_delta(delta))
 
 
 def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) -> Seen:
@@ -238,12 +269,12 @@ def _count(text: str) -> int:
     return int(value)
 
 
-def _from_file(file: Path, column: str | None, delta_column: str | None) -> Budgets:
+def _from_file(file: Path, column: str | None, delta_column: str | None, table: TableOptions) -> Budgets:
     from shuffledp.tables import read_columns
 
     if column is None:
         raise InvalidInput(f"--budgets {file} needs --column NAME, the column with each user's epsilon0")
     wanted = [column] if delta_column is None else [column, delta_column]
     with working(f"Reading {file.name}"):
-        numbers = read_columns(file, numbers=wanted).numbers
+        numbers = read_columns(file, numbers=wanted, options=table).numbers
     return Budgets.of(numbers[column], None if delta_column is None else numbers[delta_column])

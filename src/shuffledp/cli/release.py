@@ -13,35 +13,32 @@ from rich.markup import escape
 from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
-    check_weights,
-    choose_random,
+    check_stated,
     parse_at,
     parse_budgets,
     parse_categories,
-    table_options,
     title_of,
 )
-from shuffledp.cli.left import opened_ledger
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
-from shuffledp.protocol import (
-    Ask,
-    Frequency,
-    FrequentItems,
-    Histogram,
-    JointRelease,
-    Mean,
-    Quantiles,
-    Question,
-    Variance,
-    release_together,
-)
-from shuffledp.report.page import Answer, render
+from shuffledp.numerics.randomness import choose_random
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.releases.run import Ask
+from shuffledp.releases.verb import JointRelease, release_together
+from shuffledp.report.answer import Answer
+from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
+from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20
@@ -72,7 +69,7 @@ def run_together(typed: Typed) -> None:
     typed : mapping
         The options.
     """
-    check_weights(typed)
+    check_stated(typed)
     asked = [] if typed["questions"] is None else read_questions(typed["questions"])
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.collection.agreement import covers, published
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import (
     JUNK,
+    Tallied,
     estimate_question,
     scaled_counts,
     shift_of_junk,
@@ -19,6 +23,7 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of
 from shuffledp.collection.spending import enter_batch
@@ -26,8 +31,10 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import Interval
-from shuffledp.protocol import Frequency, Mean, Release
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each
+from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
 
 
@@ -74,6 +81,8 @@ class Opened:
         Central epsilon per level over all questions: certified anew, or the shuffler's number if that is larger.
     crowd : tuple of float or None
         The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
+    more : tuple of More
+        One a question: what its kind tells besides its shares.
     entered : bool or None
         Whether the ledger has entered the batch now; False if it was entered before; None without a ledger.
     """
@@ -83,6 +92,7 @@ class Opened:
     junk: tuple[Junk, ...]
     floor: tuple[float, ...]
     crowd: tuple[float | None, ...]
+    more: tuple[More, ...]
     entered: bool | None = None
 
     @property
@@ -146,35 +156,35 @@ def open_batch(
     )
     crowd = crowd_of(draft, manifest.counts)
     found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
-    return Opened(
-        opened, tuple(release for release, _ in found), tuple(junk for _, junk in found), floors, crowd, entered
-    )
+    releases, junk, more = zip(*found, strict=True)
+    return Opened(opened, releases, junk, floors, crowd, more, entered)
 
 
-def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk]:
+def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk, More]:
     task, manifest = batch.task, batch.manifest
-    question, size = task.draft.questions[place], task.inner_sizes[place]
-    rows = open_column(
-        batch.columns[place], size, key.key, task.inner_info(place), question.report_bytes, processes=processes
-    )
-    family = question.family.library(question.low, question.high)
-    reports, possible = unpack_each(rows.contents, family)
-    impossible = int((~possible).sum())
-    dropped = rows.unreadable + rows.repeated + impossible
+    question, columns = task.draft.questions[place], task.draft.columns
+    own = [number for number, column in enumerate(columns) if column.question == place]
+    read = [_column(batch, key, number, processes) for number in own]
+    unusable = [sum(dropped) for _, dropped in read]
     known, width = slopes_of(task.draft, place), width_of(question)
+    worst = max(unusable) / (manifest.n * question.family.pieces)
+    unreadable, repeated, impossible = (sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True))
     junk = Junk(
-        rows.unreadable,
-        rows.repeated,
+        unreadable,
+        repeated,
         impossible,
         shift_of_junk(known, manifest.counts, JUNK, width),
-        shift_of_junk(known, manifest.counts, dropped / manifest.n, width),
+        shift_of_junk(known, manifest.counts, worst, width),
     )
-    kept = manifest.n - dropped
-    if kept <= 0:
-        raise InvalidInput(
-            f"question {place + 1}: {dropped} of {manifest.rows[place]} rows cannot be used; no estimate"
-        )
-    estimate = estimate_question(task.draft, place, reports, scaled_counts(manifest.counts, kept))
+    tallied: list[Tallied] = []
+    for number, (reports, dropped) in zip(own, read, strict=True):
+        kept = manifest.n - -(-sum(dropped) // question.family.pieces)
+        if kept <= 0:
+            raise InvalidInput(
+                f"question {place + 1}: {sum(dropped)} of {manifest.rows[number]} rows cannot be used; no estimate"
+            )
+        tallied.append(Tallied(reports, tuple(scaled_counts(manifest.counts, kept))))
+    estimate = estimate_question(task.draft, place, tallied)
     labels = [next(iter(choice.values())) for choice in question.choices]
     release = Release(
         question=Frequency(labels) if labels else Mean(question.low, question.high),
@@ -187,7 +197,20 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
         unit="people" if task.has_codes else "reports",
         fingerprint=task.digest.hex(),
     )
-    return release, junk
+    return release, junk, more_of(task.draft, place, estimate, tallied[0].counts)
+
+
+def _column(
+    batch: Batch, key: AnalyzerKey, number: int, processes: int | None
+) -> tuple[NDArray[np.int64], tuple[int, int, int]]:
+    """Open one column: its pieces, and how many rows are unreadable, repeated and impossible."""
+    task, family = batch.task, batch.task.draft.columns[number].family
+    size = task.inner_sizes[number]
+    rows = open_column(
+        batch.columns[number], size, key.key, task.inner_info(number), family.report_bytes, processes=processes
+    )
+    reports, possible = unpack_each(rows.contents, family.of_pieces())
+    return reports, (rows.unreadable, rows.repeated, int((~possible).sum()))
 
 
 def _guarantee(batch: Batch, place: int) -> Guarantee:
@@ -200,7 +223,8 @@ def _guarantee(batch: Batch, place: int) -> Guarantee:
     present = [(epsilon0, count) for epsilon0, count, _ in levels]
     budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
     family = question.family.library(question.low, question.high)
-    setting = Setting(budgets, family, seen="reports", neighboring="replace-one", dummies=law_of(question.dummies))
+    dummies = law_of(question.dummies) if draft.version == 1 else None
+    setting = Setting(budgets, family, seen="reports", neighboring="replace-one", dummies=dummies)
     guarantees = tuple(
         LevelGuarantee(epsilon0, 0.0, count, Interval(0.0, cost), floor=Interval(0.0, cost) if shuffled else None)
         for epsilon0, count, cost in levels

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.errors import InvalidInput, shown
 
 MOST_CHOICES = 1000
+MOST_OPTIONS = 32
+"""Largest K of a question that asks to check any of K."""
+MOST_CELLS = 64
+"""Most cells of a table."""
+MOST_SCALE = 200
+"""Most steps of a common size between the values of a scale."""
+MOST_COLUMNS = 64
+"""Most columns of a task, over all its questions."""
 MOST_STEPS = 1 << 31
 LARGEST_EPSILON0 = 30.0
 MOST_DUMMIES = 10**7
@@ -25,18 +35,26 @@ class Dummies:
 
     Parameters
     ----------
-    law : {"uniform", "laplace"}
+    law : {"uniform", "laplace", "ball"}
         "uniform": each is uniform on all reports. "laplace": reports are bits, and the number of ones among them is D
-        with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law.
+        with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law. "ball": this column's part of the one law of
+        all columns (docs/theorems/ball.md): with a radius R of chance draw[R] / 2^64 the numbers of dummies of each
+        cell are those of a uniform point of the ball of radius R around equal numbers.
     count : int
-        How many, at least 0.
+        How many a column, at least 0.
     draw : tuple of int
-        The integers of "laplace", `count` of them, not decreasing; none for "uniform".
+        The integers of "laplace", `count` of them, not decreasing; the weights of the radii of "ball"; none for
+        "uniform".
     """
 
-    law: Literal["uniform", "laplace"]
+    law: Literal["uniform", "laplace", "ball"]
     count: int
     draw: tuple[int, ...] = ()
+
+
+Kind = Literal["choice", "number", "scale", "several", "table", "list"]
+"""What is answered: one of several choices; a number; a step of a scale, each with a value; any of several options;
+one cell of a table; one of many known words. A task of version 1 asks for the first two alone."""
 
 
 @dataclass(frozen=True)
@@ -47,36 +65,85 @@ class Question:
     ----------
     text : Text
         The question.
-    kind : {"choice", "number"}
+    kind : Kind
         What is answered.
     choices : tuple of Text
-        The answers of a choice, in the order of their codes 0..k-1; empty for a number.
+        The answers in the order of their codes 0..k-1: choices, steps, options, words, or the cells of a table row by
+        row; empty for a number.
     low, high, step : float
-        The answers of a number are low, low + step, ..., high; 0 for a choice.
+        The answers of a number are low, low + step, ..., high; 0 for other kinds.
     family : Family
-        The randomizer: ``rr``, ``krr:K``, ``hadamard:K`` for a choice, ``one-bit`` for a number.
+        The randomizer: ``rr``, ``krr:K`` or ``hadamard:K``; of each option ``rr``; of a number ``one-bit``, or from
+        version 2 on ``bits:B``.
     dummies : Dummies
-        What the shuffler adds.
+        What the shuffler adds to each of its columns.
+    values : tuple of float
+        What the steps of a scale are worth; empty for other kinds.
+    rows, columns : tuple of Text
+        Headings of a table; empty for other kinds.
     """
 
     text: Text
-    kind: Literal["choice", "number"]
+    kind: Kind
     choices: tuple[Text, ...]
     low: float
     high: float
     step: float
     family: Family
     dummies: Dummies
+    values: tuple[float, ...] = ()
+    rows: tuple[Text, ...] = ()
+    columns: tuple[Text, ...] = ()
 
     @property
     def answers(self) -> int:
-        """How many different answers there are."""
-        return self.family.records
+        """How many different answers there are; of options, one for each set of them."""
+        return 2 ** len(self.choices) if self.kind == "several" else self.family.records
+
+    @property
+    def width(self) -> int:
+        """How many columns its reports fill: one an option, else one."""
+        return len(self.choices) if self.kind == "several" else 1
 
     @property
     def report_bytes(self) -> int:
-        """Bytes of a report before it is sealed."""
+        """Bytes of a piece of a report before it is sealed."""
         return self.family.report_bytes
+
+    def records(self, answer: int) -> tuple[int, ...]:
+        """Return what is reported to each column: of options, whether each is in the set that the code's bits name.
+
+        Raises
+        ------
+        InvalidInput
+            If the answer is none of the question's.
+        """
+        if not 0 <= answer < self.answers:
+            raise InvalidInput(f"an answer must be a whole number from 0 to {self.answers - 1}; got {answer}")
+        return tuple(answer >> place & 1 for place in range(self.width)) if self.kind == "several" else (answer,)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the batch: rows that are permuted together.
+
+    Parameters
+    ----------
+    question : int
+        Place of its question, from 0.
+    family : Family
+        The randomizer.
+    dummies : Dummies
+        What the shuffler adds.
+    """
+
+    question: int
+    family: Family
+    dummies: Dummies
+
+    def rows(self, people: int) -> int:
+        """Return how many rows so many people and the dummies make."""
+        return people * self.family.pieces + self.dummies.count
 
 
 @dataclass(frozen=True)
@@ -135,24 +202,107 @@ def _read(name: str) -> str:
     return "".join(letter for letter in plain if unicodedata.category(letter)[0] in "LN" and letter not in FILLERS)
 
 
-def read_question(fields: Fields, languages: frozenset[str]) -> Question:
-    """Read one question of a draft; its texts must come in exactly these languages."""
+def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -> Question:
+    """Read one question of a draft; its texts must come in exactly these languages.
+
+    From version 2 on its dummies are read with the task's.
+    """
     text = fields.text("text", languages)
-    low = high = step = 0.0
-    choices: tuple[Text, ...] = ()
-    if fields.word("kind", "choice", "number") == "choice":
-        kind, choices = "choice", fields.texts("choices", 2, MOST_CHOICES, languages)
-        for language in languages:
-            if len({visible(choice[language]) for choice in choices}) < len(choices):
-                raise InvalidInput(f"{fields.what}: two choices read the same in language {shown(language)}")
-        records = len(choices)
+    kind = _kind(fields.word("kind", *_KINDS[version]))
+    parts = _READERS[kind](fields, languages)
+    if kind == "number":
+        records = _steps(fields, parts["low"], parts["high"], parts["step"]) + 1
     else:
-        kind, (low, high, step) = "number", (fields.number(key) for key in ("low", "high", "step"))
-        records = _steps(fields, low, high, step) + 1
-    family = family_named(fields.line("family"), kind, records, fields.what)
+        records = 2 if kind == "several" else len(parts["choices"])
+    family = family_named(fields.line("family"), kind, records, fields.what, version)
     fields.whole("report_bytes", family.report_bytes, family.report_bytes)
-    dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
-    return Question(text, kind, choices, low, high, step, family, dummies)
+    dummies = Dummies("uniform", 0)
+    if version == 1:
+        dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
+    known: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}
+    return Question(**known, family=family, dummies=dummies)
+
+
+_KINDS: Mapping[int, tuple[Kind, ...]] = {1: ("choice", "number"), 2: get_args(Kind)}
+_NO_NUMBER = {"low": 0.0, "high": 0.0, "step": 0.0}
+
+
+def _kind(word: str) -> Kind:
+    return next(kind for kind in get_args(Kind) if kind == word)
+
+
+def _read_answers(key: str, most: int) -> Callable[[Fields, frozenset[str]], dict[str, Any]]:
+    """Return the reader of a kind whose answers are a list of texts, all different."""
+
+    def read(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+        return {"choices": _distinct(fields, key, languages, 2, most)}
+
+    return read
+
+
+def _distinct(fields: Fields, key: str, languages: frozenset[str], low: int, high: int) -> tuple[Text, ...]:
+    """Take texts that read differently in every language."""
+    texts = fields.texts(key, low, high, languages)
+    for language in languages:
+        if len({visible(text[language]) for text in texts}) < len(texts):
+            raise InvalidInput(f"{fields.what}: two {key} read the same in language {shown(language)}")
+    return texts
+
+
+def _read_number(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+    del languages
+    return {key: fields.number(key) for key in ("low", "high", "step")}
+
+
+def _read_scale(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+    steps = _distinct(fields, "choices", languages, 2, MOST_CHOICES)
+    values = fields.numbers("values", len(steps))
+    if any(one >= two for one, two in pairwise(values)):
+        raise InvalidInput(f"{fields.what}: the values of a scale must ascend; got {', '.join(map(repr, values))}")
+    if max(whole_values(values)) > MOST_SCALE:
+        raise InvalidInput(
+            f"{fields.what}: the values of a scale must be multiples of one step, the last at most {MOST_SCALE} steps "
+            f"above the first; got {', '.join(map(repr, values))}"
+        )
+    return {"choices": steps, "values": values}
+
+
+def whole_values(values: tuple[float, ...]) -> tuple[int, ...]:
+    """Return ascending values as whole steps above the first one.
+
+    Examples
+    --------
+    >>> whole_values((0.5, 1.0, 2.0))
+    (0, 1, 3)
+    """
+    exact = [Fraction(repr(value)) - Fraction(repr(values[0])) for value in values]
+    bottom = math.lcm(*(each.denominator for each in exact))
+    scaled = [int(each * bottom) for each in exact]
+    step = math.gcd(*scaled)
+    return tuple(each // step for each in scaled)
+
+
+def _read_table(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+    rows, columns = (_distinct(fields, key, languages, 2, MOST_CELLS) for key in ("rows", "columns"))
+    if len(rows) * len(columns) > MOST_CELLS:
+        raise InvalidInput(
+            f"{fields.what}: a table has at most {MOST_CELLS} cells; {len(rows)} rows and {len(columns)} columns make "
+            f"{len(rows) * len(columns)}: join some of them, or ask two questions"
+        )
+    cells = tuple(
+        {language: f"{row[language]} / {column[language]}" for language in row} for row in rows for column in columns
+    )
+    return {"choices": cells, "rows": rows, "columns": columns}
+
+
+_READERS: Mapping[Kind, Callable[[Fields, frozenset[str]], dict[str, Any]]] = {
+    "choice": _read_answers("choices", MOST_CHOICES),
+    "several": _read_answers("options", MOST_OPTIONS),
+    "list": _read_answers("words", MOST_CHOICES),
+    "scale": _read_scale,
+    "table": _read_table,
+    "number": _read_number,
+}
 
 
 def _steps(fields: Fields, low: float, high: float, step: float) -> int:
@@ -181,6 +331,35 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
             f"{fields.what}: the integers of the law laplace must not decrease, and its chances be symmetric"
         )
     return Dummies("laplace", count, draw)
+
+
+def read_ball(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    """Read the one law of a task's dummies, and give each question its part.
+
+    Parameters
+    ----------
+    fields : Fields
+        ``{"law": "ball", "radius": [W_0, ..., W_c], "centre": [one a column]}``: the weights of the radii, which add up
+        to 2^64, and how many dummies each cell of a column has in the mean.
+    questions : tuple of Question
+        Without dummies.
+    """
+    fields.word("law", "ball")
+    radius = fields.words64("radius", -1, WHOLE)
+    if sum(radius) != WHOLE or not radius[-1]:
+        raise InvalidInput(f"{fields.what}: the weights of the radii must add up to 2^64, the last not 0")
+    widths = [question.width for question in questions]
+    centres = fields.wholes("centre", sum(widths), MOST_DUMMIES // 2)
+    found: list[Question] = []
+    for question, width in zip(questions, widths, strict=True):
+        own, centres = set(centres[:width]), centres[width:]
+        count = question.family.cells * min(own)
+        if len(own) > 1 or count > MOST_DUMMIES:
+            raise InvalidInput(
+                f"{fields.what}: the columns of one question have one centre, of at most {MOST_DUMMIES} dummies"
+            )
+        found.append(replace(question, dummies=Dummies("ball", count, radius)))
+    return tuple(found)
 
 
 def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:

@@ -1,9 +1,13 @@
-r"""What the shuffler hands over: a manifest, one column of sealed reports a question, and a signature.
+r"""What the shuffler hands over: a manifest, columns of sealed reports, and a signature.
 
 ``"SHFB" 01 | u32 M | manifest, M bytes of JSON | columns | Ed25519 signature 64``, the signature over ``"shuffledp/1
-batch\0"`` and the manifest. A column holds n + m_j rows of report_bytes + 48 bytes, permuted by its own uniform
-permutation, so rows of two columns cannot be joined. The manifest holds the posted task, the SHA-256 of the columns,
-the day, the people per level, what was refused, dummies, floor and software versions.
+batch\0"`` and the manifest. Column j holds b_j n + m_j rows of report_bytes + 48 bytes, where b_j is the number of
+pieces of a report, permuted by its own uniform permutation, so rows of two columns cannot be joined. The manifest
+holds the posted task, the SHA-256 of the columns, the day, the people per level, what was refused, dummies, floor and
+software versions.
+
+Of a task of version 2 it is ``"SHFB" 02 | 01 | u32 M | manifest | signature | columns``: the byte tells how many
+shufflers have signed, here one.
 """
 
 from __future__ import annotations
@@ -23,17 +27,19 @@ import numpy as np
 
 from shuffledp.collection import sealing
 from shuffledp.collection.asked import MOST_DUMMIES, MOST_PEOPLE
+from shuffledp.collection.draw import MOST_BITS
 from shuffledp.collection.fields import Fields, dump_json, read_json, to_base64
 from shuffledp.collection.task import MOST_LEVELS, PostedTask
 from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.numerics.randomness import Randomness
 
-MAGIC, VERSION = b"SHFB", 1
+MAGIC, VERSIONS = b"SHFB", (1, 2)
 LONGEST_MANIFEST = 1 << 20
 REFUSALS = ("unreadable", "unfit", "code")
 """What the shuffler refused, by kind, in the order of `report.Verdict`."""
-_HEAD = struct.Struct("<4sBI")
-_SIGNED = b"shuffledp/1 batch\0"
+_HEADS = {1: struct.Struct("<4sBI"), 2: struct.Struct("<4sBBI")}
+_ALONE = 1
+"""How many shufflers have signed a batch of version 2."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,9 @@ class Manifest:
     refusals : dict
         Reports refused, by kind.
     dummies : tuple of int
-        Dummies per question.
+        Dummies per column.
     rows : tuple of int
-        Rows per question: people and dummies.
+        Rows per column: the pieces of people's reports, and dummies.
     floor : tuple of float
         Central epsilon per level that the shuffler certified when it posted the task.
     software : dict
@@ -95,11 +101,13 @@ class Manifest:
             If it is no manifest, or contradicts its task.
         """
         fields = read_json(bytes(data), "the manifest", LONGEST_MANIFEST)
-        fields.whole("version", 1, 1)
+        version = fields.whole("version", *VERSIONS)
         task = PostedTask.parse(fields.bytes_of("posted", -1))
+        if version != task.draft.version:
+            raise InvalidInput(f"the manifest is of version {version}, but its task of version {task.draft.version}")
         if (named := fields.line("id")) != task.id:
             raise InvalidInput(f"the manifest is of task {named}, but carries task {task.id}")
-        levels, questions = len(task.draft.levels), len(task.draft.questions)
+        levels, columns = len(task.draft.levels), len(task.draft.columns)
         manifest = cls(
             data=bytes(data),
             task=task,
@@ -107,8 +115,8 @@ class Manifest:
             day=fields.day("day"),
             counts=fields.wholes("counts", levels, MOST_PEOPLE),
             refusals=fields.object("refusals", lambda entry: {k: entry.whole(k, 0, 2**53) for k in REFUSALS}),
-            dummies=fields.wholes("dummies", questions, MOST_DUMMIES),
-            rows=fields.wholes("rows", questions, MOST_PEOPLE * MOST_LEVELS + MOST_DUMMIES),
+            dummies=fields.wholes("dummies", columns, MOST_DUMMIES),
+            rows=fields.wholes("rows", columns, MOST_PEOPLE * MOST_LEVELS * MOST_BITS + MOST_DUMMIES),
             floor=_numbers(fields, "floor", levels),
             software=fields.object("software", _versions),
         )
@@ -117,10 +125,11 @@ class Manifest:
         return manifest
 
     def _check(self) -> None:
-        wanted = tuple(question.dummies.count for question in self.task.draft.questions)
+        columns = self.task.draft.columns
+        wanted = tuple(column.dummies.count for column in columns)
         if self.dummies != wanted:
             raise InvalidInput(f"the manifest counts dummies {self.dummies}; the task asks for {wanted}")
-        rows = tuple(self.n + m for m in self.dummies)
+        rows = tuple(column.rows(self.n) for column in columns)
         if self.rows != rows:
             raise InvalidInput(
                 f"the manifest counts rows {self.rows}; {self.n} people and the dummies {self.dummies} make {rows}"
@@ -138,7 +147,7 @@ class Batch:
     signature : bytes
         The shuffler's, 64 bytes.
     columns : tuple of memoryview
-        The sealed rows of each question.
+        The sealed rows of each column.
     """
 
     manifest: Manifest
@@ -181,17 +190,20 @@ class Batch:
         check(manifest.task)
         sizes = [rows * size for rows, size in zip(manifest.rows, manifest.task.inner_sizes, strict=True)]
         announced = sum(sizes)
+        after = sealing.SIGNATURE if manifest.task.draft.version == 1 else 0  # later versions sign before the columns
+        before = stream.read(sealing.SIGNATURE - after)
         if stream.seekable():  # a wrong length is known before anything is read
             at = stream.tell()
-            _check_length(stream.seek(0, os.SEEK_END) - at - sealing.SIGNATURE, announced, manifest)
+            _check_length(stream.seek(0, os.SEEK_END) - at - after, announced, manifest)
             stream.seek(at)
         try:
-            body, signature = memoryview(stream.read(announced)), stream.read(sealing.SIGNATURE + 1)
+            body, rest = memoryview(stream.read(announced)), stream.read(after + 1)
         except MemoryError:
             raise InvalidInput(
                 f"the columns have {announced} bytes, more than this machine's memory holds; open them on a larger one"
             ) from None
-        _check_length(len(body) + len(signature) - sealing.SIGNATURE, announced, manifest)
+        _check_length(len(body) + len(rest) - after, announced, manifest)
+        signature = before + rest
         check_signature(manifest, signature)
         if hashlib.sha256(body).digest() != manifest.columns_sha256:
             raise InvalidInput("the columns are not the ones the shuffler signed; fetch the batch again")
@@ -217,18 +229,25 @@ def read_batch(path: Path, check: Callable[[PostedTask], None] = lambda task: No
 
 def _read_manifest(stream: IO[bytes]) -> Manifest:
     """Read what stands before the columns."""
-    head = stream.read(_HEAD.size)
-    if len(head) < _HEAD.size or head[:4] != MAGIC:
+    head = stream.read(_HEADS[1].size)
+    if len(head) < _HEADS[1].size or head[:4] != MAGIC:
         raise InvalidInput(f"these bytes are no batch: they do not begin with {MAGIC.decode()}")
-    _, version, size = _HEAD.unpack(head)
-    if version != VERSION:
-        raise InvalidInput(f"this batch is of version {version}; this library reads version {VERSION}")
+    version = head[4]
+    if version not in VERSIONS:
+        raise InvalidInput(f"this batch is of version {version}; this library reads versions 1 and 2")
+    if version > 1 and head[5] != _ALONE:
+        raise InvalidInput(f"this batch was signed by {head[5]} shufflers in a row: it needs a newer shuffledp")
+    head = (head + stream.read(_HEADS[version].size - len(head))).ljust(_HEADS[version].size, b"\0")
+    size = _HEADS[version].unpack(head)[-1]
     if size > LONGEST_MANIFEST:
         raise InvalidInput(f"the batch announces a manifest of {size} bytes; at most {LONGEST_MANIFEST} are read")
     document = stream.read(size)
     if len(document) < size:
         raise InvalidInput(f"the batch is cut short: {len(head) + len(document)} bytes")
-    return Manifest.parse(document)
+    manifest = Manifest.parse(document)
+    if manifest.task.draft.version != version:
+        raise InvalidInput(f"the batch is of version {version}, but its task of version {manifest.task.draft.version}")
+    return manifest
 
 
 def _check_length(there: int, announced: int, manifest: Manifest) -> None:
@@ -238,12 +257,12 @@ def _check_length(there: int, announced: int, manifest: Manifest) -> None:
 
 def check_signature(manifest: Manifest, signature: bytes) -> None:
     """Raise InvalidInput unless the task's shuffler signed the manifest."""
-    if not sealing.signed_by(manifest.task.shuffler_identity, _SIGNED + manifest.data, signature):
+    if not sealing.signed_by(manifest.task.shuffler_identity, manifest.task.label("batch") + manifest.data, signature):
         raise InvalidInput("the manifest is not signed by the task's shuffler; fetch the batch again")
 
 
 def permuted_column(rows: Sequence[bytes], random: Randomness) -> bytes:
-    """Join the rows of one question in a uniformly random order.
+    """Join the rows of one column in a uniformly random order.
 
     Parameters
     ----------
@@ -273,7 +292,7 @@ def write_batch(
     task : PostedTask
         The task.
     columns : sequence of bytes
-        One a question, from `permuted_column`.
+        All of the task, from `permuted_column`.
     counts : sequence of int
         People per level.
     refusals : dict
@@ -295,24 +314,26 @@ def write_batch(
     digest = hashlib.sha256()
     for column in columns:
         digest.update(column)
-    dummies = [question.dummies.count for question in task.draft.questions]
+    version, asked = task.draft.version, task.draft.columns
     manifest = dump_json(
         {
-            "version": VERSION,
+            "version": version,
             "id": task.id,
             "posted": to_base64(task.data),
             "columns_sha256": to_base64(digest.digest()),
             "day": day,
             "counts": list(counts),
             "refusals": {kind: refusals.get(kind, 0) for kind in REFUSALS},
-            "dummies": dummies,
-            "rows": [sum(counts) + m for m in dummies],
+            "dummies": [column.dummies.count for column in asked],
+            "rows": [column.rows(sum(counts)) for column in asked],
             "floor": list(floor),
             "software": dict(software),
         }
     )
-    signature = sealing.sign(identity, _SIGNED + manifest)
-    data = b"".join((_HEAD.pack(MAGIC, VERSION, len(manifest)), manifest, *columns, signature))
+    signature = sealing.sign(identity, task.label("batch") + manifest)
+    signed = (*columns, signature) if version == 1 else (signature, *columns)
+    alone = () if version == 1 else (_ALONE,)
+    data = b"".join((_HEADS[version].pack(MAGIC, version, *alone, len(manifest)), manifest, *signed))
     Batch.parse(data)
     return data
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from shuffledp.collection.asked import Question
-from shuffledp.collection.draw import draw_report
-from shuffledp.collection.fields import Fields, from_base64, to_base64
+from shuffledp.collection.draw import draw_report, pieces_of
+from shuffledp.collection.fields import Fields, Text, from_base64, to_base64
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.promised import spent_by_answering
 from shuffledp.collection.report import Verdict, seal_inner, seal_outer
@@ -60,7 +60,7 @@ class Client:
         self._level = 0
 
     def draw(self, answers: Sequence[int], level: int) -> list[bytes]:
-        """Draw one report a question and seal each to the analyzer; once, whatever is asked again.
+        """Draw one report a column and seal each to the analyzer; once, whatever is asked again.
 
         Parameters
         ----------
@@ -86,14 +86,22 @@ class Client:
             raise InvalidInput(f"a level must be a whole number from 0 to {len(draft.levels) - 1}; got {level}")
         if len(answers) != len(draft.questions):
             raise InvalidInput(f"this task has {len(draft.questions)} questions; got {len(answers)} answers")
-        reports = [
-            draw_report(question.family, keep, answer, self._random)
-            for question, keep, answer in zip(draft.questions, draft.levels[level].draw, answers, strict=True)
-        ]
-        sealer = Sealer(draft.analyzer_key)
-        self._inners = [seal_inner(self.task, place, report, sealer) for place, report in enumerate(reports)]
+        sealer, inners = Sealer(draft.analyzer_key), list[bytes]()
+        for place, report in enumerate(self._reports(answers, level)):
+            pieces = pieces_of(draft.columns[place].family, report, self._random)
+            inners += [seal_inner(self.task, place, piece, sealer) for piece in pieces]
+        self._inners = inners
         self._level = level
         return self._inners
+
+    def _reports(self, answers: Sequence[int], level: int) -> list[int]:
+        """Draw the report of each column."""
+        asked = zip(self.task.draft.questions, self.task.draft.levels[level].draw, answers, strict=True)
+        return [
+            draw_report(question.family, keep, record, self._random)
+            for question, keep, answer in asked
+            for record in question.records(answer)
+        ]
 
     def seal(self, answers: Sequence[int], level: int, code: bytes | None = None) -> bytes:
         """Draw the report and seal it to the shuffler.
@@ -142,20 +150,20 @@ def answer_code(question: Question, answer: str) -> int:
     question : Question
         The question.
     answer : str
-        A choice in any of the task's languages (capitals do not matter), or a number on the question's grid.
+        A choice in any of the task's languages (capitals do not matter), or a number on the question's grid. Of several
+        options all that are checked, with a semicolon between them, or ``-`` for none; of a table a row and a column,
+        with a slash between them.
 
     Raises
     ------
     InvalidInput
         If it is none of the question's answers.
     """
-    if question.kind == "choice":
-        wanted = " ".join(answer.split()).casefold()
-        for place, choice in enumerate(question.choices):
-            if wanted in {" ".join(text.split()).casefold() for text in choice.values()}:
-                return place
-        known = ", ".join(repr(next(iter(choice.values()))) for choice in question.choices[:20])
-        raise InvalidInput(f"the answers to {_asked(question)} are {known}; got {shown(answer)}")
+    if question.kind == "several":
+        parts = [] if answer.strip() == "-" else answer.split(";")
+        return sum(1 << place for place in {_choice(question, question.choices, part) for part in parts})
+    if question.kind != "number":
+        return _choice(question, question.choices, answer)
     try:
         value = float(answer)
         place = round((value - question.low) / question.step)
@@ -169,11 +177,27 @@ def answer_code(question: Question, answer: str) -> int:
     return place
 
 
+def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
+    """Return the place of an answer among texts."""
+    wanted = _plain(answer)
+    for place, choice in enumerate(choices):
+        if wanted in map(_plain, choice.values()):
+            return place
+    known = ", ".join(repr(next(iter(choice.values()))) for choice in choices[:20])
+    more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
+    how = "; give those that fit, with a semicolon between them, or - for none" if question.kind == "several" else ""
+    raise InvalidInput(f"the answers to {_asked(question)} are {known}{more}{how}; got {shown(answer)}")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 def level_named(task: PostedTask, name: str) -> int:
     """Return the place of a level given by its name in any of the task's languages."""
-    wanted = " ".join(name.split()).casefold()
+    wanted = _plain(name)
     for place, level in enumerate(task.draft.levels):
-        if wanted in {" ".join(text.split()).casefold() for text in level.name.values()}:
+        if wanted in map(_plain, level.name.values()):
             return place
     known = ", ".join(repr(next(iter(level.name.values()))) for level in task.draft.levels)
     raise InvalidInput(f"the levels of this task are {known}; got {shown(name)}")

@@ -15,7 +15,6 @@ Closing takes three steps, and the death of the process between or within them c
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -30,11 +29,12 @@ from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_ba
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.marks import GONE, SUFFIX, set_marks, sync_folder
+from shuffledp.collection.marks import GONE, SUFFIX, set_marks
 from shuffledp.collection.report import split_inners
 from shuffledp.collection.store import Store, TaskRow
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.locks import hold, sync_folder
 from shuffledp.numerics.randomness import Randomness
 
 TOO_FEW = "too few people took part for a useful answer"
@@ -145,7 +145,7 @@ def batch_path(store: Store, posted: PostedTask) -> Path:
 def _one_at_a_time(store: Store) -> Generator[None]:
     """Hold the outbox's lock, which the system releases when the process dies."""
     with open(store.outbox / ".lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        hold(file.fileno())
         yield
 
 
@@ -161,14 +161,14 @@ def _store_dummies(store: Store, posted: PostedTask) -> None:
     _check_enough(store, posted)
     while store.drop_dummies(posted.digest, PIECE):
         pass
-    for question, sealed in seal_dummies(posted, _chance(store, posted, b"dummies"), PIECE):
+    for column, sealed in seal_dummies(posted, _chance(store, posted, b"dummies"), PIECE):
         with store.writing() as db:
-            db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, question, each) for each in sealed])
+            db.executemany("INSERT INTO dummy VALUES (?, ?, ?)", [(posted.digest, column, each) for each in sealed])
 
 
 def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
     """Step 1, second half."""
-    wanted = {place: question.dummies.count for place, question in enumerate(posted.draft.questions)}
+    wanted = {place: column.dummies.count for place, column in enumerate(posted.draft.columns)}
     with store.writing() as db:
         _check_enough(store, posted)
         sql = "SELECT question, count(*) FROM dummy WHERE task = ? GROUP BY question"
@@ -192,16 +192,16 @@ def _check_enough(store: Store, posted: PostedTask) -> None:
 def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Clock) -> None:
     """Step 2."""
     counts = [0] * len(posted.draft.levels)
-    rows: list[list[bytes]] = [[] for _ in posted.draft.questions]
+    rows: list[list[bytes]] = [[] for _ in posted.draft.columns]
     for _, level, inners in store.reports(posted.digest):
         counts[level] += 1
         for column, sealed in zip(rows, split_inners(posted, inners), strict=True):
-            column.append(sealed)
+            column += sealed
     columns: list[bytes] = []
-    for question, column in enumerate(rows):
-        column += store.dummies(posted.digest, question)
+    for place, column in enumerate(rows):
+        column += store.dummies(posted.digest, place)
         content = hashlib.sha256(b"".join(column)).digest()  # other rows, another order that tells nothing of this one
-        random = _chance(store, posted, b"order", question.to_bytes(2), content)
+        random = _chance(store, posted, b"order", place.to_bytes(2), content)
         columns.append(permuted_column(column, random))
         column.clear()
     tally = store.tally(posted.digest)
@@ -286,7 +286,7 @@ def _lacking(store: Store, batch: Batch) -> int:
         for column, size in zip(batch.columns, batch.task.inner_sizes, strict=True)
     ]
     return sum(
-        any(sealed not in rows for sealed, rows in zip(split_inners(batch.task, inners), columns, strict=True))
+        not all(rows.issuperset(own) for own, rows in zip(split_inners(batch.task, inners), columns, strict=True))
         for _, _, inners in store.reports(batch.task.digest)
     )
 

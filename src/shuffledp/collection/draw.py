@@ -2,10 +2,14 @@
 
 A report of every family here is, with probability K/2^64, uniform on the reports A_x of the person's own answer x, and
 otherwise uniform on all reports: `rr` and `krr:K` with A_x = {x}; `one-bit` with x first rounded at random to an end of
-its range, by a coin of chance (x - low)/(high - low) = i/N, a quotient of whole numbers; `hadamard:K` with A_x the half
-of the reports that agree with row x + 1. If f = |A_x|/(number of reports), two answers' laws differ by a factor of at
-most 1 + K/(f (2^64 - K)), which is reached. So K states the law exactly, and whether it keeps within a budget is one
-comparison. The integers are the library's own thresholds (`randomizers.mixing.keep_thresholds`).
+its range, by a coin of chance (x - low)/(high - low) = i/N, a quotient of whole numbers; `bits:B` with x first rounded
+at random to a neighbour among B + 1 equally spaced values; `hadamard:K` with A_x the half of the reports that agree
+with row x + 1. If f = |A_x|/(number of reports), two answers' laws differ by a factor of at most 1 + K/(f (2^64 - K)),
+which is reached. So K states the law exactly, and whether it keeps within a budget is one comparison. The integers are
+the library's own thresholds (`randomizers.mixing.keep_thresholds`).
+
+A report of `bits:B` is a number v of 0..B and travels as B pieces, v ones and B - v zeros in an order of its own: who
+sees the pieces of everybody in one column learns the number of ones alone. Every other report is one piece.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ from shuffledp.randomizers.numeric import OneBit
 WHOLE = 1 << 64
 SLACK = Fraction(1, 1 << 40)
 """By so much the budget that integers imply may exceed the stated one: what rounding epsilon0 to a double may cost."""
-FAMILIES = "rr, krr:K, one-bit, hadamard:K"
+FAMILIES = "rr, krr:K, one-bit, bits:B, hadamard:K"
+MOST_BITS = 32
+"""Largest B of `bits:B`."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,9 @@ class Family:
     Parameters
     ----------
     name : str
-        ``rr``, ``krr:K``, ``hadamard:K`` or ``one-bit``.
+        ``rr``, ``krr:K``, ``hadamard:K``, ``one-bit`` or ``bits:B``.
     records : int
-        Answers are 0..records-1; for ``one-bit`` answer i is the number low + i step.
+        Answers are 0..records-1; for ``one-bit`` and ``bits:B`` answer i is the number low + i step.
     """
 
     name: str
@@ -53,67 +59,95 @@ class Family:
         """How many different reports there are; a report is one of 0..reports-1."""
         if self.kind == "one-bit":
             return 2
+        if self.kind == "bits":
+            return self.pieces + 1
         return 2 * HadamardResponse(self.records).order if self.kind == "hadamard" else self.records
 
     @property
+    def pieces(self) -> int:
+        """In how many pieces a report travels."""
+        return int(self.name.partition(":")[2]) if self.kind == "bits" else 1
+
+    @property
+    def cells(self) -> int:
+        """How many different pieces there are; a piece is one of 0..cells-1."""
+        return 2 if self.kind == "bits" else self.reports
+
+    @property
     def report_bytes(self) -> int:
-        """Bytes of a report as it travels (docs/wire.md)."""
-        return bytes_for((self.reports - 1).bit_length())
+        """Bytes of a piece as it travels (docs/wire.md)."""
+        return bytes_for((self.cells - 1).bit_length())
 
     @property
     def own_share(self) -> Fraction:
         """f: the share of all reports that are an answer's own."""
-        return Fraction(1, self.records) if self.kind == "krr" else Fraction(1, 2)
+        return Fraction(1, self.reports) if self.kind in ("krr", "bits") else Fraction(1, 2)
 
     def true_share(self, keep: int) -> Fraction:
         """Return the chance that a report supports the true answer, if the task states `keep`.
 
-        A report of ``rr`` or ``krr:K`` then is that answer; one of ``hadamard:K`` is a bit that fits it, and one of
-        ``one-bit`` the end of the range at which the number lies.
+        A report of ``rr`` or ``krr:K`` then is that answer; one of ``hadamard:K`` is a bit that fits it, one of
+        ``one-bit`` the end of the range at which the number lies, and one of ``bits:B`` the rounded number.
         """
-        values = self.records if self.kind in ("rr", "krr") else 2
+        values = 2 if self.kind in ("one-bit", "hadamard") else self.reports
         return (keep + Fraction(WHOLE - keep, values)) / WHOLE
 
     def library(self, low: float = 0.0, high: float = 1.0) -> RandomizedResponse | HadamardResponse | OneBit:
-        """Return the same randomizer as the accountant and the estimators know it; a number needs its range."""
+        """Return the same randomizer as the accountant and the estimators know it; a number needs its range.
+
+        Of ``bits:B`` it is the one of the rounded number: who knows less than that number of everybody learns no more.
+        """
         if self.kind == "one-bit":
             return OneBit(low, high)
-        return HadamardResponse(self.records) if self.kind == "hadamard" else RandomizedResponse(self.records)
+        return HadamardResponse(self.records) if self.kind == "hadamard" else RandomizedResponse(self.reports)
+
+    def of_pieces(self) -> RandomizedResponse | HadamardResponse | OneBit:
+        """Return the randomizer whose reports have the bytes of a piece."""
+        return RandomizedResponse(2) if self.kind == "bits" else self.library()
 
     def threshold(self, epsilon0: float) -> int:
         """Return the library's K for a budget: the one a draft states."""
         if self.kind == "hadamard":
             return int(HadamardResponse(self.records).keep_thresholds(epsilon0))
-        return int(RandomizedResponse(2 if self.kind == "one-bit" else self.records).keep_thresholds(epsilon0))
+        return int(RandomizedResponse(self.reports).keep_thresholds(epsilon0))
 
-    def to_bytes(self, report: int) -> bytes:
-        """Write one report."""
-        return report.to_bytes(self.report_bytes, "little")
+    def to_bytes(self, piece: int) -> bytes:
+        """Write one piece."""
+        return piece.to_bytes(self.report_bytes, "little")
 
 
-def family_named(name: str, kind: str, records: int, where: str) -> Family:
+def family_named(name: str, kind: str, records: int, where: str, version: int = 1) -> Family:
     """Return the family of a question, or raise InvalidInput if it does not fit.
 
     Parameters
     ----------
     name : str
         As a draft states it.
-    kind : {"choice", "number"}
+    kind : str
         The question's kind.
     records : int
-        How many different answers there are.
+        How many different answers there are; of `several`, to each of its options.
     where : str
         The question, for messages.
+    version : {1, 2}
+        The task's: ball dummies are for columns of choices and of bits, and ``hadamard:K`` has neither.
     """
+    if kind == "number" and version > 1:
+        if name in _BITS:
+            return Family(name, records)
+        raise InvalidInput(f"{where}: the family must be bits:B with B from 1 to {MOST_BITS}; got {shown(name)}")
     fitting = ("one-bit",)
-    if kind == "choice":
-        fitting = ("rr" if records == 2 else f"krr:{records}", f"hadamard:{records}")
+    if kind != "number":
+        fitting = ("rr" if records == 2 else f"krr:{records}", f"hadamard:{records}")[: 3 - version]
     if name not in fitting:
         raise InvalidInput(
             f"{where}: the family must be {' or '.join(fitting)}; got {shown(name)} (of the families {FAMILIES} "
             "reports look alike at every level)"
         )
     return Family(name, records)
+
+
+_BITS = frozenset(f"bits:{size}" for size in range(1, MOST_BITS + 1))
 
 
 @lru_cache(maxsize=4096)
@@ -155,8 +189,30 @@ def draw_report(family: Family, keep: int, record: int, random: Randomness) -> i
     report = int(random.integers(family.reports, 1)[0])
     if not random.bernoulli(keep, 1)[0]:
         return report
-    if family.kind == "one-bit":
-        return int(random.integers(family.records - 1, 1)[0] < record)
+    if family.kind in ("one-bit", "bits"):  # round i/N of the range to a neighbour among 0..B, B = 1 for one bit
+        whole, part = divmod(record * (family.reports - 1), family.records - 1)
+        return whole + int(random.integers(family.records - 1, 1)[0] < part)
     if family.kind == "hadamard":  # the column stays, the sign becomes the record's
         return report & ~1 | ((report >> 1) & (record + 1)).bit_count() & 1
     return record
+
+
+def pieces_of(family: Family, report: int, random: Randomness) -> list[int]:
+    """Return the pieces in which a report travels; those of ``bits:B`` stand in a uniformly random order.
+
+    Parameters
+    ----------
+    family : Family
+        The randomizer.
+    report : int
+        One of its reports.
+    random : Randomness
+        `secure_random()`.
+    """
+    if family.kind != "bits":
+        return [report]
+    bits = [1] * report + [0] * (family.pieces - report)
+    for place in range(len(bits) - 1, 0, -1):  # Fisher and Yates
+        other = int(random.integers(place + 1, 1)[0])
+        bits[place], bits[other] = bits[other], bits[place]
+    return bits

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+from shuffledp.ball import below_of
 from shuffledp.collection.asked import Dummies, Question
+from shuffledp.collection.balls import ball_of
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
@@ -81,7 +83,7 @@ def chance_of(identity: bytes, task: PostedTask, key: bytes, *use: bytes) -> Ran
     use : bytes
         What it is for, such as ``b"dummies"``; further ones of fixed length.
     """
-    message = b"\0".join((b"shuffledp/1 chance", task.digest, key, *use))
+    message = task.label("chance") + b"\0".join((task.digest, key, *use))
     return keyed_random(hmac.digest(identity, message, "sha256"))
 
 
@@ -100,18 +102,35 @@ def seal_dummies(task: PostedTask, random: Randomness, piece: int = PIECE) -> It
     Yields
     ------
     tuple of int and list of bytes
-        The question's place, from 0, and sealed reports of its dummies.
+        The column's place, from 0, and sealed reports of its dummies.
     """
     sealer = Sealer(task.draft.analyzer_key, lambda: random.words(4).tobytes())
-    for place, question in enumerate(task.draft.questions):
-        reports = draw_dummies(question, random)
+    for place, reports in enumerate(drawn_columns(task.draft, random)):
         for start in range(0, len(reports), piece):
             yield place, [seal_inner(task, place, report, sealer) for report in reports[start : start + piece]]
 
 
+def drawn_columns(draft: Draft, random: Randomness) -> Iterator[list[int]]:
+    """Draw the dummies of every column, in the order of the columns; of a ball all of them at once.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task's draft.
+    random : Randomness
+        `chance_of`.
+    """
+    if draft.version == 1:
+        for question in draft.questions:
+            yield draw_dummies(question, random)
+        return
+    for cells in ball_of(draft).draw(below_of(random)):
+        yield [cell for cell, count in enumerate(cells.tolist()) for _ in range(count)]
+
+
 def number_of_dummies(draft: Draft) -> int:
-    """Return how many dummies closing adds, over all questions."""
-    return sum(question.dummies.count for question in draft.questions)
+    """Return how many dummies closing adds, over all columns."""
+    return sum(column.dummies.count for column in draft.columns)
 
 
 def seconds_to_seal(draft: Draft) -> float:

@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collection.asked import Dummies, Question
+from shuffledp.collection.balls import single_ball
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.dummies import ones_law, ones_moments
+from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.count_laws import Added, CountEstimate, CountLaw
-from shuffledp.protocol.estimate import Estimate
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.questions.count_laws import NOTHING, Added, CountEstimate, CountLaw
+from shuffledp.questions.estimate import Estimate, chance_of_a_miss
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers.numeric import OneBit
 
 JUNK = 0.05
@@ -71,8 +73,8 @@ def effective_budget(family: Family, keep: int, epsilon0: float) -> float:
     return float(np.log1p(float(Fraction(keep, WHOLE - keep) / family.own_share)))
 
 
-def estimate_question(draft: Draft, place: int, reports: NDArray[np.int64], counts: Sequence[int]) -> Estimate:
-    """Estimate shares of the choices, or the mean of a number.
+def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> Estimate:
+    """Estimate shares of the choices or of the options, or the mean of a number.
 
     Parameters
     ----------
@@ -80,29 +82,157 @@ def estimate_question(draft: Draft, place: int, reports: NDArray[np.int64], coun
         The task's draft.
     place : int
         The question, from 0.
-    reports : ndarray of int64, shape (people + dummies,)
-        The rows kept.
-    counts : sequence of int
-        People per level; with the dummies as many as there are rows.
+    columns : sequence of Tallied
+        The rows kept of each of its columns.
 
     Raises
     ------
     InvalidInput
         If the lengths differ, or no report carries information.
     """
-    question = draft.questions[place]
-    dummies, n = question.dummies.count, sum(counts)
-    if n <= 0 or n + dummies != reports.size:
+    question, known = draft.questions[place], slopes_of(draft, place)
+    for tallied in columns:
+        if sum(tallied.counts) <= 0:
+            raise InvalidInput(
+                f"question {place + 1} has {tallied.reports.size} rows to be used, {question.dummies.count} of them "
+                "dummies: too few to estimate"
+            )
+    if question.family.kind == "bits":
+        return _mean_of_bits(question, known, columns[0])
+    found = [_one_column(question, known, tallied) for tallied in columns]
+    return found[0] if question.kind != "several" else joined([_second(each) for each in found])
+
+
+@dataclass(frozen=True, eq=False)
+class Tallied:
+    """The rows of one column that are used.
+
+    Parameters
+    ----------
+    reports : ndarray of int64
+        Pieces of people's reports, and dummies.
+    counts : tuple of int
+        People per level whose reports they hold.
+    """
+
+    reports: NDArray[np.int64]
+    counts: tuple[int, ...]
+
+
+def _one_column(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
+    """Estimate the shares of a column's answers, or the mean of one bit."""
+    counts, dummies = tallied.counts, question.dummies.count
+    if sum(counts) + dummies != tallied.reports.size:
         raise InvalidInput(
-            f"question {place + 1} has {reports.size} rows to be used, {dummies} of them dummies: too few to estimate"
+            f"{tallied.reports.size} rows are to be used, but {sum(counts)} people and {dummies} dummies are counted"
         )
-    known = slopes_of(draft, place)
     epsilons = np.repeat(np.array([0.0, *known.budgets]), [dummies, *counts])
-    shuffled = ShuffledReports(reports, epsilons, seen="reports")
+    shuffled = ShuffledReports(tallied.reports, epsilons, seen="reports")
     family = question.family.library(question.low, question.high)
     if isinstance(family, OneBit):
         return _without_dummies(mean(shuffled, family), question, known, counts)
     return _without_dummies(frequency(shuffled, family), question, known, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedEstimate(Estimate):
+    """Estimates of several targets that stand beside each other, each with an interval of its own law.
+
+    Parameters
+    ----------
+    parts : tuple of Estimate
+        One a target, of shape (1,).
+    """
+
+    parts: tuple[Estimate, ...]
+
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both ends of two-sided confidence intervals, in the range.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `Estimate.confidence_interval`.
+        """
+        own = 1.0 - chance_of_a_miss(level, len(self.parts) if simultaneous else 1)
+        ends = [part.confidence_interval(own) for part in self.parts]
+        low, high = (np.concatenate([np.ravel(each[side]) for each in ends]) for side in (0, 1))
+        return low, high
+
+
+def joined(parts: Sequence[Estimate]) -> JoinedEstimate:
+    """Put estimates of one range beside each other."""
+    return JoinedEstimate(
+        value=np.concatenate([np.ravel(part.value) for part in parts]),
+        standard_error=np.concatenate([np.ravel(part.standard_error) for part in parts]),
+        step=max(part.step for part in parts),
+        support=parts[0].support,
+        uninformative=parts[0].uninformative,
+        parts=tuple(parts),
+    )
+
+
+def _second(shares: Estimate) -> Estimate:
+    """Of two shares, no and yes, the second."""
+    only = {"value": shares.value[1:], "standard_error": shares.standard_error[1:]}
+    return replace(shares, **only, **({"counts": shares.counts[1:]} if isinstance(shares, CountEstimate) else {}))
+
+
+def _mean_of_bits(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
+    """Estimate a mean from the number of ones among the pieces of all reports, B a person, and dummies.
+
+    A person's v/B has the mean 1/2 + s (x - 1/2) with the share x of the range and the slope s of the level, so that
+    mean = 1/2 + (ones - m/2 - P/2)/(B S), P the pieces of people's reports and S the sum of the slopes. With q = (x -
+    1/2)^2 its variance is s (1 - s) q + s r + (1 - s) (B + 2)/(12 B), r <= 1/(4 B^2) that of rounding; and dealing the
+    levels to the records adds at most q times (sum of w^2 - 1/n) n/(n - 1) in the share (protocol.means). The number of
+    ones says nothing about q: its largest value 1/4 is taken.
+    """
+    m, counts = question.dummies.count, tallied.counts
+    pieces, ones = tallied.reports.size - m, int(tallied.reports.sum())
+    plain, width = bits_law(question.family, question.dummies, known.slopes, counts), width_of(question)
+    value = 0.5 + (ones - (m + pieces) / 2.0) * sum(counts) / max(pieces, 1) * plain.step
+    return replace(
+        plain,
+        value=np.asarray(question.low + width * value),
+        standard_error=width * plain.standard_error,
+        step=width * plain.step,
+        support=(question.low, question.high),
+        added=replace(plain.added, unit=width * plain.added.unit),
+    )
+
+
+@lru_cache(maxsize=64)
+def bits_law(
+    family: Family, dummies: Dummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
+) -> SpreadEstimate:
+    """Return the error of a mean of ``bits:B`` as a share of the range, at a value in its middle; see `_mean_of_bits`.
+
+    Parameters
+    ----------
+    family, dummies, slopes, counts, shufflers
+        As for `law_of_count`.
+
+    Raises
+    ------
+    InvalidInput
+        If no report carries information.
+    """
+    size, people = family.pieces, list(zip(counts, slopes, strict=True))
+    total = sum(count * s for count, s in people)
+    if not total > 0.0:
+        raise InvalidInput("no report carries information: every level draws without the answer")
+    noise = sum(
+        count * (s * (1.0 - s) / 4.0 + s / (4.0 * size**2) + (1.0 - s) * (size + 2.0) / (12.0 * size))
+        for count, s in people
+    )
+    squares = sum(count * s * s for count, s in people) / total**2
+    own = noise / total**2 + _uneven(squares, sum(counts)) / 4.0
+    chances = each = np.array(dummies_along(family, dummies, (0, 1)))
+    for _ in range(shufflers - 1):
+        chances = np.convolve(chances, each)
+    added = Spread(tuple(chances.tolist()), 1.0 / (size * total))
+    error = np.asarray(np.sqrt(own + added.variance))
+    return SpreadEstimate(np.asarray(0.5), error, 1.0 / total, (0.0, 1.0), 0, added)
 
 
 def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:
@@ -148,12 +278,67 @@ def law_of_count(
     other = tuple(share - lift for lift in lifts)
     own = tuple(low + slope for low, slope in zip(other, slopes, strict=True))
     added = Added(count=dummies.count * shufflers, share=share)
-    if dummies.law == "laplace":
-        chances = each = np.array([float(chance) for chance in ones_law(dummies)])
+    if dummies.law != "uniform":
+        chances = each = np.array(cell_law(family, dummies))
         for _ in range(shufflers - 1):
             chances = np.convolve(chances, each)
         added = Added(tuple(chances.tolist()))
     return CountLaw(counts, own, other, added, "mean" if family.kind == "one-bit" else "share")
+
+
+def predicted_half_width(
+    question: Question, known: Slopes, counts: Sequence[int], miss: float, *, dummies: bool = True
+) -> float:
+    """Return half the length of the interval that will be printed, at the worst answers, as a share of the range.
+
+    Parameters
+    ----------
+    question : Question
+        Its family and its dummies.
+    known : Slopes
+        Of the question.
+    counts : sequence of int
+        People per level.
+    miss : float
+        Chance that the interval misses.
+    dummies : bool
+        Whether the dummies' noise is counted.
+    """
+    if question.family.kind != "bits":
+        law = count_law(question, known, counts)
+        return (law if dummies else replace(law, added=NOTHING)).half_width(miss)
+    if known.mean(counts) <= 0.0:
+        return 0.5
+    found = bits_law(question.family, question.dummies if dummies else NO_DUMMIES, known.slopes, tuple(counts))
+    return min(float(found.half_width(miss, found.standard_error)), 0.5)
+
+
+def predicted_variance(question: Question, known: Slopes, counts: Sequence[int]) -> float:
+    """Return the variance of an estimate at the worst answers, as a share of the squared range; inf without slope."""
+    if known.mean(counts) <= 0.0:
+        return float("inf")
+    if question.family.kind == "bits":
+        return float(bits_law(question.family, question.dummies, known.slopes, tuple(counts)).standard_error ** 2)
+    law = count_law(question, known, counts)
+    return max(law.variance(law.worst), law.variance(0.5)) / law.slope**2
+
+
+NO_DUMMIES = Dummies("uniform", 0)
+
+
+def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
+    """Return the law of the number of dummies that support one answer: of a bit the ones, of a choice a cell.
+
+    Parameters
+    ----------
+    family : Family
+        Of the column.
+    dummies : Dummies
+        Of law "laplace" or "ball".
+    """
+    if dummies.law == "laplace":
+        return tuple(float(chance) for chance in ones_law(dummies))
+    return single_ball(family, dummies).cell_law(0) if dummies.count else (1.0,)
 
 
 def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
@@ -268,8 +453,8 @@ def width_of(question: Question) -> float:
 def _without_dummies(found: Estimate, question: Question, known: Slopes, counts: Sequence[int]) -> Estimate:
     """Put n people in the place of n + m, and the variance of the dummies' own law.
 
-    With W the sum of the squared weights, (V) of `protocol.frequencies` has the term f (1 - f) (W - 1/N) N/(N - 1), and
-    (M) of `protocol.means` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
+    With W the sum of the squared weights, (V) of `questions.frequency` has the term f (1 - f) (W - 1/N) N/(N - 1), and
+    (M) of `questions.mean` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
     """
     n, m = sum(counts), question.dummies.count
     if m == 0 or not isinstance(found, CountEstimate):
@@ -280,6 +465,9 @@ def _without_dummies(found: Estimate, question: Question, known: Slopes, counts:
     law = 0.0
     if question.dummies.law == "laplace":
         law = float(ones_moments(question.dummies)[1] - Fraction(m, 4)) / total**2
+    elif question.dummies.law == "ball":
+        share = float(question.family.own_share)
+        law = (single_ball(question.family, question.dummies).cell_variance(0) - m * share * (1.0 - share)) / total**2
     if question.kind == "number":
         fraction = np.clip((found.value - question.low) / width, 0.0, 1.0)
         change = _relief(fraction, n + m) - _relief(fraction, n)

@@ -15,6 +15,8 @@ from shuffledp.errors import InvalidInput, shown
 
 T = TypeVar("T")
 LONGEST_TEXT = 2000
+LONGEST_LAW = 10_000
+"""Most integers of a law whose length is its own."""
 LARGEST = 10**15
 """Largest absolute value of a number: JavaScript reads every whole number up to there exactly."""
 Text = Mapping[str, str]
@@ -92,6 +94,10 @@ class Fields:
         self._known[key] = None
         return key in self._values
 
+    def peek(self, key: str) -> Any:
+        """Return a value that nobody took, or None, and leave it there."""
+        return self._values.get(key)
+
     def names(self) -> list[str]:
         """Return the keys that nobody took."""
         return list(self._values)
@@ -115,6 +121,14 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             self.refuse(key, value, f"a number from {low:g} to {high:g}")
         return float(value)
+
+    def numbers(self, key: str, count: int) -> tuple[float, ...]:
+        """Take a list of `count` numbers, as doubles."""
+        entries = self.list_of(key, count, count)
+        for entry in entries:
+            if isinstance(entry, bool) or not isinstance(entry, int | float) or not -LARGEST <= entry <= LARGEST:
+                self.refuse(key, entry, f"numbers from {-LARGEST:g} to {LARGEST:g}")
+        return tuple(float(entry) for entry in entries)
 
     def flag(self, key: str) -> bool:
         """Take true or false."""
@@ -161,9 +175,12 @@ class Fields:
         return self._object(key, self.take(key), read)
 
     def words64(self, key: str, count: int, most: int = 2**64 - 1) -> tuple[int, ...]:
-        """Take a list of `count` integers up to `most`, written as decimal text: JavaScript would round numbers."""
+        """Take a list of integers up to `most`, written as decimal text: JavaScript would round numbers.
+
+        Of `count` integers, or 1 to 10,000 if it is negative.
+        """
         found: list[int] = []
-        for entry in self.list_of(key, count, count):
+        for entry in self.list_of(key, *((count, count) if count >= 0 else (1, LONGEST_LAW))):
             if not isinstance(entry, str) or not _DIGITS.fullmatch(entry) or int(entry) > most:
                 self.refuse(key, entry, "integers over 2^64, each written as text in decimal digits")
             found.append(int(entry))

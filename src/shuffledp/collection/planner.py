@@ -1,28 +1,29 @@
 """The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
 
 For every question and local budget the half-width is that of the interval that will be printed
-(`shuffledp.protocol.count_laws`), if everybody answers at that budget; the dummies are those that keep the promise at
-the largest budget offered. The *limit* is the half-width of reports without any local noise: the dummies of the
-promise alone remain.
+(`shuffledp.questions.count_laws`; of a number `shuffledp.collection.spread`), if everybody answers at that budget; the
+dummies are the ball law that keeps the promise at the largest budget offered, over all questions together
+(docs/theorems/ball.md), or dummies of each question's own beside a question of the family ``hadamard:K``. The *limit*
+is the half-width of reports without any local noise: the dummies of the promise alone remain.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.collection.asked import Dummies
-from shuffledp.collection.draw import WHOLE, Family
-from shuffledp.collection.estimates import JUNK, Slopes, law_of_count, shift_of_future_junk
+from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies
+from shuffledp.collection.balls import needed_ball, part_of
+from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
+from shuffledp.collection.estimates import JUNK, NO_DUMMIES, Slopes, bits_law, law_of_count, shift_of_future_junk
 from shuffledp.collection.price import MISS, Z95, least_number
 from shuffledp.collection.promise import dummies_for
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import few_digits_up
-from shuffledp.protocol.count_laws import CountLaw
 
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """The local budgets among which the planner chooses: 2, 2.5, ..., 8."""
@@ -44,7 +45,8 @@ class Planned:
     text : str
         The question, in the survey's first language.
     family : Family
-        Its randomizer.
+        Its randomizer. A number of the family ``one-bit`` is planned as ``bits:B``, as it is drafted, with the B whose
+        noise is least at the largest budget offered; beside a question of ``hadamard:K`` it stays as it is.
     low, high : float
         The range of its answer: 0 and 1 for a share.
     """
@@ -57,7 +59,7 @@ class Planned:
     @property
     def is_share(self) -> bool:
         """Whether the answer is a share, told in percentage points."""
-        return self.family.kind != "one-bit"
+        return self.family.kind not in ("one-bit", "bits")
 
 
 @dataclass(frozen=True)
@@ -234,6 +236,7 @@ def plan_collection(request: Request) -> CollectionPlan:
     >>> found.chosen, float(found.rows[-1].true_share) > 0.98
     (4.0, True)
     """
+    request = _as_drafted(request)
     dummies = _dummies(request, request.largest, request.promise)
     known: dict[Family, Choice] = {}  # questions of one family have one answer, but for text and range
     for place, (question, law) in enumerate(zip(request.questions, dummies, strict=True)):
@@ -257,7 +260,35 @@ def _dummies(request: Request, epsilon0: float, promise: float) -> tuple[Dummies
 def _dummies_for(
     families: tuple[Family, ...], levels: tuple[tuple[float, float], ...], delta: float, reports: int
 ) -> tuple[Dummies, ...]:
-    return dummies_for(levels, families, delta, reports)
+    if _has_hadamard(families):
+        return dummies_for(levels, families, delta, reports)
+    law = needed_ball(levels, families, delta, reports)
+    return tuple(part_of(law, place) for place in range(len(families)))
+
+
+def _has_hadamard(families: Iterable[Family]) -> bool:
+    """Whether the task is of version 1, whose questions have dummies of their own."""
+    return any(family.kind == "hadamard" for family in families)
+
+
+def _as_drafted(request: Request) -> Request:
+    """Give numbers the family that a draft gives them."""
+    if _has_hadamard(question.family for question in request.questions):
+        return request
+    bits = _best_bits(request.largest)
+    asked = tuple(
+        replace(question, family=bits) if question.family.kind == "one-bit" else question
+        for question in request.questions
+    )
+    return replace(request, questions=asked)
+
+
+def _best_bits(epsilon0: float) -> Family:
+    families = [Family(f"bits:{size}", 2) for size in range(1, MOST_BITS + 1)]
+    return min(
+        families,
+        key=lambda family: float(bits_law(family, NO_DUMMIES, (_slope(family, epsilon0),), (1,)).standard_error),
+    )
 
 
 def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: float, people: int) -> float:
@@ -276,11 +307,11 @@ def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: floa
     people : int
         How many answer.
     """
-    return _law(request.questions[place].family, dummies, epsilon0, people, request.shufflers).half_width(MISS)
-
-
-def _law(family: Family, dummies: Dummies, epsilon0: float, people: int, shufflers: int) -> CountLaw:
-    return law_of_count(family, dummies, (_slope(family, epsilon0),), (people,), shufflers)
+    family, slopes = request.questions[place].family, (_slope(request.questions[place].family, epsilon0),)
+    if family.kind != "bits":
+        return law_of_count(family, dummies, slopes, (people,), request.shufflers).half_width(MISS)
+    found = bits_law(family, dummies, slopes, (people,), request.shufflers)
+    return min(float(found.half_width(MISS, found.standard_error)), 0.5)
 
 
 def _slope(family: Family, epsilon0: float) -> float:
@@ -292,12 +323,17 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
     """Evaluate one question at every budget, choose one, and say what cannot be had."""
     question, offered = request.questions[place], _budgets(request)
     widths = {e: half_width_at(request, place, dummies, e, request.people) for e in offered}
-    limit = half_width_at(request, place, dummies, math.inf, request.people)
+    limit = half_width_at(request, place, _without_noise(request, place, dummies), math.inf, request.people)
     enough = NEAR * limit if request.wanted is None else request.wanted
     fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
     chosen = fitting[0] if fitting else offered[-1]
     cannot = "" if fitting or request.wanted is None else _cannot(request, place, dummies, limit)
     return Choice(question, dummies, chosen, limit, tuple(_row(question, e, widths[e]) for e in offered), cannot)
+
+
+def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
+    """The dummies that keep the promise for reports without local noise; dummies of a question's own as they are."""
+    return dummies if dummies.law != "ball" else _dummies(request, LARGEST_EPSILON0, request.promise)[place]
 
 
 def _budgets(request: Request) -> tuple[float, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shuffledp.collection.estimates import (
     FALSE_LEVELS,
     JUNK,
-    count_law,
+    predicted_half_width,
+    predicted_variance,
     scaled_counts,
     shift_of_future_junk,
     shift_of_levels,
@@ -17,7 +18,6 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.task import Draft
-from shuffledp.protocol.count_laws import NOTHING
 
 MISS = 0.05
 """The chance that an interval misses: 95 % intervals are promised and printed."""
@@ -91,9 +91,8 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
     """
     if not sum(counts):
         return math.inf
-    question = draft.questions[place]
-    law = count_law(question, slopes_of(draft, place), counts)
-    return width_of(question) * (law if dummies else replace(law, added=NOTHING)).half_width(MISS)
+    question, known = draft.questions[place], slopes_of(draft, place)
+    return width_of(question) * predicted_half_width(question, known, counts, MISS, dummies=dummies)
 
 
 def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
@@ -118,9 +117,7 @@ def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> 
     share = wanted / width_of(question)
 
     def normal(people: int) -> bool:
-        law = count_law(question, known, scaled_counts(mix, people))
-        spread = max(law.variance(law.worst), law.variance(0.5))
-        return law.slope > 0.0 and Z95 * math.sqrt(spread) / law.slope <= share
+        return Z95 * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= share
 
     def printed(people: int) -> bool:
         return half_width(draft, place, scaled_counts(mix, people)) <= wanted

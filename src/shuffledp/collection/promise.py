@@ -8,10 +8,13 @@ nothing else.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 
 from shuffledp.accounting import (
+    BallFloor,
     LocalProfile,
     PrivacyProfile,
     bounds,
@@ -21,12 +24,14 @@ from shuffledp.accounting import (
     floor_profile,
     remembered_by_thread,
 )
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, published
 from shuffledp.collection.asked import Dummies, Level
-from shuffledp.collection.draw import SLACK, Family
+from shuffledp.collection.balls import ball_of, certified_epsilon, needed_ball
+from shuffledp.collection.draw import SLACK, WHOLE, Family
 from shuffledp.collection.task import Draft
-from shuffledp.collection.work import check_work
+from shuffledp.collection.work import check_ball_work, check_work
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.numerics.floats import few_digits_up, round_down, round_up
@@ -76,7 +81,12 @@ def floor(
 
 
 def floor_of(draft: Draft) -> tuple[float, ...]:
-    """Certify the floor of each level of a draft, rounded outward as it is published; see `floor`."""
+    """Certify the floor of each level of a draft, rounded outward as it is published; see `floor` and `balls`."""
+    if draft.version > 1:
+        known = zip(_ball_floors(draft), draft.levels, strict=True)
+        return tuple(
+            published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in known
+        )
     questions = draft.questions
     certified = floor(
         [level.draw for level in draft.levels],
@@ -125,6 +135,18 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     """
     levels = [(level.epsilon0, level.promise) for level in draft.levels]
     return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
+
+
+def needed_law(draft: Draft) -> BallDummies:
+    """Find the law of dummies that keeps every level's promise, whatever dummies the draft of version 2 has.
+
+    Parameters
+    ----------
+    draft : Draft
+        What is asked.
+    """
+    levels = [(level.epsilon0, level.promise) for level in draft.levels]
+    return needed_ball(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
 
 
 def dummies_for(
@@ -190,7 +212,9 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
     budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
     people = tuple((budget, n) for budget, n in zip(budgets, counts, strict=True) if n)
-    parts = tuple((question.family, question.dummies) for question in draft.questions)
+    # one law for all columns is known to no bound of a crowd, and dummies that are left out can only hide more
+    laws = Counter((column.family, column.dummies if draft.version == 1 else None) for column in draft.columns)
+    parts = tuple(laws.items())
     reports = reports_of(draft)
     return tuple(
         min(certified, few_digits_up(_crowd(parts, people, budget, draft.delta, reports))) if n else None
@@ -220,15 +244,15 @@ def reports_of(draft: Draft) -> int:
 
 
 def law_of(dummies: Dummies) -> Uniform | OnesLaw:
-    """Return a task's dummies as the accountant knows them."""
+    """Return a task's dummies of version 1 as the accountant knows them."""
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
 
 def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     """Return what the answers to one question alone cost at each level, certified, whoever the others are.
 
-    Rounded outward, as it is published. That is the question's floor. Where one hand runs shuffler and analyzer, it is
-    the local budgets of its reports.
+    Rounded outward, as it is published. That is the question's floor; under one law of dummies for all questions it is
+    the floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
 
     Parameters
     ----------
@@ -237,11 +261,12 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     place : int
         Of the question, from 0.
     """
-    reports = reports_of(draft)
+    reports, question = reports_of(draft), draft.questions[place]
     if draft.operated_by.one_hand:
-        profiles = [compose([(_local(level), reports)]) for level in draft.levels]
+        profiles = [compose([(_local(level), reports * question.width)]) for level in draft.levels]
         return tuple(few_digits_up(profile.epsilon(draft.delta).upper) for profile in profiles)
-    question = draft.questions[place]
+    if draft.version > 1:
+        return floor_of(draft)
     draws = [[level.draw[place]] for level in draft.levels]
     certified = floor(draws, [question.family], [question.dummies], draft.delta, reports)
     return tuple(few_digits_up(value) for value in certified)
@@ -264,13 +289,28 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
         What is asked.
     """
     if draft.operated_by.one_hand:
-        reports = len(draft.questions) * reports_of(draft)
+        reports = len(draft.columns) * reports_of(draft)
         return tuple(compose([(_local(level), reports)]) for level in draft.levels)
+    if draft.version > 1:
+        return _ball_floors(draft)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
     reports = reports_of(draft)
     check_work([level.draw for level in draft.levels], families, dummies, reports)
     return tuple(_floor_profile(level.draw, families, dummies, reports) for level in draft.levels)
+
+
+def _ball_floors(draft: Draft) -> tuple[BallFloor, ...]:
+    """Return the floor of each level of a task of version 2; remembered, so that one law is counted once."""
+    columns = draft.columns
+    check_ball_work([(column.family, column.dummies) for column in columns])
+    law, reports = ball_of(draft), reports_of(draft)
+    found: list[BallFloor] = []
+    for level in draft.levels:
+        kept = tuple(Fraction(level.draw[column.question], WHOLE) for column in columns)
+        local = round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports)
+        found.append(BallFloor(law, kept, reports, local))
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)
@@ -301,7 +341,7 @@ def _floor_profile(
 
 @lru_cache(maxsize=512)
 def _crowd(
-    parts: tuple[tuple[Family, Dummies], ...],
+    parts: tuple[tuple[tuple[Family, Dummies | None], int], ...],
     people: tuple[tuple[float, int], ...],
     budget: float,
     delta: float,
@@ -315,11 +355,12 @@ def _crowd(
             seen="reports",
             neighboring="replace-one",
             missing=FAKE,
-            dummies=law_of(dummies),
+            dummies=None if dummies is None else law_of(dummies),
         )
-        for family, dummies in parts
+        for (family, dummies), _ in parts
     ]
-    profile = compose([(bounds["blanket"].profile(setting, epsilon0=budget), 1) for setting in settings], chords=CHORDS)
+    profiles = [bounds["blanket"].profile(setting, epsilon0=budget) for setting in settings]
+    profile = compose(list(zip(profiles, (times for _, times in parts), strict=True)), chords=CHORDS)
 
     def epsilon(at: float) -> float:
         return float(profile.epsilon(at).upper)

@@ -92,7 +92,7 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         raise InvalidInput(f"there is no level {level}, or no language {entry_shown(language)} (known: {known})")
     chosen = draft.levels[level]
     one_hand = draft.operated_by.one_hand
-    local = chosen.epsilon0 * len(draft.questions) * (1 if draft.admission == "codes" else 2)
+    local = chosen.epsilon0 * len(draft.columns) * (1 if draft.admission == "codes" else 2)
     promise, crowd = min(chosen.promise, local), min(chosen.crowd, local)
     reads, shares = what_is_read(draft, level)
     context = {
@@ -178,7 +178,7 @@ def spent_by_answering(draft: Draft, level: int) -> tuple[float, float]:
         Place of the level, from 0.
     """
     chosen = draft.levels[level]
-    local = chosen.epsilon0 * len(draft.questions)
+    local = chosen.epsilon0 * len(draft.columns)
     return local, local if draft.operated_by.one_hand else min(chosen.promise, local)
 
 

@@ -1,7 +1,7 @@
 r"""The release: what the analyzer publishes, signed.
 
 ``"SHFR" 01 | u32 R | R bytes of JSON | Ed25519 signature 64``, the signature by the task's analyzer over
-``"shuffledp/1 release\0"``, the 32 bytes of the task's digest, and the JSON.
+``"shuffledp/1 release\0"``, the 32 bytes of the task's digest, and the JSON. Of a task of version 2 both say 2.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from shuffledp.collection.fields import Fields, read_json
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 
-MAGIC, VERSION = b"SHFR", 1
+MAGIC = b"SHFR"
 LONGEST = 1 << 24
 NEWEST = 2
 """The newest format of the JSON that is read (`shuffledp.report.to_json`, which lies above this module)."""
 _HEAD = struct.Struct("<4sBI")
-_SIGNED = b"shuffledp/1 release\0"
 LONGEST_SIGNED = _HEAD.size + LONGEST + sealing.SIGNATURE
 
 
@@ -68,12 +67,14 @@ class SignedRelease:
         if len(data) < _HEAD.size or data[:4] != MAGIC:
             raise InvalidInput(f"these bytes are no release: they do not begin with {MAGIC.decode()}")
         _, version, size = _HEAD.unpack_from(data)
-        if version != VERSION:
-            raise InvalidInput(f"this release is of version {version}; this library reads version {VERSION}")
+        if version != task.draft.version:
+            raise InvalidInput(f"this release is of version {version}; its task is of version {task.draft.version}")
         if len(data) != _HEAD.size + size + sealing.SIGNATURE:
             raise InvalidInput(f"the release has {len(data)} bytes where its head announces another length")
         document, signature = data[_HEAD.size : -sealing.SIGNATURE], data[-sealing.SIGNATURE :]
-        if not sealing.signed_by(task.draft.analyzer_identity, _SIGNED + task.digest + document, signature):
+        if not sealing.signed_by(
+            task.draft.analyzer_identity, task.label("release") + task.digest + document, signature
+        ):
             raise InvalidInput("the release is not signed by the task's analyzer, or is of another task")
         fields = read_json(document, "the release", LONGEST)
         fields.whole("format", 1, NEWEST)
@@ -99,7 +100,7 @@ def write_release(document: bytes, task: PostedTask, identity: bytes) -> bytes:
     Parameters
     ----------
     document : bytes
-        JSON, as `shuffledp.report.collection.release_document` writes it.
+        JSON, as `shuffledp.collection.release_json.release_document` writes it.
     task : PostedTask
         The task.
     identity : bytes
@@ -110,7 +111,7 @@ def write_release(document: bytes, task: PostedTask, identity: bytes) -> bytes:
     InvalidInput
         If the result would not be readable as a release of this task.
     """
-    signature = sealing.sign(identity, _SIGNED + task.digest + document)
-    data = _HEAD.pack(MAGIC, VERSION, len(document)) + document + signature
+    signature = sealing.sign(identity, task.label("release") + task.digest + document)
+    data = _HEAD.pack(MAGIC, task.draft.version, len(document)) + document + signature
     SignedRelease.parse(data, task)
     return data

@@ -1,7 +1,8 @@
 """A sealed report: the same number of bytes for everybody in a task, opened by the shuffler to `Outer` or a verdict.
 
 ``outer`` is sealed to the shuffler and holds ``level u8 | [code 16] | inner_1 ... inner_q``; ``inner_j`` is sealed to
-the analyzer and holds question j's report (docs/wire.md, "A report").
+the analyzer and holds the report of column j (docs/wire.md, "A report"). Where a report travels in pieces, each is
+sealed by itself, and they stand one after the other.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ class Outer(NamedTuple):
     inners: bytes
 
 
-def seal_inner(task: PostedTask, question: int, report: int, sealer: Sealer) -> bytes:
-    """Seal one question's report to the analyzer; people's and dummies' alike.
+def seal_inner(task: PostedTask, column: int, piece: int, sealer: Sealer) -> bytes:
+    """Seal one piece of a report to the analyzer; people's and dummies' alike.
 
     Parameters
     ----------
     task : PostedTask
         The task.
-    question : int
-        Place of the question, from 0.
-    report : int
-        One of the family's reports.
+    column : int
+        Place of the column, from 0: of version 1 the question's.
+    piece : int
+        One of the family's pieces: most reports are one.
     sealer : Sealer
         For the task's `analyzer_key`.
     """
-    return sealer.seal(task.draft.questions[question].family.to_bytes(report), task.inner_info(question))
+    return sealer.seal(task.draft.columns[column].family.to_bytes(piece), task.inner_info(column))
 
 
 def seal_outer(task: PostedTask, level: int, code: bytes | None, inners: Sequence[bytes], sealer: Sealer) -> bytes:
@@ -74,7 +75,7 @@ def seal_outer(task: PostedTask, level: int, code: bytes | None, inners: Sequenc
     code : bytes or None
         The one-time code, 16 bytes, exactly if the task's admission is by codes.
     inners : sequence of bytes
-        One sealed message a question.
+        The sealed messages, column by column.
     sealer : Sealer
         For the task's `shuffler_key`.
     """
@@ -103,7 +104,7 @@ def open_outer(task: PostedTask, sealed: bytes | memoryview, opener: Opener) -> 
     if content is None:
         return Verdict.UNREADABLE
     start = 1 + (CODE if task.has_codes else 0)
-    if len(content) != start + sum(task.inner_sizes) or content[0] >= len(task.draft.levels):
+    if len(content) != start + task.inners_size or content[0] >= len(task.draft.levels):
         return Verdict.UNFIT
     return Outer(content[0], content[1:start] if task.has_codes else None, content[start:])
 
@@ -123,11 +124,12 @@ def name_of(inners: bytes) -> bytes:
     return hashlib.sha256(inners).digest()[:NAME]
 
 
-def split_inners(task: PostedTask, inners: bytes) -> list[bytes]:
-    """Cut `Outer.inners` into one sealed message a question."""
-    found: list[bytes] = []
+def split_inners(task: PostedTask, inners: bytes) -> list[list[bytes]]:
+    """Cut `Outer.inners` into the sealed messages of each column."""
+    found: list[list[bytes]] = []
     start = 0
-    for size in task.inner_sizes:
-        found.append(inners[start : start + size])
-        start += size
+    for size, column in zip(task.inner_sizes, task.draft.columns, strict=True):
+        end = start + size * column.family.pieces
+        found.append([inners[at : at + size] for at in range(start, end, size)])
+        start = end
     return found

@@ -8,10 +8,10 @@ from pathlib import Path
 from shuffledp.accounting import StoredProfile
 from shuffledp.collection.agreement import published
 from shuffledp.collection.batch import Batch
-from shuffledp.collection.promise import promised_profiles
+from shuffledp.collection.promise import floor_of, promised_profiles
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 
 def batch_draft(batch: Batch) -> Draft:
@@ -34,10 +34,13 @@ def batch_draft(batch: Batch) -> Draft:
         LevelSpending(level.epsilon0, 0.0, StoredProfile.of(profile))
         for level, profile in zip(asked.levels, profiles, strict=True)
     )
-    epsilon = max(
-        published(profile.epsilon(asked.delta).upper, level.promise)
-        for profile, level in zip(profiles, asked.levels, strict=True)
-    )
+    if asked.version > 1 and not asked.operated_by.one_hand:
+        epsilon = max(floor_of(asked))
+    else:
+        epsilon = max(
+            published(profile.epsilon(asked.delta).upper, level.promise)
+            for profile, level in zip(profiles, asked.levels, strict=True)
+        )
     worst = StoredProfile.largest([level.profile for level in levels])
     spent = Spending(epsilon, asked.delta, manifest.n, len(levels), worst, levels)
     held = "local, one hand" if asked.operated_by.one_hand else "floor"

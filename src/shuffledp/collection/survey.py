@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
 from shuffledp.collection.agreement import stated_crowd
-from shuffledp.collection.asked import MOST_PEOPLE, Dummies
-from shuffledp.collection.draw import Family, family_named
+from shuffledp.collection.asked import (
+    LARGEST_EPSILON0,
+    MOST_CELLS,
+    MOST_CHOICES,
+    MOST_OPTIONS,
+    MOST_PEOPLE,
+    Dummies,
+    same_hand,
+)
+from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
+from shuffledp.collection.estimates import NO_DUMMIES, bits_law
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.planner import MANY, CollectionPlan, Planned, Request, plan_collection
-from shuffledp.collection.promise import crowd_of, needed_dummies
+from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
+from shuffledp.collection.promise import crowd_of, needed_dummies, needed_law
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
@@ -31,8 +42,9 @@ NAMES = {
 LARGEST_OFFERED = 8.0
 """Largest local budget that a survey may offer."""
 _WAYS = {
-    "multiple": "a person gives one answer to a question: ask a question with yes and no for each answer",
-    "free_text": "an answer that is written freely cannot be randomized: list the answers as choices",
+    "multiple": "to let people check any of several answers, write options in the place of choices",
+    "free_text": "nobody can add dummies to a word that nobody knows, so a word sent by one person alone would show: "
+    "list the answers as choices, or up to 1,000 known words as words",
     "groups": "write and post a survey for each group",
 }
 """What is not asked for, and what to do instead."""
@@ -46,8 +58,9 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     ----------
     data : bytes
         TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
-        choices, or with low, high and step; optionally family); levels (name, epsilon0, planned, promise), or people
-        with optionally promise and wanted, from which the planner makes levels; and optionally delta, admission,
+        choices, optionally with values; with options; with rows and columns; with words; or with low, high and step;
+        optionally family); levels (name, epsilon0, planned, promise), or people with optionally promise, for the
+        default levels, and wanted, from which the planner makes them; and optionally delta, admission,
         at_least, stop_at, retention_days, accept_one_shuffler (true where a level's epsilon0 is above 4), and
         language for texts given without one.
     key : AnalyzerKey
@@ -65,17 +78,21 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     """
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
-    document: dict[str, Any] = {"version": 1, "suite": 1, "title": _texts(fields.take("title"), language)}
-    document |= {name: _taken(fields, name) for name in _COPIED}
+    title = _texts(fields.take("title"), language)
+    copied = {name: _taken(fields, name) for name in _COPIED}
     questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
-    wishes = _wishes(fields)
-    admission = fields.take("admission")
+    version, wishes, admission = _version(questions), _wishes(fields), fields.take("admission")
+    document: dict[str, Any] = {"version": version, "suite": 1, "title": title} | copied
+    accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     if fields.has("levels"):
         levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
     else:
         request = _request(questions, document["delta"], admission, wishes, ())
-        levels = _planned_levels(plan_collection(request), document["title"])
-    document |= {"questions": questions, "levels": levels, "admission": admission}
+        if request.wanted is None:
+            levels = _default_levels(request, document, accepted)
+        else:
+            levels = _planned_levels(plan_collection(request), title)
+    document |= {"questions": _fitted(questions, levels, version), "levels": levels, "admission": admission}
     document |= {name: _time(fields, name) for name in _TIMES}
     hands = document["operated_by"]
     if fields.has("mix_by") or (isinstance(hands, dict) and "shufflers" in hands):
@@ -83,7 +100,6 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
             "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
             "hand as operated_by.shuffler"
         )
-    accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
     return _with_dummies(document, accepted)
@@ -175,11 +191,12 @@ def _request(
     planned = tuple(
         Planned(
             _first(question["text"]),
-            family_named(question["family"], question["kind"], _records(question), f"the survey, question {place + 1}"),
+            Family("one-bit", 2) if question["kind"] == "number" else Family(question["family"], _records(question)),
             float(question.get("low", 0.0)),
             float(question.get("high", 1.0)),
         )
-        for place, question in enumerate(questions)
+        for question in questions
+        for _ in question.get("options", ("",))
     )
     promise = wishes.get("promise", 1.0 if len(planned) <= MANY else 2.0)
     wanted = wishes["wanted"] / 100.0 if "wanted" in wishes else None
@@ -192,21 +209,38 @@ def _first(text: object) -> str:
     return str(next(iter(text.values()), "")) if isinstance(text, dict) else str(text)
 
 
-def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
-    """Return the levels that a survey without levels offers; refuse what cannot be had."""
-    if plan.cannot:
-        raise InvalidInput(f"{plan.choices[0].question.text}: {plan.cannot[0]} Nothing was written")
+def _default_levels(request: Request, document: dict[str, Any], accepted: bool) -> list[dict[str, Any]]:
+    """Return the levels of a survey that states none: a fifth of the people is expected at either end."""
+    hands = document["operated_by"]
+    apart = isinstance(hands, dict) and not same_hand(str(hands.get("analyzer", "")), str(hands.get("shuffler", "")))
+    offered = OFFERED if accepted and apart else OFFERED[:2]
+    fifth = request.people // 5
+    planned = [fifth, request.people - fifth * (len(offered) - 1), *[fifth] * (len(offered) - 2)]
+    return _levels_of(
+        [(name, e, n) for (name, e), n in zip(offered, planned, strict=True)], request.promise, document["title"]
+    )
+
+
+def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: object) -> list[dict[str, Any]]:
+    """Write levels of known names under one promise, in the languages of the title."""
     languages = list(title) if isinstance(title, dict) else ["en"]
     return [
         {
             "name": {language: NAMES[name].get(language, name) for language in languages},
             "epsilon0": epsilon0,
             "planned": people,
-            "promise": plan.request.promise,
+            "promise": promise,
             "crowd": 0.0,
         }
-        for name, epsilon0, people in plan.levels()
+        for name, epsilon0, people in levels
     ]
+
+
+def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
+    """Return the levels that a survey that wants a precision offers; refuse what cannot be had."""
+    if plan.cannot:
+        raise InvalidInput(f"{plan.choices[0].question.text}: {plan.cannot[0]} Nothing was written")
+    return _levels_of(plan.levels(), plan.request.promise, title)
 
 
 def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
@@ -248,11 +282,17 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
     for level in document["levels"]:
         epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
         level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
+    if document["version"] > 1:  # none yet, one centre a column
+        width = sum(len(question.get("options", ("",))) for question in document["questions"])
+        document["dummies"] = {"law": "ball", "radius": [str(WHOLE)], "centre": [0] * width}
     plain = Draft.parse(_bytes(document))  # every rule but the accountant's
     check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
-    found = needed_dummies(plain)
-    for question, dummies in zip(document["questions"], found, strict=True):
-        question["dummies"] = _written(dummies)
+    if plain.version == 1:
+        for question, dummies in zip(document["questions"], needed_dummies(plain), strict=True):
+            question["dummies"] = _written(dummies)
+    else:
+        law = needed_law(plain)
+        document["dummies"] = {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
     draft = Draft.parse(_bytes(document))
     planned = [level.planned for level in draft.levels]
     for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):
@@ -260,26 +300,100 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
     return Draft.parse(_bytes(document))
 
 
+_KINDS = {
+    "choice": ("choices",),
+    "scale": ("choices", "values"),
+    "several": ("options",),
+    "number": ("low", "high", "step"),
+    "table": ("rows", "columns"),
+    "list": ("words",),
+}
+"""What each kind of question is written with; the keys say which it is."""
+
+
 def _question(entry: object, language: str) -> dict[str, Any]:
     fields = _fields_of(entry, "question", "text")
-    if not fields.has("choices") and not fields.has("low"):
-        raise InvalidInput(f"{fields.what} needs answers: write choices = [...], or low, high and step of a number")
-    asked: dict[str, Any] = {"text": _texts(fields.take("text"), language)}
-    if fields.has("choices"):
-        choices = [_texts(choice, language) for choice in fields.list_of("choices", 2, 1000)]
-        short = "rr" if len(choices) == 2 else f"krr:{len(choices)}"
-        asked |= {"kind": "choice", "choices": choices, "family": short}
-    else:
-        asked |= {"kind": "number", "low": fields.number("low"), "high": fields.number("high")}
-        asked |= {"step": fields.number("step"), "family": "one-bit"}
-    if fields.has("family"):
-        asked["family"] = fields.line("family")
-        if asked["family"] == "hadamard" and "choices" in asked:
-            asked["family"] = f"hadamard:{len(asked['choices'])}"
+    there = {key for keys in _KINDS.values() for key in keys if fields.peek(key) is not None}
+    kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
+    if kind is None:
+        ways = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.items())
+        raise InvalidInput(f"{fields.what} needs answers of one kind: write {ways}")
+    asked: dict[str, Any] = {"text": _texts(fields.take("text"), language), "kind": kind}
+    for key in _KINDS[kind]:
+        if kind == "number":
+            asked[key] = fields.number(key)
+        elif key == "values":
+            asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
+        else:
+            asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
+    family = fields.line("family") if fields.has("family") else ""
     fields.done()
-    name = asked["family"] if asked["family"].partition(":")[0] == "hadamard" else "krr"
-    size = Family(name, _records(asked)).report_bytes if "choices" in asked else 1
-    return asked | {"report_bytes": size, "dummies": {"law": "uniform", "count": 0}}
+    return asked | {"family": _family(asked, family, fields.what)}
+
+
+_MOST = {
+    "choice": MOST_CHOICES,
+    "scale": MOST_CHOICES,
+    "several": MOST_OPTIONS,
+    "table": MOST_CELLS,
+    "list": MOST_CHOICES,
+}
+
+
+def _family(asked: dict[str, Any], family: str, what: str) -> str:
+    """Return the family that a question names or, of a number, may leave open."""
+    if asked["kind"] == "number":
+        return {"one-bit": "bits:1"}.get(family, family)
+    records = _records(asked)
+    plain = "rr" if records == 2 else f"krr:{records}"
+    if family in ("hadamard", f"hadamard:{records}") and asked["kind"] == "choice":
+        return f"hadamard:{records}"
+    if family not in ("", plain):
+        raise InvalidInput(f"{what}: the family must be {plain}, or be left out; got {shown(family)}")
+    return plain
+
+
+def _version(questions: list[dict[str, Any]]) -> int:
+    """Return the task's version: ball dummies serve all families but ``hadamard:K``, which only version 1 has."""
+    if not any(question["family"].startswith("hadamard") for question in questions):
+        return 2
+    for question in questions:
+        if question["kind"] not in ("choice", "number"):
+            raise InvalidInput(
+                f"the survey, question {shown(_first(question['text']))}: a {question['kind']} cannot be asked beside "
+                "a question of the family hadamard; leave that family out"
+            )
+    return 1
+
+
+def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:
+    """Complete questions as a draft of that version has them; B of a number follows from the planned levels."""
+    found: list[dict[str, Any]] = []
+    for question in questions:
+        asked = dict(question)
+        if asked["kind"] == "number":
+            asked["family"] = "one-bit" if version == 1 else asked["family"] or f"bits:{best_bits(asked, levels)}"
+        size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], _records(asked)).report_bytes
+        found.append(
+            asked | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
+        )
+    return found
+
+
+def best_bits(question: dict[str, Any], levels: list[dict[str, Any]]) -> int:
+    """Return the B of ``bits:B`` with the least noise of the planned people; never more than the number's steps."""
+    steps = (question["high"] - question["low"]) / question["step"] if question["step"] else 1.0
+    most = int(min(max(steps, 1.0), MOST_BITS)) if math.isfinite(steps) else 1
+    budgets = [Fields(level, "the survey, levels").number("epsilon0", 1e-3, LARGEST_EPSILON0) for level in levels]
+    people = [level["planned"] for level in levels]
+    counts = tuple(people) if sum(people) else (1,) * len(people)
+
+    def noise(size: int) -> float:
+        family = Family(f"bits:{size}", 2)
+        slopes = tuple(family.threshold(epsilon0) / WHOLE for epsilon0 in budgets)
+        return float(bits_law(family, NO_DUMMIES, slopes, counts).standard_error)
+
+    return min(range(1, most + 1), key=noise)
 
 
 def _level(entry: object, language: str) -> dict[str, Any]:
@@ -317,7 +431,9 @@ def _explain(fields: Fields) -> None:
 
 
 def _records(question: dict[str, Any]) -> int:
-    return len(question["choices"]) if "choices" in question else 2
+    if question["kind"] == "table":
+        return len(question["rows"]) * len(question["columns"])
+    return len(question.get("choices") or question.get("words") or (0, 1))
 
 
 def _texts(value: object, language: str) -> object:

@@ -22,6 +22,7 @@ SCRIPTS = (
     "keys",
     "hpke",
     "draw",
+    "ball",
     "task",
     "report",
     "keep",

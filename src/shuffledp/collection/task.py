@@ -3,6 +3,10 @@ r"""A collection's task: what the organizer drafts, what the shuffler signs, and
 A posted task is ``"SHFT" 01 | u32 D | draft, D bytes of JSON | shuffler HPKE key 32 | shuffler identity 32 | Ed25519
 signature 64``, the signature over ``"shuffledp/1 posted\0"`` and all before it. The bytes served are the document, and
 their SHA-256 is the task's name: nothing is ever written again from what was read.
+
+Version 2 has one law of dummies for all columns together, and more kinds of questions. It says ``02`` and
+``shuffledp/2`` where version 1 says ``01`` and ``shuffledp/1``, in every label of the collection, and the byte ``00``
+follows the draft: the number of further shufflers, of which this library knows none.
 """
 
 from __future__ import annotations
@@ -15,12 +19,22 @@ from itertools import pairwise
 from typing import Literal
 
 from shuffledp.collection import sealing
-from shuffledp.collection.asked import MOST_PEOPLE, Level, OperatedBy, Question, read_level, read_question
-from shuffledp.collection.fields import Text, from_base64, read_json, to_base64, visible
+from shuffledp.collection.asked import (
+    MOST_COLUMNS,
+    MOST_PEOPLE,
+    Column,
+    Level,
+    OperatedBy,
+    Question,
+    read_ball,
+    read_level,
+    read_question,
+)
+from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64, visible
 from shuffledp.collection.small_order import opens_to_anybody, signs_for_anybody
 from shuffledp.errors import InvalidInput, shown
 
-MAGIC, VERSION = b"SHFT", 1
+MAGIC, VERSIONS = b"SHFT", (1, 2)
 LONGEST_DRAFT = 1 << 18
 MOST_LEVELS, MOST_QUESTIONS = 8, 32
 MOST_DELTA = 1e-3
@@ -28,9 +42,22 @@ MOST_DELTA = 1e-3
 CODE = 16
 """Bytes of a one-time code."""
 _HEAD = struct.Struct("<4sBI")
-_SIGNED = b"shuffledp/1 posted\0"
 _TAIL = 2 * sealing.KEY + sealing.SIGNATURE
-LONGEST_POSTED = _HEAD.size + LONGEST_DRAFT + _TAIL
+_ALONE = {1: b"", 2: b"\0"}
+"""What follows the draft: from version 2 on how many shufflers come after the first."""
+LONGEST_POSTED = _HEAD.size + LONGEST_DRAFT + 1 + _TAIL
+_NEWER = "several shufflers in a row, which need a newer shuffledp; update it before you answer"
+
+
+def label(version: int, use: str) -> bytes:
+    r"""Return the label by which bytes of one use and version are signed, sealed or hashed.
+
+    Examples
+    --------
+    >>> label(2, "posted")
+    b'shuffledp/2 posted\x00'
+    """
+    return f"shuffledp/{version} {use}\0".encode()
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,8 @@ class Draft:
     ----------
     data : bytes
         The document, byte for byte.
+    version : {1, 2}
+        Of the format.
     title : Text
         Its languages are the languages of every text.
     organizer, contact, privacy_notice : str
@@ -68,6 +97,7 @@ class Draft:
     """
 
     data: bytes
+    version: int
     title: Text
     organizer: str
     contact: str
@@ -114,15 +144,21 @@ class Draft:
             As for `parse`, which everybody else asks.
         """
         fields = read_json(bytes(data), "the draft", LONGEST_DRAFT)
-        for key in ("version", "suite"):
-            fields.whole(key, 1, 1)
+        version = fields.whole("version", VERSIONS[0], VERSIONS[-1])
+        fields.whole("suite", 1, 1)
         title = fields.text("title")
         languages = frozenset(title)
-        questions = fields.objects("questions", 1, MOST_QUESTIONS, lambda entry: read_question(entry, languages))
+        questions = fields.objects(
+            "questions", 1, MOST_QUESTIONS, lambda entry: read_question(entry, languages, version)
+        )
+        if version > 1:
+            _check_alone(fields)
+            questions = fields.object("dummies", lambda entry: read_ball(entry, questions))
         levels = fields.objects("levels", 1, MOST_LEVELS, lambda entry: read_level(entry, languages, questions))
         stop_at = fields.whole("stop_at", 1, MOST_PEOPLE)
         draft = cls(
             data=bytes(data),
+            version=version,
             title=title,
             organizer=fields.line("organizer"),
             contact=fields.line("contact"),
@@ -162,7 +198,21 @@ class Draft:
         """People expected, over all levels."""
         return sum(level.planned for level in self.levels)
 
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns of the batch, question by question."""
+        return tuple(
+            Column(place, question.family, question.dummies)
+            for place, question in enumerate(self.questions)
+            for _ in range(question.width)
+        )
+
     def _check(self) -> None:
+        if len(self.columns) > MOST_COLUMNS:
+            raise InvalidInput(
+                f"a task has at most {MOST_COLUMNS} columns, one a question and one an option to be checked; this one "
+                f"has {len(self.columns)}: ask less at once"
+            )
         most = min(MOST_DELTA, 1.0 / (10 * self.stop_at))
         if not 0.0 < self.delta <= most:
             raise InvalidInput(
@@ -217,18 +267,24 @@ class PostedTask:
         if len(data) < _HEAD.size or data[:4] != MAGIC:
             raise InvalidInput(f"these bytes are no posted task: they do not begin with {MAGIC.decode()}")
         _, version, size = _HEAD.unpack_from(data)
-        if version != VERSION:
+        if version not in VERSIONS:
             raise InvalidInput(
-                f"this task is of version {version} and needs a newer shuffledp: this one reads version {VERSION}; "
+                f"this task is of version {version} and needs a newer shuffledp: this one reads versions 1 and 2; "
                 "update it before you answer"
             )
         end = _HEAD.size + size
+        if data[end : end + len(_ALONE[version])] > _ALONE[version]:
+            raise InvalidInput(f"this task names {_NEWER}")
+        end += len(_ALONE[version])
         if size > LONGEST_DRAFT or len(data) != end + _TAIL:
             raise InvalidInput(f"the posted task has {len(data)} bytes where its head announces {end + _TAIL}")
         key, identity, signature = data[end : end + 32], data[end + 32 : end + 64], data[end + 64 :]
-        if not sealing.signed_by(identity, _SIGNED + data[:-64], signature):
+        if not sealing.signed_by(identity, label(version, "posted") + data[:-64], signature):
             raise InvalidInput("the signature of the posted task is wrong: the bytes were changed; fetch them again")
-        return cls(data, Draft.held(data[_HEAD.size : end]), key, identity)
+        draft = Draft.held(data[_HEAD.size : _HEAD.size + size])
+        if draft.version != version:
+            raise InvalidInput(f"the posted task is of version {version}, but its draft of version {draft.version}")
+        return cls(data, draft, key, identity)
 
     @classmethod
     def post(cls, draft: Draft, shuffler_key: bytes, identity: bytes) -> PostedTask:
@@ -244,8 +300,9 @@ class PostedTask:
             The shuffler's private signing key, 32 bytes.
         """
         public = sealing.identity_of(identity)
-        body = _HEAD.pack(MAGIC, VERSION, len(draft.data)) + draft.data + shuffler_key + public
-        task = cls.parse(body + sealing.sign(identity, _SIGNED + body))
+        head = _HEAD.pack(MAGIC, draft.version, len(draft.data)) + draft.data + _ALONE[draft.version]
+        body = head + shuffler_key + public
+        task = cls.parse(body + sealing.sign(identity, label(draft.version, "posted") + body))
         task.check_keys()
         return task
 
@@ -269,24 +326,41 @@ class PostedTask:
         """Whether a report carries a one-time code."""
         return self.draft.admission == "codes"
 
-    def inner_info(self, question: int) -> bytes:
-        """HPKE info of the inner message of a question, counted from 0."""
-        return b"shuffledp/1 inner\0" + self.digest + bytes([question])
+    def label(self, use: str) -> bytes:
+        """Label of the task's version for one use."""
+        return label(self.draft.version, use)
+
+    def inner_info(self, column: int) -> bytes:
+        """HPKE info of the inner messages of a column, counted from 0."""
+        return self.label("inner") + self.digest + bytes([column])
 
     @cached_property
     def outer_info(self) -> bytes:
         """HPKE info of the outer message."""
-        return b"shuffledp/1 outer\0" + self.digest
+        return self.label("outer") + self.digest
 
     @cached_property
     def inner_sizes(self) -> tuple[int, ...]:
-        """Bytes of the sealed inner message of each question."""
-        return tuple(question.report_bytes + sealing.OVERHEAD for question in self.draft.questions)
+        """Bytes of a sealed inner message of each column."""
+        return tuple(column.family.report_bytes + sealing.OVERHEAD for column in self.draft.columns)
+
+    @cached_property
+    def inners_size(self) -> int:
+        """Bytes of all inner messages of a report."""
+        pieces = (column.family.pieces for column in self.draft.columns)
+        return sum(size * count for size, count in zip(self.inner_sizes, pieces, strict=True))
 
     @cached_property
     def size(self) -> int:
         """W: bytes of a sealed report, the same for everybody."""
-        return sealing.OVERHEAD + 1 + (CODE if self.has_codes else 0) + sum(self.inner_sizes)
+        return sealing.OVERHEAD + 1 + (CODE if self.has_codes else 0) + self.inners_size
+
+
+def _check_alone(fields: Fields) -> None:
+    """Refuse what only several shufflers in a row have."""
+    hands = fields.peek("operated_by")
+    if fields.peek("mix_by") is not None or (isinstance(hands, dict) and "shufflers" in hands):
+        raise InvalidInput(f"{fields.what} names {_NEWER}")
 
 
 def _check_key(name: str, key: bytes, protects_nothing: bool) -> None:

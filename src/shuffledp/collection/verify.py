@@ -96,7 +96,7 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
     names = [next(iter(level.name.values())) for level in draft.levels]
     _same("id", told.take("id"), task.id)
     _same("counts", told.take("counts"), dict(zip(names, manifest.counts, strict=True)))
-    _same("dummies", told.take("dummies"), [question.dummies.count for question in draft.questions])
+    _same("dummies", told.take("dummies"), [column.dummies.count for column in draft.columns])
     floors = floor_of(draft)
     published = _at_least("floor", told.take("floor"), names, floors, FLOOR_SLACK)
     _at_least("crowd", told.take("crowd"), names, crowd_of(draft, manifest.counts), CROWD_SLACK)

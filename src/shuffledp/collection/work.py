@@ -13,6 +13,8 @@ from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import Family
 from shuffledp.errors import InvalidInput
 
+MOST_BALL_WORK = 1 << 22
+"""About a second in a browser, which counts the same (page/ball.js)."""
 MOST_WORK = 1 << 24
 """About a quarter of a minute: 100 different laws, such as those of 32 different questions at three levels."""
 _A_LAW = 150_000
@@ -71,3 +73,23 @@ def _atoms(family: Family, law: Dummies, reports: int) -> int:
     if family.kind in ("rr", "one-bit"):
         return span
     return span**2 if reports == 1 else 4 * span**2  # of two reports every draw is followed, and two pairs are made
+
+
+def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Raise InvalidInput if counting the balls of a task would take longer than anybody should wait for it.
+
+    Parameters
+    ----------
+    columns : sequence of (Family, Dummies)
+        The columns of a task of version 2.
+    """
+    work = sum(len(law.draw) * (size + len(law.draw) // 8) for size, law in {(_size(f), law) for f, law in columns})
+    if work > MOST_BALL_WORK:
+        raise InvalidInput(
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_BALL_WORK:,}; promise a larger "
+            "number, or ask questions with fewer answers"
+        )
+
+
+def _size(family: Family) -> int:
+    return family.pieces if family.kind == "bits" else family.cells

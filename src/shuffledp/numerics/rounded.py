@@ -105,6 +105,35 @@ def logs_rounded(x: ArrayLike) -> FloatArray:
     return np.array([log_rounded(value) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
+def exp_lower(x: Fraction) -> Fraction:
+    """Return a number of at most e^x, less than it by at most 2^-200 of itself, by whole-number arithmetic.
+
+    Parameters
+    ----------
+    x : Fraction
+        From 0 to 1,000.
+
+    Examples
+    --------
+    >>> float(exp_lower(Fraction(1)))
+    2.718281828459045
+    """
+    one, halvings = 1 << 256, 8 + int(x).bit_length()
+    small = int(x * one) >> halvings  # every step rounds down
+    total, term, place = 0, one, 0
+    while term:
+        total, place = total + term, place + 1
+        term = (term * small >> 256) // place
+    for _ in range(halvings):
+        total = total * total >> 256
+    return Fraction(total, one)
+
+
+def exp_upper(x: Fraction) -> Fraction:
+    """Return a number of at least e^x, more than it by at most 2^-198 of itself; see `exp_lower`."""
+    return exp_lower(x) * (1 + Fraction(1, 1 << 199))
+
+
 def steps_between(least: float, most: float, number: int) -> FloatArray:
     """Return so many numbers whose logarithms are evenly spread, the ends exactly; the same everywhere.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies
 from shuffledp.planning.error import Moments, predict, reading
@@ -55,7 +56,7 @@ def dummies_price(
         The question's family.
     budgets : Budgets
         Everybody's local budget; some budget is above 0.
-    dummies : Uniform, DiscreteLaplace or OnesLaw
+    dummies : Uniform, DiscreteLaplace, OnesLaw or BallDummies
         What the shuffler adds to this question.
     moments : Moments
         What is known of the records, scaled to [0, 1]; by default the ones at which dummies cost the most.
@@ -87,5 +88,8 @@ def _in_dummies(dummies: Dummies) -> float:
     """The variance of the dummies' sum, in units of that of one uniform dummy: of a fair bit this is 1/4."""
     if isinstance(dummies, Uniform):
         return float(dummies.count)
+    if isinstance(dummies, BallDummies):
+        share = 1.0 / dummies.columns[0].cells
+        return dummies.cell_variance(0) / (share * (1.0 - share))
     spread = sum((2 * ones - dummies.count) ** 2 * weight for ones, weight in enumerate(dummies.weights))
     return spread / WHOLE

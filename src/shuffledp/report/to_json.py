@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
 from shuffledp.errors import Refused, attempt
@@ -45,6 +46,14 @@ def dummies_to_json(dummies: Dummies) -> dict[str, Any]:
         return {"law": "uniform", "count": dummies.count}
     if isinstance(dummies, DiscreteLaplace):
         return {"law": "laplace", "count": dummies.count, "ratio": dummies.ratio}
+    if isinstance(dummies, BallDummies):
+        return {
+            "law": "ball",
+            "count": dummies.count,
+            "columns": [column.name for column in dummies.columns],
+            "radius": [str(weight) for weight in dummies.radius],
+            "centre": list(dummies.centre),
+        }
     return {"law": "ones", "count": dummies.count, "thresholds": [str(step) for step in dummies.thresholds]}
 
 

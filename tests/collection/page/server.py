@@ -68,7 +68,8 @@ class Server(ThreadingHTTPServer):
                 "code": outer.code.hex() if outer.code else None,
                 "reports": [
                     int.from_bytes(analyzer.open(inner, self.task.inner_info(j)) or b"\xff" * 9, "little")
-                    for j, inner in enumerate(split_inners(self.task, outer.inners))
+                    for j, pieces in enumerate(split_inners(self.task, outer.inners))
+                    for inner in pieces
                 ],
             }
             for outer in self.held.values()

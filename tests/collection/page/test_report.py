@@ -22,7 +22,8 @@ def opened(task: PostedTask, sealed: bytes) -> tuple[Outer, list[bytes]]:
     outer = open_outer(task, sealed, Opener(SHUFFLER))
     assert isinstance(outer, Outer)
     analyzer = Opener(ANALYZER)
-    inners = [analyzer.open(inner, task.inner_info(j)) for j, inner in enumerate(split_inners(task, outer.inners))]
+    columns = enumerate(split_inners(task, outer.inners))
+    inners = [analyzer.open(inner, task.inner_info(j)) for j, pieces in columns for inner in pieces]
     assert None not in inners
     return outer, [inner or b"" for inner in inners]
 
@@ -71,6 +72,7 @@ give(hex(await sealReport(task, level, bytes(code), inners.map(bytes))));
     assert sealed != frozen["sealed"]
 
 
+@pytest.mark.costly("codes")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_python_opens_the_page_s_reports_whatever_level_and_answer(node, admission):
     asked = posted(choice(5), choice(300, family="hadamard:300"), number(0, 80, 0.5), choice(2), admission=admission)

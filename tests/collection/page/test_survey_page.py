@@ -104,7 +104,7 @@ def test_every_word_is_used_and_every_used_word_is_there():
     made = {f"state.{end}" for end in ("waiting", "held", "refused", "unclear")}  # by `state.${...}` and the like
     made |= {f"refused.{reason}" for reason in ("unreadable", "level", "code", "closed")}
     made |= {f"error.{what}{more}" for what in ("browser", "network", "unknown") for more in ("", "Title")}
-    made |= {f"error.{what}" for what in ("taskTitle", "name", "signature", "release", "format")}
+    made |= {f"error.{what}" for what in ("taskTitle", "name", "newer", "promise", "signature", "release", "format")}
     made |= {f"{phase}Title" for phase in ("closed", "notYet", "destroyed", "deleted")}
     named = set(re.findall(r'"([\w.]+)"', source))
     assert words - named - made == {"name"} - named

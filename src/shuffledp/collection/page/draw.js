@@ -4,27 +4,33 @@
 const WHOLE = 1n << 64n;
 const SLACK = 2 ** -40 - 2 ** -45; // a 32nd of 2^-40 is left for the roundings of checkLaw
 const MOST_CHOICES = 1000;
+const MOST_BITS = 32;
 
 // The family a question names; its answers are 0..records-1 and its reports 0..reports-1. `weight` is the number of
-// all reports over that of an answer's own. Answer i of one-bit is the number low + i step.
+// all reports over that of an answer's own. Answer i of one-bit and bits:B is the number low + i step. A report of bits:B
+// travels as B pieces of one bit, every other one as it is: `pieces` of them, each one of `cells`.
 export function readFamily(name, records) {
-  if (name === "one-bit") return { kind: "one-bit", records, reports: 2, weight: 2n };
+  if (name === "one-bit") return { kind: "one-bit", records, reports: 2, weight: 2n, pieces: 1, cells: 2 };
+  const bits = Number(/^bits:([1-9][0-9]?)$/.exec(name)?.[1] ?? 0);
+  if (bits > 0 && bits <= MOST_BITS) return { kind: "bits", records, reports: bits + 1, weight: BigInt(bits + 1), pieces: bits, cells: 2 };
   if (!(records >= 2 && records <= MOST_CHOICES)) throw new Error("number of choices");
   if (name === (records === 2 ? "rr" : `krr:${records}`))
-    return { kind: "krr", records, reports: records, weight: BigInt(records) };
+    return { kind: "krr", records, reports: records, weight: BigInt(records), pieces: 1, cells: records };
   if (name !== `hadamard:${records}`) throw new Error(`family ${name}`);
   let order = 1; // the smallest power of two above `records`
   while (order <= records) order *= 2;
-  return { kind: "hadamard", records, reports: 2 * order, weight: 2n };
+  return { kind: "hadamard", records, reports: 2 * order, weight: 2n, pieces: 1, cells: 2 * order };
 }
 
-// Chance of each report of an answer, as numerators over their sum: 2^64 times the number of reports, for one-bit times
-// twice the number of steps, as the bit that is kept is 1 with chance answer/(records - 1).
+// Chance of each report of an answer, as numerators over their sum: 2^64 times the number of reports, for a number times
+// the number of its steps, as what is kept is the answer rounded at random to a neighbour among 0..reports-1.
 export function chances(family, keep, answer) {
   const hidden = WHOLE - keep;
-  if (family.kind === "one-bit") {
-    const [steps, up] = [BigInt(family.records - 1), BigInt(answer)];
-    return [steps * hidden + 2n * (steps - up) * keep, steps * hidden + 2n * up * keep];
+  if (family.kind === "one-bit" || family.kind === "bits") {
+    const [steps, scaled] = [BigInt(family.records - 1), BigInt(answer) * BigInt(family.reports - 1)];
+    const [whole, part] = [Number(scaled / steps), scaled % steps];
+    const kept = (y) => (y === whole ? steps - part : y === whole + 1 ? part : 0n);
+    return Array.from({ length: family.reports }, (_, y) => steps * hidden + family.weight * keep * kept(y));
   }
   const isOwn = family.kind === "krr" ? (y) => y === answer : (y) => odd((y >> 1) & (answer + 1)) === (y & 1);
   return Array.from({ length: family.reports }, (_, y) => (isOwn(y) ? hidden + family.weight * keep : hidden));
@@ -70,12 +76,23 @@ export function draw(family, keep, answer, random = secure) {
   return report;
 }
 
-// The report as it travels: little-endian, in the least whole number of bytes for the family.
-export function pack(family, report) {
-  return Uint8Array.from({ length: reportBytes(family) }, (_, i) => (report >> (8 * i)) & 255);
+// The pieces in which a report travels; those of bits:B stand in a uniformly random order (Fisher and Yates).
+export function piecesOf(family, report, random = secure) {
+  if (family.kind !== "bits") return [report];
+  const bits = Array.from({ length: family.pieces }, (_, i) => Number(i < report));
+  for (let i = bits.length - 1; i > 0; i--) {
+    const j = Number(below(BigInt(i + 1), random));
+    [bits[i], bits[j]] = [bits[j], bits[i]];
+  }
+  return bits;
 }
 
-export const reportBytes = (family) => Math.ceil((family.reports - 1).toString(2).length / 8);
+// A piece as it travels: little-endian, in the least whole number of bytes for the family.
+export function pack(family, piece) {
+  return Uint8Array.from({ length: reportBytes(family) }, (_, i) => (piece >> (8 * i)) & 255);
+}
+
+export const reportBytes = (family) => Math.ceil((family.cells - 1).toString(2).length / 8);
 
 // [numerator, denominator] of the chance that an answer decides its report.
 export const ownShare = (keep) => [keep, WHOLE];

@@ -54,7 +54,7 @@ const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, NARROW_SPAC
 
 // {headline, local, promise, crowd}: the numbers of a level over all questions, for two answers under open admission.
 export function numbersOf(task, level) {
-  const local = level.epsilon0 * task.questions.length * (task.admission === "codes" ? 1 : 2);
+  const local = level.epsilon0 * task.columns.length * (task.admission === "codes" ? 1 : 2);
   const promise = Math.min(level.promise, local);
   const isOneHand = isSame(task.operated_by.analyzer, task.operated_by.shuffler);
   return { headline: isOneHand ? local : promise, local, promise, crowd: Math.min(level.crowd, local), isOneHand };
@@ -92,7 +92,7 @@ export function casesOf(task, level, language) {
 
 // {epsilon0, promise}: what one answer adds to this device's record, as promised.py has it for the command's ledger.
 export function spentByAnswering(task, level) {
-  const epsilon0 = level.epsilon0 * task.questions.length;
+  const epsilon0 = level.epsilon0 * task.columns.length;
   const isOneHand = isSame(task.operated_by.analyzer, task.operated_by.shuffler);
   return { epsilon0, promise: isOneHand ? epsilon0 : Math.min(level.promise, epsilon0) };
 }

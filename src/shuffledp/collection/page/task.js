@@ -1,21 +1,25 @@
 // A posted task: its bytes checked, its draft read. The hash of the bytes is the task's name.
 import { opensToAnybody, signsForAnybody } from "./keys.js";
 import { SEALED_OVERHEAD, join, sha256, signedBy } from "./hpke.js";
+import { checkPromises } from "./ball.js";
 import { checkLaw, readFamily, reportBytes } from "./draw.js";
 
-const MAGIC = [0x53, 0x48, 0x46, 0x54, 0x01]; // "SHFT", version 1
+const MAGIC = [0x53, 0x48, 0x46, 0x54]; // "SHFT"; the version follows
 const HEAD = 9; // magic, version, length of the draft
 const TAIL = 32 + 32 + 64; // the shuffler's key, its identity, its signature
 const CODE = 16;
 const MOST_STEPS = 2 ** 31;
-const KEYS = {
-  draft:
-    "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
-    "opens closes expires stop_at analyzer_key analyzer_identity retention_days",
-  choice: "text kind choices family report_bytes dummies",
-  number: "text kind low high step family report_bytes dummies",
-  level: "name epsilon0 draw planned promise crowd",
-};
+const MOST_OPTIONS = 32;
+const MOST_CELLS = 64;
+const MOST_COLUMNS = 64;
+const DRAFT =
+  "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
+  "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
+const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies`, level: "name epsilon0 draw planned promise crowd" };
+const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words" };
+
+// The label by which bytes of one use and version are signed, sealed or hashed.
+export const label = (version, use) => new TextEncoder().encode(`shuffledp/${version} ${use}\0`);
 
 export function toBase64url(bytes) {
   return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
@@ -33,9 +37,9 @@ function need(condition, what) {
   if (!condition) throw new Error(what);
 }
 
-function onlyKeys(object, kind) {
-  need(object !== null && typeof object === "object", kind);
-  const known = KEYS[kind].split(" ");
+function onlyKeys(object, keys) {
+  need(object !== null && typeof object === "object", keys);
+  const known = keys.split(" ");
   for (const key of Object.keys(object)) need(known.includes(key), `unknown key ${key}`);
 }
 
@@ -43,21 +47,52 @@ const isTime = (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) && !Numb
 const isDecimal = (keep) => typeof keep === "string" && /^(0|[1-9][0-9]{0,19})$/.test(keep);
 const isCount = (value, most) => Number.isSafeInteger(value) && value >= 1 && value <= most;
 
-function readQuestion(question) {
-  const isChoice = question.kind === "choice";
-  onlyKeys(question, isChoice ? "choice" : "number");
-  need(isChoice || (question.kind === "number" && question.family === "one-bit"), "kind");
-  const steps = isChoice ? 0 : Math.round((question.high - question.low) / question.step);
-  need(isChoice || (question.step > 0 && isCount(steps, MOST_STEPS)), "range");
-  const family = readFamily(question.family, isChoice ? question.choices.length : steps + 1);
+// The families of a kind: version 1 knows choices and numbers alone, and one bit for the latter.
+function familyOf({ kind, family, low, high, step }, choices, version) {
+  if (kind !== "number") {
+    need(version === 1 || !family.startsWith("hadamard"), "family");
+    need(!family.startsWith("bits") && family !== "one-bit", "family");
+    return readFamily(family, kind === "several" ? 2 : choices.length);
+  }
+  need(version === 1 ? family === "one-bit" : family.startsWith("bits:"), "family");
+  const steps = Math.round((high - low) / step);
+  need(step > 0 && isCount(steps, MOST_STEPS), "range");
+  return readFamily(family, steps + 1);
+}
+
+const crossed = (rows, columns) =>
+  rows.flatMap((row) => columns.map((column) => Object.fromEntries(Object.keys(row).map((name) => [name, `${row[name]} / ${column[name]}`]))));
+
+// A question, and how many columns its reports fill: one an option, else one.
+function readQuestion(question, version) {
+  const { kind } = question;
+  need(kind in ANSWERS && (version > 1 || kind === "choice" || kind === "number"), "kind");
+  onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes${version === 1 ? " dummies" : ""}`);
+  const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.options ?? question.choices ?? []);
+  if (kind === "table") need(question.rows.length > 1 && question.columns.length > 1 && choices.length <= MOST_CELLS, "table");
+  if (kind === "several") need(choices.length > 1 && choices.length <= MOST_OPTIONS, "options");
+  if (kind === "scale") need(question.values.length === choices.length && question.values.every(Number.isFinite), "values");
+  const family = familyOf(question, choices, version);
   need(question.report_bytes === reportBytes(family), "report_bytes");
-  return { ...question, family };
+  return { ...question, choices, family, width: kind === "several" ? choices.length : 1 };
+}
+
+// The columns of all questions, each with the number of its dummies; from version 2 on one law for all of them.
+function readColumns(draft, questions) {
+  const columns = questions.flatMap((question, j) => Array.from({ length: question.width }, () => ({ question: j, family: question.family })));
+  need(isCount(columns.length, MOST_COLUMNS), "columns");
+  if (draft.version === 1) return columns.map((column) => ({ ...column, dummies: questions[column.question].dummies.count }));
+  onlyKeys(draft.dummies, "law radius centre");
+  const { law, radius, centre } = draft.dummies;
+  need(law === "ball" && radius.every(isDecimal) && centre.length === columns.length, "dummies");
+  need(centre.every((count) => Number.isSafeInteger(count) && count >= 0), "centre");
+  return columns.map((column, j) => ({ ...column, centre: centre[j], dummies: centre[j] * column.family.cells }));
 }
 
 function readLevels(levels, questions) {
   let before = 0;
   return levels.map((level) => {
-    onlyKeys(level, "level");
+    onlyKeys(level, KEYS.level);
     need(level.epsilon0 > before && level.epsilon0 < Infinity && level.promise > 0, "levels");
     need(level.crowd >= 0 && level.crowd <= level.promise, "crowd");
     need(level.draw.length === questions.length && level.draw.every(isDecimal), "draw");
@@ -70,42 +105,50 @@ function readLevels(levels, questions) {
 
 function readDraft(bytes) {
   const draft = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  onlyKeys(draft, "draft");
-  need(draft.version === 1 && draft.suite === 1, "version");
+  need((draft.version === 1 || draft.version === 2) && draft.suite === 1, "version");
+  need(!("shufflers" in draft.operated_by || "mix_by" in draft), "newer");
+  onlyKeys(draft, KEYS[`draft${draft.version}`]);
   need(draft.admission === "codes" || draft.admission === "open", "admission");
   need(draft.delta > 0 && draft.delta < 1, "delta");
   need([draft.opens, draft.closes, draft.expires].every(isTime), "times");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");
   need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
-  const questions = draft.questions.map(readQuestion);
+  const questions = draft.questions.map((question) => readQuestion(question, draft.version));
+  const columns = readColumns(draft, questions);
   const analyzerKey = fromBase64url(draft.analyzer_key);
   need(analyzerKey.length === 32 && !opensToAnybody(analyzerKey), "analyzer_key");
   const identity = fromBase64url(draft.analyzer_identity);
   need(identity.length === 32 && !signsForAnybody(identity), "analyzer_identity");
-  return { ...draft, questions, levels: readLevels(draft.levels, questions), analyzerKey };
+  return { ...draft, questions, columns, levels: readLevels(draft.levels, questions), analyzerKey };
 }
 
-// The task of these bytes. Throws an error whose message is "name", "format" or "signature" unless they are the task
-// that `id` names. `signed` is null where the browser knows no Ed25519; the name binds the bytes all the same.
+// The task of these bytes. Throws an error whose message is "name", "newer", "signature", "promise" or "format" unless
+// they are the task that `id` names, and its dummies keep its promises. `signed` is null where the browser knows no Ed25519; the name binds the bytes all the same.
 export async function readTask(bytes, id) {
   const digest = await sha256(bytes);
   need(toBase64url(digest) === id, "name");
   need(bytes.length >= HEAD + TAIL && MAGIC.every((byte, i) => bytes[i] === byte), "format");
-  const end = HEAD + new DataView(bytes.buffer, bytes.byteOffset).getUint32(MAGIC.length, true);
+  const version = bytes[MAGIC.length];
+  need(version === 1 || version === 2, "newer");
+  const after = HEAD + new DataView(bytes.buffer, bytes.byteOffset).getUint32(MAGIC.length + 1, true);
+  need(version === 1 || bytes[after] === 0, "newer"); // further shufflers
+  const end = version === 1 ? after : after + 1;
   need(bytes.length === end + TAIL, "format");
-  const body = join(new TextEncoder().encode("shuffledp/1 posted\0"), bytes.slice(0, end + 64));
+  const body = join(label(version, "posted"), bytes.slice(0, end + 64));
   const signed = await signedBy(bytes.slice(end + 32, end + 64), bytes.slice(end + 64), body);
   need(signed !== false, "signature");
   try {
-    const draft = readDraft(bytes.slice(HEAD, end));
+    const draft = readDraft(bytes.slice(HEAD, after));
+    need(draft.version === version, "version");
     const codeBytes = draft.admission === "codes" ? CODE : 0;
-    const inners = draft.questions.reduce((sum, question) => sum + question.report_bytes + SEALED_OVERHEAD, 0);
+    const inners = draft.columns.reduce((sum, { family }) => sum + family.pieces * (reportBytes(family) + SEALED_OVERHEAD), 0);
     const size = SEALED_OVERHEAD + 1 + codeBytes + inners; // W: the same for everybody in the task
     const shufflerKey = bytes.slice(end, end + 32);
     need(!opensToAnybody(shufflerKey), "the shuffler's key");
+    checkPromises(draft);
     return { ...draft, id, digest, shufflerKey, signed, codeBytes, size };
   } catch (error) {
-    throw new Error("format", { cause: error });
+    throw new Error(error.message === "promise" || error.message === "newer" ? error.message : "format", { cause: error });
   }
 }
 

@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor
 from shuffledp.accounting.theorems.floor.fake_reports import Kept, among_ones, among_uniform
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies, is_log_concave
+from shuffledp.dummies import WHOLE, OwnDummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
 from shuffledp.setting import Setting
 
@@ -46,8 +48,6 @@ _LARGE = 1000
 """Pairs with more dummies than so many for each in `one_in` are computed anew whenever they are asked for."""
 _MERGED = 1 << 17
 """Of more than two pairs, the smallest are multiplied out as long as their product has at most so many atoms."""
-MOST_REPORTS = 64
-"""Largest number of reports of one person that a floor is computed for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def _counted(laws: list[LossLaw]) -> tuple[tuple[LossLaw, ...], tuple[int, ...]]
 def floor_profile(
     randomizer: object,
     epsilon0: float | None,
-    dummies: Dummies,
+    dummies: OwnDummies,
     *,
     reports: int = 1,
     draw: int | tuple[int, int] | None = None,
@@ -190,8 +190,10 @@ def floor_profile(
     >>> 0.997 < floor.epsilon(1e-6).upper < 1.0
     True
     """
-    family, dummies = check_dummies(randomizer, dummies)
-    sets = family.report_sets
+    family, known = check_dummies(randomizer, dummies)
+    if isinstance(known, BallDummies):
+        raise InvalidInput("ball dummies are one law for all questions together: ask ball_floor for their floor")
+    dummies, sets = known, family.report_sets
     if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
@@ -233,7 +235,7 @@ def compose_floors(floors: Sequence[Floor]) -> Floor:
     return Floor(above, below, round_up(math.fsum(each.top for each in floors)))
 
 
-def _pairs(one_in: int, disjoint: bool, dummies: Dummies, reports: int, kept: Kept) -> tuple[WeightedPair, ...]:
+def _pairs(one_in: int, disjoint: bool, dummies: OwnDummies, reports: int, kept: Kept) -> tuple[WeightedPair, ...]:
     """Pairs whose product dominates; one exact pair for one report, and for bits."""
     if isinstance(dummies, Uniform):
         if reports == 1 or (one_in == 2 and disjoint):
@@ -314,13 +316,18 @@ class FloorBound(AmplificationBound):
     reference = "dummies of the shuffler alone, whatever everybody else sends (own proof)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (D3) for all reports that differ between neighbours; see `AmplificationBound.one_round`."""
+        """Profile of (D3) for all reports that differ between neighbours; see `AmplificationBound.one_round`.
+
+        Of ball dummies that of docs/theorems/ball.md.
+        """
         if setting.dummies is None:
             raise OutOfRegime("floor needs dummies; the setting has none")
         if setting.changed_reports > MOST_REPORTS:
             raise OutOfRegime(
                 f"floor is computed for at most {MOST_REPORTS} reports of a group; got {setting.changed_reports}"
             )
+        if isinstance(setting.dummies, BallDummies):
+            return ball_floor(setting.dummies, epsilon0, reports=setting.changed_reports)
         return floor_profile(setting.law, epsilon0, setting.dummies, reports=setting.changed_reports)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
@@ -328,7 +335,9 @@ class FloorBound(AmplificationBound):
         setting.budgets.index_of(epsilon0)
         return composed(self.one_round(setting, epsilon0), setting.rounds)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Level by level; of many levels a few are computed, because the floor rises with the budget."""
         epsilons = setting.budgets.epsilons[levels]
         if levels.size > MANY_LEVELS:

@@ -1,0 +1,729 @@
+"""Ball dummies: one joint law for the dummies of a whole questionnaire, whose floor is a short sum of whole numbers.
+
+A column takes each person's report as a histogram with a fixed total. Whole vectors z, one a column, whose cells add up
+to 0, have a gauge in which two records differ by at most 1 in every column. A radius R is drawn by public weights, then
+each column's z uniformly from its ball of radius R; a cell gets h + z dummies. The floor has a closed form, (B1) to
+(B4) of docs/theorems/ball.md. Everything here is whole numbers, rounded outward where it is rounded, so that every
+machine finds the same law, the same floor and the same answer to "is this promise kept".
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from typing import Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput, attempt, shown
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.numerics.rounded import exp_lower, exp_rounded, expm1_rounded, log_rounded
+
+WHOLE = 1 << 64
+"""The weights of a radius are whole numbers over 2^64."""
+LARGEST_RADIUS = 4096
+MOST_COLUMNS = 64
+MOST_CELLS = 1024
+MOST_ROWS = 100_000
+"""Dummies of one column beyond which a search gives up, unless it is told otherwise."""
+_GUARD = 192
+"""Bits by which fixed-point numbers are finer than one point of the largest ball."""
+_LARGEST_RATE = 30.0
+_LONG = 512
+"""Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
+_TAIL = 64
+"""Where centres are made smaller, the last radius is to cost at most so small a part of delta."""
+_CELL = 192
+"""A cell's chances are whole numbers over 2^192."""
+
+Below = Callable[[int], int]
+"""Draws a whole number uniformly from 0..n - 1."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The reports to one question, as a histogram that each report adds a fixed total to.
+
+    Parameters
+    ----------
+    kind : {"choice", "bits"}
+        "choice": a report is one of `size` values, 2 to 1,024. "bits": a report is `size` bits, 1 to 1,024, of which
+        x are ones, x = 0..size.
+    size : int
+        k, or B.
+
+    Raises
+    ------
+    InvalidInput
+        If the kind is unknown or the size out of range.
+
+    Examples
+    --------
+    >>> Column("choice", 5).name, Column("bits", 10).cells
+    ('choice:5', 2)
+    """
+
+    kind: Literal["choice", "bits"]
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("choice", "bits"):
+            raise InvalidInput(f"a column is 'choice' or 'bits'; got {shown(self.kind)}")
+        least = 2 if self.kind == "choice" else 1
+        whole = isinstance(self.size, int) and not isinstance(self.size, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not (whole and least <= self.size <= MOST_CELLS):
+            raise InvalidInput(
+                f"a column of kind {self.kind} has a size from {least} to {MOST_CELLS}; got {shown(self.size)}"
+            )
+
+    @classmethod
+    def named(cls, name: Column | str) -> Column:
+        """Return the column that is spelled ``choice:5`` or ``bits:10``; a column is returned as it is."""
+        if isinstance(name, Column):
+            return name
+        kind, _, size = name.partition(":")
+        if kind not in ("choice", "bits") or not size.isdecimal():
+            raise InvalidInput(f"a column is choice:K or bits:B, such as choice:5; got {shown(name)}")
+        return cls(kind, int(size))
+
+    @property
+    def name(self) -> str:
+        """Kind and size, ``choice:5``."""
+        return f"{self.kind}:{self.size}"
+
+    @property
+    def cells(self) -> int:
+        """Cells of the histogram: k, or 2 (zeros and ones)."""
+        return self.size if self.kind == "choice" else 2
+
+    @property
+    def values(self) -> int:
+        """How many different reports there are: k, or B + 1."""
+        return self.size if self.kind == "choice" else self.size + 1
+
+    @property
+    def step(self) -> int:
+        """The most by which one report changes a cell: 1, or B; so a radius R moves a cell by at most R times this."""
+        return 1 if self.kind == "choice" else self.size
+
+    def gauge(self, z: Sequence[int]) -> int:
+        """Return the gauge of a vector whose cells add up to 0: the sum of the positive cells, in steps, rounded up."""
+        return -(-sum(cell for cell in z if cell > 0) // self.step)
+
+    def balls(self, radius: int) -> tuple[int, ...]:
+        """Return the number of vectors of gauge at most 0, 1, ..., radius."""
+        if self.kind == "bits":
+            return tuple(2 * self.size * r + 1 for r in range(radius + 1))
+        return _balls(self.size, radius)
+
+    def rims(self, radius: int) -> tuple[int, ...]:
+        """Return how many vectors of each ball the largest change of one report moves out of it.
+
+        Of a choice that is the ball of one answer less: what is moved out has gauge r, and its other cells' positive
+        and negative sums are at most r, in any combination.
+        """
+        if self.kind == "bits":
+            return tuple(self.size if r else 1 for r in range(radius + 1))
+        return _balls(self.size - 1, radius)
+
+
+@dataclass(frozen=True)
+class BallDummies:
+    """One joint law of the dummies of several columns; see docs/theorems/ball.md.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        From 1 to 64.
+    radius : tuple of int
+        Weights W_0..W_c over 2^64 of the radius R, at least 0, of sum 2^64; c at most 4,096.
+    centre : tuple of int
+        For each column the number h of dummies of each cell before z is added. If some h is smaller than the largest
+        -z, all columns are drawn again until no cell is negative (`redraw`).
+    rate : float or None
+        The rate from which `of_rate` made the weights; the law is what the weights say.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range, or the law would have to be drawn again more often than every second time.
+
+    Examples
+    --------
+    >>> law = BallDummies.of_rate(["choice:2"], 1.0, 14)
+    >>> law.rows, f"{float(law.floor(1.0)):.5g}"
+    ((28,), '3.8426e-07')
+    """
+
+    columns: tuple[Column, ...]
+    radius: tuple[int, ...]
+    centre: tuple[int, ...]
+    rate: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.centre) != len(self.columns):
+            raise InvalidInput(
+                f"ball dummies need 1 to {MOST_COLUMNS} columns and one centre for each; got {len(self.columns)} "
+                f"columns and {len(self.centre)} centres"
+            )
+        if not 1 <= len(self.radius) <= LARGEST_RADIUS + 1:
+            raise InvalidInput(f"a radius is at most {LARGEST_RADIUS}; got {len(self.radius) - 1}")
+        for weight in (*self.radius, *self.centre):
+            if isinstance(weight, bool) or not isinstance(weight, int) or weight < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"weights of a radius and centres are whole numbers of at least 0; got {weight}")
+        if sum(self.radius) != WHOLE:
+            raise InvalidInput(f"the weights of a radius must add up to 2^64; got {sum(self.radius)}")
+        if self.redraw and self.accepted <= Fraction(1, 2):
+            raise InvalidInput(
+                f"centres {self.centre} are too small for a radius up to {self.largest}: most draws would have a "
+                "negative cell; take larger centres"
+            )
+
+    @classmethod
+    def of_rate(
+        cls, columns: Sequence[Column | str], rate: float, largest: int, centre: Sequence[int] | None = None
+    ) -> BallDummies:
+        """Return the default law, whose chance of z falls like e^(-rate r(z)) up to the largest radius.
+
+        Parameters
+        ----------
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
+        rate : float
+            b, positive, in nats: what one report changes a chance by.
+        largest : int
+            c, the largest radius, at least 0.
+        centre : tuple of int, optional
+            As for the class; default: the least ones with which nothing is drawn again.
+
+        Raises
+        ------
+        InvalidInput
+            If a number is out of range.
+        """
+        if not (0.0 < rate < math.inf and 0 <= largest <= LARGEST_RADIUS):
+            raise InvalidInput(
+                f"a ball law needs a positive rate and a radius from 0 to {LARGEST_RADIUS}; got {shown(rate)} "
+                f"and {shown(largest)}"
+            )
+        named = tuple(Column.named(column) for column in columns)
+        own = tuple(largest * column.step for column in named) if centre is None else tuple(centre)
+        return cls(named, default_weights(named, rate, largest), own, rate)
+
+    @classmethod
+    def of_promise(
+        cls,
+        columns: Sequence[Column | str],
+        levels: Sequence[tuple[float, Sequence[Fraction]]],
+        delta: float,
+        reports: int = 1,
+        most: int = MOST_ROWS,
+    ) -> BallDummies:
+        """Return the default law of the largest rate, with the fewest dummies, that keeps every level's promise.
+
+        Parameters
+        ----------
+        columns : sequence of Column or str
+            One a question; a text is ``choice:K`` or ``bits:B``.
+        levels : sequence of (float, sequence of Fraction)
+            For each level the promised central epsilon over all columns (nats, positive), and kappa of each column as
+            in `floor`; an empty sequence: no local noise.
+        delta : float
+            Central delta, in (0, 1).
+        reports : int
+            Reports of one person, each to all questions; default 1.
+        most : int
+            Most dummies of one column; default 100,000.
+
+        Raises
+        ------
+        InvalidInput
+            If a number is out of range, or no law of so few dummies keeps the promises.
+
+        Examples
+        --------
+        >>> BallDummies.of_promise(["choice:5"], [(1.0, ())], 1e-6).rows
+        (85,)
+        """
+        if not (0.0 < delta < 1.0 and levels and all(0.0 < promise < math.inf for promise, _ in levels)):
+            raise InvalidInput(f"ball dummies need positive promises and a delta in (0, 1); got {levels}, {delta}")
+        named = tuple(Column.named(column) for column in columns)
+        asked = tuple((promise, tuple(kept)) for promise, kept in levels)
+        return _Search(named, asked, Fraction(delta), reports, most).found()
+
+    @property
+    def name(self) -> str:
+        """The dummies of one question as the command line spells them, where a rate made them."""
+        if self.rate is None or len(self.columns) > 1:
+            return f"ball:{'+'.join(map(str, self.rows))}"
+        return f"ball:{self.rate!r}:{self.largest}:{self.centre[0]}"
+
+    @property
+    def count(self) -> int:
+        """Number of dummies of all columns together."""
+        return sum(self.rows)
+
+    @property
+    def largest(self) -> int:
+        """The largest radius c."""
+        return len(self.radius) - 1
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Number of dummies of each column, a fixed total: reports of a choice, single bits of "bits"."""
+        return tuple(column.cells * own for column, own in zip(self.columns, self.centre, strict=True))
+
+    @cached_property
+    def redraw(self) -> bool:
+        """Whether a cell may come out negative, so that all columns are drawn again until none is."""
+        return any(own < self.largest * column.step for column, own in zip(self.columns, self.centre, strict=True))
+
+    def delta(self, factor: Fraction) -> Fraction:
+        """Return an upper bound of the hockey-stick divergence of two people's reports without local noise.
+
+        (B1), or (B4) where a draw may be repeated.
+
+        Parameters
+        ----------
+        factor : Fraction
+            E = e^epsilon, at least 1.
+        """
+        if factor < 1:
+            raise InvalidInput(f"a factor e^epsilon is at least 1; got {factor}")
+        points, moved = _joint(self.columns, self.largest)
+        low, high, unit = _radial(self.radius, points)
+        top, bottom = factor.numerator, factor.denominator
+        total = 0
+        for r, count in enumerate(moved):
+            total += count * max(high[r] * bottom - low[r + 1] * top, 0)
+        found = Fraction(total, bottom * unit)
+        if self.redraw:
+            found = (found + sum(self._emptied)) / self.accepted
+        return min(found, Fraction(1))
+
+    def floor(self, epsilon: float | Fraction, kept: Sequence[Fraction] = (), reports: int = 1) -> Fraction:
+        """Return the certified delta at a central epsilon, whatever all other participants do.
+
+        Parameters
+        ----------
+        epsilon : float or Fraction
+            Nats, at least 0.
+        kept : sequence of Fraction, optional
+            kappa of each column, in [0, 1]: the chance that a report is the record's own; otherwise it is drawn
+            without the record, of a single column uniformly from all values. Empty: reports have no local noise.
+        reports : int
+            Reports of one person, each to all questions; default 1.
+
+        Returns
+        -------
+        Fraction
+            An upper bound; at most 1.
+
+        Notes
+        -----
+        (B1) to (B4) of docs/theorems/ball.md. e^(epsilon/reports) is replaced by a rational number below it, at which
+        delta is larger.
+        """
+        exact = Fraction(epsilon)
+        if exact < 0 or reports < 1 or (kept and len(kept) != len(self.columns)):
+            raise InvalidInput(
+                f"a floor needs epsilon of at least 0, at least one report and one kappa a column; got {epsilon}, "
+                f"{reports} and {len(kept)}"
+            )
+        factor = exp_lower(exact / reports)
+        once = self._with_local_noise(factor, tuple(kept))
+        return min(once * sum(factor**i for i in range(reports)), Fraction(1))
+
+    def _with_local_noise(self, factor: Fraction, kept: tuple[Fraction, ...]) -> Fraction:
+        """(B2)."""
+        touched = chance_touched(kept) if kept else Fraction(1)
+        if touched == 0:
+            return Fraction(0)
+        larger = larger_factor(factor, touched)
+        found = touched * self.delta(larger)
+        if len(self.columns) == 1:
+            part = factor / larger
+            found *= part + (1 - part) * (1 - Fraction(1, self.columns[0].values))
+        return found
+
+    @cached_property
+    def accepted(self) -> Fraction:
+        """A lower bound of the chance that no cell is negative: 1 less the chances of the single cells."""
+        outside = Fraction(0)
+        for place, (column, own) in enumerate(zip(self.columns, self.centre, strict=True)):
+            outside += column.cells * _upper_sum(self.cell_chances(place)[own + 1 :])
+        return 1 - outside
+
+    @cached_property
+    def _emptied(self) -> tuple[Fraction, ...]:
+        """For each column an upper bound of the chance that a change of one report makes a cell negative."""
+        found = list[Fraction]()
+        for place, (column, own) in enumerate(zip(self.columns, self.centre, strict=True)):
+            chances = self.cell_chances(place)
+            least = max(own - column.step + 1, -own)  # M < step: the cell may lose so many
+            negative = [chances[abs(v)] for v in range(least, min(own + 1, len(chances)))]
+            found.append(_upper_sum(negative) if own < self.largest * column.step else Fraction(0))
+        return tuple(found)
+
+    def cell_chances(self, place: int) -> tuple[int, ...]:
+        """Return the law of one cell of a column before anything is drawn again.
+
+        Parameters
+        ----------
+        place : int
+            Of the column, from 0.
+
+        Returns
+        -------
+        tuple of int
+            P(z = v) = P(z = -v) times 2^192 for v = 0, 1, ..., each at most 2 units below the true value and never
+            above it.
+        """
+        return _cell_chances(self.columns[place], self.radius)
+
+    def cell_law(self, place: int) -> tuple[float, ...]:
+        """Return the law of the number of dummies in one cell, which may add up to a little more than 1.
+
+        Parameters
+        ----------
+        place : int
+            Of the column, from 0.
+
+        Returns
+        -------
+        tuple of float
+            P(M = j), j = 0, 1, ..., to 2^-52 of each; if a draw may be repeated at most 1/`accepted` times that, so
+            never below it.
+        """
+        own, chances = self.centre[place], self.cell_chances(place)
+        unit = float(1 / self.accepted) if self.redraw else 1.0
+        reach = len(chances) - 1
+        return tuple(unit * (chances[abs(j - own)] / (1 << _CELL)) if abs(j - own) <= reach else 0.0
+                     for j in range(own + reach + 1))  # fmt: skip
+
+    def cell_variance(self, place: int) -> float:
+        """Return the variance of the number of dummies in one cell, from `cell_law`."""
+        law = np.array(self.cell_law(place))
+        return float(law @ (np.arange(law.size) - self.centre[place]) ** 2.0)
+
+    def draw(self, below: Below) -> tuple[NDArray[np.int64], ...]:
+        """Draw the dummies of all columns: their number in each cell.
+
+        Parameters
+        ----------
+        below : callable
+            Draws a whole number uniformly from 0..n - 1; `below_of` makes one of secure randomness.
+
+        Returns
+        -------
+        tuple of ndarray of int64
+            For each column an array with one number a cell; of "bits" the zeros and the ones.
+        """
+        while True:
+            radius = bisect_right(self._thresholds, below(WHOLE))
+            found = [_point(column, radius, below) + own for column, own in zip(self.columns, self.centre, strict=True)]
+            if not self.redraw or all(int(column.min()) >= 0 for column in found):
+                return tuple(found)
+
+    @cached_property
+    def _thresholds(self) -> tuple[int, ...]:
+        return tuple(accumulate(self.radius))
+
+
+def default_weights(columns: tuple[Column, ...], rate: float, largest: int) -> tuple[int, ...]:
+    """Return W_R about proportional to t^R (1 - t) N(R), the last without (1 - t), with t = e^-rate to 53 bits.
+
+    Rounded down to whole numbers over 2^64; what is left over goes to the largest. Whole-number arithmetic, so they are
+    the same everywhere. The floor is that of these numbers, whatever they were to approximate.
+    """
+    points, _ = _joint(columns, largest)
+    bits = 256 + math.ceil(1.5 * rate * largest)
+    step = int(Fraction(float(exp_rounded(-rate))) * (1 << bits))
+    power, shape = 1 << bits, list[int]()
+    for r, count in enumerate(points):
+        shape.append(power * count * ((1 << bits) - step if r < largest else 1 << bits))
+        power = power * step >> bits
+    total = sum(shape)
+    found = [WHOLE * each // total for each in shape]
+    found[found.index(max(found))] += WHOLE - sum(found)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What a law must keep, and how it is found; what is found was certified itself."""
+
+    columns: tuple[Column, ...]
+    levels: tuple[tuple[float, tuple[Fraction, ...]], ...]
+    delta: Fraction
+    reports: int
+    most: int
+
+    def found(self) -> BallDummies:
+        """Return the law: without repeated draws, or with a longer radius and smaller centres if that saves dummies."""
+        plain = self._law(self._least_radius(1))
+        wide = self._least_radius(_TAIL)
+        found = self._centred(wide)
+        if found is None or sum(found.rows) >= sum(plain.rows):
+            found = plain
+        if max(found.rows) > self.most:
+            self._refuse()
+        return found
+
+    @cached_property
+    def rate(self) -> float:
+        """The largest rate that a promise allows by (B2), rounded."""
+        rates = [_LARGEST_RATE]
+        for promise, kept in self.levels:
+            touched = chance_touched(kept) if kept else Fraction(1)
+            if touched:
+                gain = float(expm1_rounded(min(promise / self.reports, _LARGEST_RATE)))
+                rates.append(log_rounded(1.0 + gain / float(touched)))
+        return min(rates)
+
+    def keeps(self, law: BallDummies, share: int = 1) -> bool:
+        """Whether every level's delta is at most so small a part of the allowed one."""
+        return all(share * law.floor(promise, kept, self.reports) <= self.delta for promise, kept in self.levels)
+
+    def _law(self, radius: int, centre: tuple[int, ...] | None = None) -> BallDummies:
+        return BallDummies.of_rate(self.columns, self.rate, radius, centre)
+
+    def _least_radius(self, share: int) -> int:
+        low, high = -1, 8
+        while not self.keeps(self._law(high), share):
+            if high == LARGEST_RADIUS:
+                self._refuse()
+            low, high = high, min(2 * high, LARGEST_RADIUS)
+        return self._smallest(low, high, lambda radius: self._law(radius), share).largest
+
+    def _smallest(self, low: int, high: int, law: Callable[[int], BallDummies], share: int = 1) -> BallDummies:
+        """Bisect between a number that does not serve and one that does."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.keeps(law(middle), share) else (middle, high)
+        return law(high)
+
+    def _centred(self, radius: int) -> BallDummies | None:
+        """Return a law with centres as small as the chance of an emptied cell allows, and then a smaller radius."""
+        weights = default_weights(self.columns, self.rate, radius)
+        kinds = tuple(dict.fromkeys(self.columns))
+        laws = {kind: _cell_chances(kind, weights) for kind in kinds}
+
+        def law(centres: dict[Column, int]) -> BallDummies | None:
+            centre = tuple(centres[column] for column in self.columns)
+            made = attempt(lambda: BallDummies(self.columns, weights, centre, self.rate), (InvalidInput,))
+            return made if isinstance(made, BallDummies) and self.keeps(made) else None
+
+        def centres_at(step: int) -> dict[Column, int]:
+            """The least centres at which each column's chance of an emptied cell is at most delta 2^-step."""
+            return {kind: _least_centre(kind, laws[kind], self.delta / (1 << step)) for kind in kinds}
+
+        step = next((step for step in range(12) if law(centres_at(step)) is not None), None)
+        if step is None:
+            return None
+        centres = centres_at(step)
+        for kind in kinds:
+            while centres[kind] and law(centres | {kind: centres[kind] - 1}) is not None:
+                centres[kind] -= 1
+        centre = tuple(centres[column] for column in self.columns)
+        if radius > _LONG:
+            return law(centres)
+        least = max(own // column.step for column, own in zip(self.columns, centre, strict=True))
+        return self._smallest(min(least, radius) - 1, radius, lambda smaller: self._law(smaller, centre))
+
+    def _refuse(self) -> NoReturn:
+        told = ", ".join(f"{promise:g}" for promise, _ in self.levels)
+        names = ", ".join(column.name for column in self.columns)
+        raise InvalidInput(
+            f"no ball law with up to {self.most} dummies a question keeps promise {told} for {names} at delta = "
+            f"{float(self.delta):g}; promise a larger epsilon, ask fewer questions, or raise delta"
+        )
+
+
+def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> int:
+    """The least number of dummies a cell at which a report empties one with at most this chance."""
+    allowed, tail, own = most * (1 << _CELL), 0, len(chances)
+    while own and tail <= allowed:
+        own -= 1
+        tail = sum(chances[max(own - column.step + 1, 0) : own + 1])
+    return own + 1
+
+
+def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
+    """Return 1 + (E - 1)/kappa of (B2)."""
+    return 1 + (factor - 1) / touched
+
+
+def chance_touched(kept: Sequence[Fraction]) -> Fraction:
+    """Return the chance that at least one of several independent reports is the record's own."""
+    return 1 - math.prod((1 - each for each in kept), start=Fraction(1))
+
+
+def below_of(random: Randomness) -> Below:
+    """Return a source of uniform whole numbers below any bound, made from 64-bit words.
+
+    Parameters
+    ----------
+    random : Randomness
+        `secure_random()`.
+    """
+
+    def below(bound: int) -> int:
+        bits = (bound - 1).bit_length()
+        words = -(-bits // 64)
+        while True:  # at least every second number is below the bound
+            drawn = int.from_bytes(random.words(words).astype("<u8").tobytes(), "little") >> (64 * words - bits)
+            if drawn < bound:
+                return drawn
+
+    return below
+
+
+# ------------------------------------------------------------------ counting
+
+
+@lru_cache(maxsize=256)
+def _balls(cells: int, radius: int) -> tuple[int, ...]:
+    """Vectors of `cells` whole numbers that add up to 0, whose positive ones add up to at most 0, 1, ..., radius.
+
+    With d = cells - 1 and s_r those of exactly r: (r + 1)^2 s_(r+1) = r^2 s_r + d (d + 1) N(r) (docs/theorems/ball.md).
+    """
+    found, shell, grown = [1], 0, cells * (cells - 1)
+    for r in range(radius):
+        shell = (r * r * shell + grown * found[-1]) // (r + 1) ** 2  # nothing is left over
+        found.append(found[-1] + shell)
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _joint(columns: tuple[Column, ...], radius: int) -> tuple[list[int], list[int]]:
+    """Points of the joint balls, and how many of them the largest change of all columns moves out."""
+    points, stay = [1] * (radius + 1), [1] * (radius + 1)
+    for column, times in Counter(columns).items():
+        for r, (inside, out) in enumerate(zip(column.balls(radius), column.rims(radius), strict=True)):
+            points[r] *= inside**times
+            stay[r] *= (inside - out) ** times
+    return points, [inside - left for inside, left in zip(points, stay, strict=True)]
+
+
+def _radial(weights: tuple[int, ...], points: Sequence[int]) -> tuple[list[int], list[int], int]:
+    """Chances of one point of gauge r, from below and from above, r = 0..c + 1, and their common denominator."""
+    bits = max(points).bit_length() + _GUARD
+    low, high = [0], [0]
+    for weight, count in zip(reversed(weights), reversed(points), strict=True):
+        whole, rest = divmod(weight << bits, count)
+        low.append(low[-1] + whole)
+        high.append(high[-1] + whole + (rest > 0))
+    return low[::-1], high[::-1], WHOLE << bits
+
+
+@lru_cache(maxsize=64)
+def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
+    """P(first cell = v), v = 0.., over 2^192, rounded down.
+
+    A column by itself has the ball law of its own balls with the same weights. Of a choice the d = k - 1 other cells'
+    positive ones add up to r - v and the negative ones to -r. One cell's generating function is (1 - xy)/((1 - x)(1 -
+    y)), x for the positive and y for the negative part. So with a_r the chance of a point, u_s the coefficients of (1 -
+    x)^-d and g the d-th difference of a, g_i = sum_j (-1)^j C(d, j) a_(i + j), P(v) = sum_s u_s u_(s + v) g_(s + v).
+    """
+    c = len(weights) - 1
+    low, _, unit = _radial(weights, column.balls(c))
+    if column.kind == "bits":
+        found = [low[-(-v // column.size)] for v in range(c * column.size + 1)]
+        return tuple((each << _CELL) // unit for each in found)
+    others = column.size - 1
+    for _ in range(others):
+        low = [one - two for one, two in pairwise([*low, 0])]
+    ways = [_parts(s, others) for s in range(c + 1)]
+    found = _correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
+    return tuple((each << _CELL) // unit for each in found)
+
+
+def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
+    """The sums of ways[s] weighted[s + v] over s, v = 0, 1, ..., none negative, by one product of two long numbers."""
+    size = len(ways)
+    most = max(map(abs, ways)) * max(map(abs, weighted)) * size
+    width = -(-(most.bit_length() + 2) // 8)
+    half = 1 << (8 * width - 1)  # coefficients of other lags may be negative: all are moved up, and back
+    moved = int.from_bytes(half.to_bytes(width, "little") * (2 * size - 1), "little")
+    product = _packed(ways[::-1], width) * _packed(weighted, width) + moved
+    digits = product.to_bytes(width * 2 * size, "little")
+    return [
+        int.from_bytes(digits[width * place : width * (place + 1)], "little") - half
+        for place in range(size - 1, 2 * size - 1)
+    ]
+
+
+def _packed(numbers: list[int], width: int) -> int:
+    """Sum of numbers[i] 256^(width i), for numbers of any sign."""
+    above, below = (
+        int.from_bytes(b"".join(max(sign * number, 0).to_bytes(width, "little") for number in numbers), "little")
+        for sign in (1, -1)
+    )
+    return above - below
+
+
+def _parts(whole: int, parts: int) -> int:
+    """Ways to write a whole number as an ordered sum of so many whole numbers of at least 0."""
+    return math.comb(whole + parts - 1, parts - 1) if parts else int(whole == 0)
+
+
+def _upper_sum(chances: Sequence[int]) -> Fraction:
+    return Fraction(sum(chances) + 2 * len(chances), 1 << _CELL)
+
+
+# ------------------------------------------------------------------ drawing
+
+
+def _point(column: Column, radius: int, below: Below) -> NDArray[np.int64]:
+    """Draw a point uniformly from a column's ball."""
+    if column.kind == "bits":
+        reach = radius * column.size
+        ones = below(2 * reach + 1) - reach
+        return np.array([-ones, ones], dtype=np.int64)
+    k, balls = column.size, column.balls(radius)
+    rank = below(balls[-1])  # says it all: gauge, number of positive cells, which ones, and both compositions
+    r = bisect_right(balls, rank)
+    found = np.zeros(k, dtype=np.int64)
+    if r == 0:
+        return found
+    rank -= balls[r - 1]
+    kinds = [(p, math.comb(k, p), math.comb(r - 1, p - 1), _parts(r, k - p)) for p in range(1, min(k - 1, r) + 1)]
+    ends = list(accumulate(places * up * down for _, places, up, down in kinds))
+    kind = bisect_right(ends, rank)
+    rank -= ends[kind - 1] if kind else 0
+    p, places, up, _ = kinds[kind]
+    rank, chosen = divmod(rank, places)
+    down, up = divmod(rank, up)
+    positive = _subset(k, p, chosen)
+    found[positive] = _gaps(_subset(r - 1, p - 1, up), r)
+    rest = np.delete(np.arange(k), positive)
+    found[rest] = 1 - _gaps(_subset(r + k - p - 1, k - p - 1, down), r + k - p)
+    return found
+
+
+def _gaps(cuts: list[int], whole: int) -> NDArray[np.int64]:
+    """The positive parts into which cuts after the first, second, ... of so many things divide them."""
+    return np.diff(np.array([0, *(cut + 1 for cut in cuts), whole], dtype=np.int64))
+
+
+def _subset(n: int, size: int, rank: int) -> list[int]:
+    """The subset of 0..n - 1 of that rank, 0..C(n, size) - 1, in ascending order (the combinatorial number system)."""
+    found, many = list[int](), math.comb(n, size)
+    for top in range(n - 1, -1, -1):  # many = C(top + 1, size)
+        if size == 0:
+            break
+        without = many * (top + 1 - size) // (top + 1)  # C(top, size)
+        if rank >= without:
+            rank, many, size = rank - without, many - without, size - 1
+            found.append(top)
+        else:
+            many = without
+    return found[::-1]
