@@ -103,7 +103,7 @@ $(SPARK_STAMP): requirements/spark.in requirements/dev.txt pyproject.toml
 
 test-spark: $(SPARK_STAMP)  ## the tests of shuffledp[spark], slow ones too; needs Java 17 or newer
 	@command -v java >/dev/null || { echo "error: Spark needs Java; install Java 17 or 21 (Debian, Ubuntu: apt install openjdk-17-jre-headless)" >&2; exit 2; }
-	$(SPARK)/bin/python -m pytest -rs tests/spark src/shuffledp/spark
+	$(SPARK)/bin/python -m pytest -rs tests/spark src/shuffledp/spark tests/tables/test_pandas.py tests/tables/test_entries.py
 
 lint: $(STAMP) types  ## ruff and pyright
 	$(BIN)/ruff check .

@@ -19,8 +19,9 @@ import time
 import numpy as np
 
 from shuffledp.numerics.randomness import secure_random
-from shuffledp.protocol import frequency, mean
-from shuffledp.protocol.shuffler import shuffle_reports
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import shuffle_reports
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.numeric import OneBit
 from shuffledp.setting import Seen

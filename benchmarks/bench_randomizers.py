@@ -25,8 +25,8 @@ from collections.abc import Callable
 import numpy as np
 
 from shuffledp.numerics.randomness import secure_random
-from shuffledp.protocol import ShuffledReports, frequency
-from shuffledp.protocol.mechanisms import FREQUENCY_MECHANISMS, frequency_oracle
+from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency, frequency_oracle
+from shuffledp.questions.shuffler import ShuffledReports
 
 GOALS = {"krr": 10, "oue": 10, "olh": 50}
 """Wanted speed over multi-freq-ldpy."""

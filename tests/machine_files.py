@@ -28,7 +28,8 @@ from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.ledger import Draft, Ledger, Spending, Use
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol.tally import Task, tally_for, tally_from_state
+from shuffledp.questions.tallies import tally_for, tally_from_state
+from shuffledp.questions.task import Task
 from shuffledp.randomizers import (
     CoordinateSampling,
     Gaussian,

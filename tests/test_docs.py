@@ -146,6 +146,7 @@ def written_epsilons() -> dict[tuple[str, str, str, str, str], tuple[float, floa
     }
 
 
+@pytest.mark.costly("Mixed")
 @pytest.mark.parametrize("name", ["Constant", "Mixed"])
 def test_table_2_is_up_to_date(name):
     """Every bound at n = 3,000; the uniform populations, with thousands of levels, are left to the slow tests."""

@@ -26,7 +26,7 @@ from tools import check_docs_site, make_cli_reference
 import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.cli.app import COMMANDS
-from shuffledp.cli.demo import TABLE
+from shuffledp.cli.demo.table import TABLE
 from shuffledp.randomizers.base import AnyLaw
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -93,6 +93,17 @@ def promised(body: str) -> list[str]:
     return said + [line.removeprefix("# ") for line in (last[0].splitlines() if last else [])]
 
 
+@pytest.mark.costly(
+    "decide.md",
+    "how-to/frequency.md",
+    "how-to/frequent-items.md",
+    "how-to/ledger.md",
+    "how-to/mean.md",
+    "how-to/own-randomizer.md",
+    "how-to/promise.md",
+    "index.md",
+    "start.md",
+)
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
@@ -121,6 +132,14 @@ def run(command: str) -> tuple[int, str]:
     return int(stopped.value.code or 0), out.getvalue() + err.getvalue()
 
 
+@pytest.mark.costly(
+    but=(
+        "how-to/commands.md",
+        "how-to/groups.md",
+        "how-to/tables.md",
+        "referee.md",
+    )
+)
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("page", pages_with("console"))
 def test_the_commands_of_a_page_run_and_print_what_it_shows(page):

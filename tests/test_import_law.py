@@ -13,9 +13,20 @@ from tests.trees import statements, tree_of
 
 ROOT = Path(shuffledp.__file__).parent
 
+FRONTS = {
+    "learning": ("commands", "train", "data", "page"),
+    "collection": (
+        "commands", "posting", "task_plan", "answers", "serve",
+        "release_json", "release_page", "checklist", "plan_view", "kinds_view",
+    ),
+}  # fmt: skip
+"""What of a product its users meet: commands and pages. The rest of the product imports none of it."""
+PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
+"""Each may be left out of a copy, and the accountant, the estimates, the ledger, the plan and the audit still work."""
+
 LAYERS = (
     ("errors", "extras", "progress", "told"),
-    ("whole_files",),
+    ("whole_files", "locks"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
@@ -24,10 +35,15 @@ LAYERS = (
     ("guarantee",),
     ("accounting",),
     ("ledger",),
-    ("randomizers", "protocol", "tables"),
+    ("randomizers", "tables"),
+    ("records",),
+    ("questions",),
+    ("releases",),
     ("planning", "learning", "audit", "flower", "spark"),
     ("collection",),
     ("report",),
+    ("shell",),
+    tuple(f"{product}.{front}" for product, fronts in FRONTS.items() for front in fronts),
     ("reproduce",),
     ("cli", "__main__"),
 )
@@ -53,7 +69,7 @@ RANDOMIZERS_MAY = ("errors", "numerics", "randomizers")
 """The randomizers' own law is stricter: they know numbers and their base class, nothing of accounting."""
 
 OUTER_ONLY = {"matplotlib", "jinja2", "markupsafe", "typer", "rich"}
-"""Presentation libraries, for reproduce, report and cli alone."""
+"""Presentation libraries, for reports, the command line and the fronts of products alone."""
 
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -121,11 +137,24 @@ def test_no_module_imports_to_its_right():
                 assert imported.startswith(RANDOMIZERS_MAY), f"{module}, a randomizer, may not import {imported}"
 
 
-def test_only_report_and_cli_present():
+def presents(module: str) -> bool:
+    room, _, rest = module.partition(".")
+    return room in ("reproduce", "report", "shell", "cli") or rest in FRONTS.get(room, ())
+
+
+def test_only_fronts_present():
     for path in MODULES:
-        if name_of(path).split(".")[0] not in ("reproduce", "report", "cli"):
+        if not presents(name_of(path)):
             used = {name.split(".")[0] for name in imports_of(path)}
             assert not used & OUTER_ONLY, f"{name_of(path)} imports {sorted(used & OUTER_ONLY)}"
+
+
+def test_nothing_that_stays_imports_a_product():
+    """Besides the commands that are looked up by name, and the demonstration of a collection."""
+    for path in MODULES:
+        module = name_of(path)
+        if module and not module.startswith((*PRODUCTS, "cli.demo")):
+            assert not [name for name in own(imports_of(path)) if name.split(".")[0] in PRODUCTS], module
 
 
 def test_only_reproduce_draws_and_only_when_it_does():

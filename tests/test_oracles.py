@@ -24,6 +24,7 @@ def close(value: object, golden: float) -> bool:
     return abs(value - mpf(golden)) <= ROUNDED * max(abs(golden), 1e-300)
 
 
+@pytest.mark.costly("case2")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("uniform") and c["n"] <= 200])
 def test_uniform_clone_pair(case):
@@ -34,6 +35,7 @@ def test_uniform_clone_pair(case):
             assert close(oracles.clone_pair_delta_z_form(e0, n, eps), delta)
 
 
+@pytest.mark.costly("case0")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("uniform") and c["n"] >= 200])
 def test_contour_integral_for_large_populations(case):
@@ -43,6 +45,7 @@ def test_contour_integral_for_large_populations(case):
         assert abs(oracles.clone_pair_delta_large(e0, n, eps) / delta - 1) < max(1 / clones, 0.003)
 
 
+@pytest.mark.costly("case2", "case5")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("personalized")])
 def test_personal_clone_pair(case):
@@ -66,12 +69,14 @@ def test_clone_pair_in_doubles(case):
         assert oracles.clone_pair_delta_levels(budgets[v], others, eps) == pytest.approx(delta, abs=1e-12)
 
 
+@pytest.mark.costly("case1")
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("witness")])
 def test_krr_witness(case):
     for eps, delta in case["profile"][2:3]:
         assert close(oracles.krr_witness_delta(case["k"], case["epsilon0"], case["n"], eps), delta)
 
 
+@pytest.mark.costly("case4", "case5")
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("binary")])
 def test_binary_randomized_response(case):
     budgets, v = case["epsilons"], case["victim"]
@@ -151,6 +156,7 @@ def test_arb_tails_against_exact_fractions():
             assert math.isclose(float(ball.mid()), float(exact), rel_tol=1e-15, abs_tol=0.0)
 
 
+@pytest.mark.costly
 def test_arb_integral_against_arb_beta():
     """The piecewise integral (used beyond 1e6 users) and Arb's own function enclose the same number."""
     rng = random.Random(3)

@@ -12,6 +12,7 @@ from shuffledp import Interval
 PAGE = make_referee.PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.costly
 def test_the_page_is_what_the_script_writes():
     assert make_referee.page(PAGE) == PAGE, "docs/referee.md is out of date; run: python -m tools.make_referee"
 

@@ -28,11 +28,10 @@ from shuffledp.planning import Guess, plan
 from shuffledp.planning.error import predict
 from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.target import Wish
-from shuffledp.protocol import Frequency, Mean
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.reproduce.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
+from shuffledp.questions.frequency import Frequency, frequency
+from shuffledp.questions.mean import Mean, mean
+from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.reproduce.base import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLES, FIGURES = DOCS / "tables", DOCS / "figures"

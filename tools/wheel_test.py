@@ -59,6 +59,11 @@ def used(programs: Path, folder: Path) -> None:
     if not Path(where).is_relative_to(programs.parent):
         sys.exit(f"the installed package was not used: {where}")
     print(run(command, "--version", cwd=folder).stdout.strip(), "from", where)
+    listed = "from importlib.metadata import entry_points as e; print(*sorted(e(group='shuffledp.commands').names))"
+    products = run(programs / "python", "-c", listed, cwd=folder).stdout.split()
+    commands = run(command, "--help", cwd=folder).stdout
+    if products != ["collection", "learning", "reproduce"] or " train " not in commands:
+        sys.exit(f"the products' commands are not all in the wheel: {products}")
     shown = run(command, "demo", "--report", "demo.html", cwd=folder).stdout
     page = (folder / "demo.html").read_text(encoding="utf-8")
     if "48,842 people of UCI Adult" not in shown or "</html>" not in page:

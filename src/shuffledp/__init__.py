@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shuffledp.audit import audit_randomizer as audit_randomizer
     from shuffledp.ball import BallDummies as BallDummies
     from shuffledp.budgets import Budgets as Budgets
+    from shuffledp.budgets import level_indices as level_indices
     from shuffledp.dummies import DiscreteLaplace as DiscreteLaplace
     from shuffledp.dummies import OnesLaw as OnesLaw
     from shuffledp.dummies import Uniform as Uniform
@@ -61,57 +62,23 @@ if TYPE_CHECKING:
     from shuffledp.planning import bucket_budgets as bucket_budgets
     from shuffledp.planning import dummies_price as dummies_price
     from shuffledp.planning import plan as plan
-    from shuffledp.protocol import Amounts as Amounts
-    from shuffledp.protocol import Ask as Ask
-    from shuffledp.protocol import Difference as Difference
-    from shuffledp.protocol import Frequency as Frequency
-    from shuffledp.protocol import FrequencyEstimator as FrequencyEstimator
-    from shuffledp.protocol import FrequencyTally as FrequencyTally
-    from shuffledp.protocol import FrequentItems as FrequentItems
-    from shuffledp.protocol import FrequentItemsEstimator as FrequentItemsEstimator
-    from shuffledp.protocol import GroupedRelease as GroupedRelease
-    from shuffledp.protocol import Histogram as Histogram
-    from shuffledp.protocol import HistogramEstimator as HistogramEstimator
-    from shuffledp.protocol import ItemsRelease as ItemsRelease
-    from shuffledp.protocol import ItemTally as ItemTally
-    from shuffledp.protocol import JointRelease as JointRelease
-    from shuffledp.protocol import Mean as Mean
-    from shuffledp.protocol import MeanEstimator as MeanEstimator
-    from shuffledp.protocol import MeanTally as MeanTally
-    from shuffledp.protocol import QuantileEstimator as QuantileEstimator
-    from shuffledp.protocol import Quantiles as Quantiles
-    from shuffledp.protocol import RangeRelease as RangeRelease
-    from shuffledp.protocol import Release as Release
-    from shuffledp.protocol import RowBudgets as RowBudgets
-    from shuffledp.protocol import Tally as Tally
-    from shuffledp.protocol import Task as Task
-    from shuffledp.protocol import Variance as Variance
-    from shuffledp.protocol import VarianceEstimator as VarianceEstimator
-    from shuffledp.protocol import VarianceTally as VarianceTally
-    from shuffledp.protocol import VectorMean as VectorMean
-    from shuffledp.protocol import VectorMeanEstimator as VectorMeanEstimator
-    from shuffledp.protocol import VectorTally as VectorTally
-    from shuffledp.protocol import difference as difference
-    from shuffledp.protocol import estimate_frequency as estimate_frequency
-    from shuffledp.protocol import estimate_frequent_items as estimate_frequent_items
-    from shuffledp.protocol import estimate_histogram as estimate_histogram
-    from shuffledp.protocol import estimate_mean as estimate_mean
-    from shuffledp.protocol import estimate_quantiles as estimate_quantiles
-    from shuffledp.protocol import estimate_variance as estimate_variance
-    from shuffledp.protocol import estimate_vector_mean as estimate_vector_mean
-    from shuffledp.protocol import frequency_of_table as frequency_of_table
-    from shuffledp.protocol import frequent_items_of_table as frequent_items_of_table
-    from shuffledp.protocol import histogram_of_table as histogram_of_table
-    from shuffledp.protocol import level_indices as level_indices
-    from shuffledp.protocol import mean_of_table as mean_of_table
-    from shuffledp.protocol import project_to_simplex as project_to_simplex
-    from shuffledp.protocol import quantiles_of_table as quantiles_of_table
-    from shuffledp.protocol import release as release
-    from shuffledp.protocol import release_by as release_by
-    from shuffledp.protocol import release_together as release_together
-    from shuffledp.protocol import tally_for as tally_for
-    from shuffledp.protocol import tally_from_state as tally_from_state
-    from shuffledp.protocol import variance_of_table as variance_of_table
+    from shuffledp.questions.frequency import Frequency as Frequency
+    from shuffledp.questions.frequency import FrequencyTally as FrequencyTally
+    from shuffledp.questions.frequency import project_to_simplex as project_to_simplex
+    from shuffledp.questions.items import FrequentItems as FrequentItems
+    from shuffledp.questions.items import ItemTally as ItemTally
+    from shuffledp.questions.mean import Mean as Mean
+    from shuffledp.questions.mean import MeanTally as MeanTally
+    from shuffledp.questions.ranges import Histogram as Histogram
+    from shuffledp.questions.ranges import Quantiles as Quantiles
+    from shuffledp.questions.tallies import tally_for as tally_for
+    from shuffledp.questions.tallies import tally_from_state as tally_from_state
+    from shuffledp.questions.tally import Tally as Tally
+    from shuffledp.questions.task import Task as Task
+    from shuffledp.questions.variance import Variance as Variance
+    from shuffledp.questions.variance import VarianceTally as VarianceTally
+    from shuffledp.questions.vectors import VectorMean as VectorMean
+    from shuffledp.questions.vectors import VectorTally as VectorTally
     from shuffledp.randomizers import Channel as Channel
     from shuffledp.randomizers import CoordinateSampling as CoordinateSampling
     from shuffledp.randomizers import DirectionCodebook as DirectionCodebook
@@ -129,6 +96,39 @@ if TYPE_CHECKING:
     from shuffledp.randomizers import SignedSketch as SignedSketch
     from shuffledp.randomizers import SubsetSelection as SubsetSelection
     from shuffledp.randomizers import UnaryEncoding as UnaryEncoding
+    from shuffledp.records.people import RowBudgets as RowBudgets
+    from shuffledp.releases.difference import Difference as Difference
+    from shuffledp.releases.difference import difference as difference
+    from shuffledp.releases.estimators import FrequencyEstimator as FrequencyEstimator
+    from shuffledp.releases.estimators import FrequentItemsEstimator as FrequentItemsEstimator
+    from shuffledp.releases.estimators import HistogramEstimator as HistogramEstimator
+    from shuffledp.releases.estimators import MeanEstimator as MeanEstimator
+    from shuffledp.releases.estimators import QuantileEstimator as QuantileEstimator
+    from shuffledp.releases.estimators import VarianceEstimator as VarianceEstimator
+    from shuffledp.releases.estimators import VectorMeanEstimator as VectorMeanEstimator
+    from shuffledp.releases.release import Amounts as Amounts
+    from shuffledp.releases.release import ItemsRelease as ItemsRelease
+    from shuffledp.releases.release import RangeRelease as RangeRelease
+    from shuffledp.releases.release import Release as Release
+    from shuffledp.releases.run import Ask as Ask
+    from shuffledp.releases.verb import GroupedRelease as GroupedRelease
+    from shuffledp.releases.verb import JointRelease as JointRelease
+    from shuffledp.releases.verb import release as release
+    from shuffledp.releases.verb import release_by as release_by
+    from shuffledp.releases.verb import release_together as release_together
+    from shuffledp.releases.wrappers import estimate_frequency as estimate_frequency
+    from shuffledp.releases.wrappers import estimate_frequent_items as estimate_frequent_items
+    from shuffledp.releases.wrappers import estimate_histogram as estimate_histogram
+    from shuffledp.releases.wrappers import estimate_mean as estimate_mean
+    from shuffledp.releases.wrappers import estimate_quantiles as estimate_quantiles
+    from shuffledp.releases.wrappers import estimate_variance as estimate_variance
+    from shuffledp.releases.wrappers import estimate_vector_mean as estimate_vector_mean
+    from shuffledp.releases.wrappers import frequency_of_table as frequency_of_table
+    from shuffledp.releases.wrappers import frequent_items_of_table as frequent_items_of_table
+    from shuffledp.releases.wrappers import histogram_of_table as histogram_of_table
+    from shuffledp.releases.wrappers import mean_of_table as mean_of_table
+    from shuffledp.releases.wrappers import quantiles_of_table as quantiles_of_table
+    from shuffledp.releases.wrappers import variance_of_table as variance_of_table
     from shuffledp.setting import Setting as Setting
 
 __version__ = "0.2.0"

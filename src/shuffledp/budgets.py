@@ -219,6 +219,8 @@ def _merge(
 
 _FEW = 16
 """Levels that are counted one by one rather than by sorting all users."""
+
+
 _PROBED = 1024
 
 
@@ -237,3 +239,68 @@ def _short(values: object) -> str:
     shown: object = list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
     text = repr(shown)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+_FEW_LEVELS = 8
+"""Levels up to which comparing with each is faster than searching."""
+
+
+_MANY = 1 << 12
+
+
+def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Return which level of `budgets` each report has.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population.
+    epsilons, deltas : float or array_like, shape (n,)
+        Local budget of each report, nats and probability; `deltas` None: 0. A single number is one level.
+
+    Returns
+    -------
+    ndarray of int64, shape of epsilons (or of deltas)
+        0 for the lowest level.
+
+    Raises
+    ------
+    InvalidInput
+        If one is not a level of the population (the first such row is named, counting from 1).
+
+    Examples
+    --------
+    >>> level_indices(Budgets((0.5, 2.0), (900, 100)), [2.0, 0.5, 0.5]).tolist()
+    [1, 0, 0]
+    """
+    columns = (epsilons, 0.0 if deltas is None else deltas)
+    wanted, slack = np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns))
+    one_slack = bool((budgets.deltas == budgets.deltas[0]).all())  # complex numbers are sorted as pairs, as budgets are
+    known, asked = (
+        (budgets.epsilons, wanted) if one_slack else (_pairs(budgets.epsilons, budgets.deltas), _pairs(wanted, slack))
+    )
+    if budgets.levels <= _FEW_LEVELS and one_slack:
+        found = sum((wanted > level for level in known[:-1]), np.zeros(wanted.shape, dtype=np.int8)).astype(np.int64)
+    elif budgets.levels > _MANY:  # neighbours are found in memory that was just read
+        order = np.argsort(asked, axis=None)
+        found = np.empty(asked.shape, dtype=np.int64)
+        found.reshape(-1)[order] = np.searchsorted(known, asked.reshape(-1)[order])
+    else:
+        found = np.searchsorted(known, asked)
+    found = np.minimum(found, budgets.levels - 1)
+    wrong = budgets.epsilons[found] != wanted
+    if not one_slack or np.ndim(columns[1]):
+        wrong |= budgets.deltas[found] != slack
+    elif budgets.deltas[0] != columns[1]:
+        wrong |= True
+    if wrong.any():
+        row = int(np.argmax(wrong.ravel()))
+        raise InvalidInput(
+            f"the budget in row {row + 1}, epsilon0 {wanted.ravel()[row]:g} and delta0 {slack.ravel()[row]:g}, is none "
+            "of the population's levels; count the same budgets that the reports were drawn with"
+        )
+    return np.asarray(found, dtype=np.int64)
+
+
+def _pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.complex128]:
+    return first + 1j * second

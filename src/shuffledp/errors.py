@@ -135,6 +135,8 @@ class BadEntry(InvalidInput):
         What stands in the row.
     parameter : str, optional
         The column.
+    row : int, optional
+        The row, if what stands in it is neither missing nor a number out of range: it may be a second header.
 
     Examples
     --------
@@ -143,14 +145,16 @@ class BadEntry(InvalidInput):
     ('the record in row 3 is none of the categories', "the record in row 3 is 'HIV', none of the categories")
     """
 
-    def __init__(self, message: str, value: object = None, parameter: str | None = None) -> None:
+    def __init__(
+        self, message: str, value: object = None, parameter: str | None = None, *, row: int | None = None
+    ) -> None:
         super().__init__(message.replace(f"{VALUE}, ", ""), parameter)
-        self._message, self._value = message, value
+        self._message, self._value, self.row = message, value, row
         self._told = message.replace(VALUE, value if isinstance(value, Written) else shown(value))
 
     def and_then(self, more: str) -> InvalidInput:
         """Return the same refusal with more to say."""
-        return BadEntry(self._message + more, self._value, self.parameter)
+        return BadEntry(self._message + more, self._value, self.parameter, row=self.row)
 
     def with_value(self) -> InvalidInput:
         """Return the same refusal with the value, for whoever holds the table and asks to see it."""

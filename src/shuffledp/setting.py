@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, Upper, decimal_up
 from shuffledp.randomizers.base import AnyLaw, MadeFromMemo, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]
@@ -198,6 +199,21 @@ class Setting:
     def changed_reports(self) -> int:
         """Reports that differ between neighbours in one round."""
         return self.group_size * self.reports_per_user
+
+    def unshuffled(self) -> tuple[Upper, Upper]:
+        """Return the largest local epsilon of a round, and of all rounds: what holds before the shuffle.
+
+        The reports of one person, or of the people of one group, add up; the budget of a memo is that of all rounds.
+        Budgets are taken as the decimals that they are written as.
+
+        Examples
+        --------
+        >>> Setting(Budgets([7.23], [10**6]), "any", "reports", "replace-one", rounds=12).unshuffled()
+        (7.23, 86.76)
+        """
+        rounds = 1 if isinstance(self.randomizer, MadeFromMemo) else self.rounds
+        one = Decimal(repr(float(self.budgets.epsilons[-1])))
+        return decimal_up(one * self.changed_reports), decimal_up(one * self.changed_reports * rounds)
 
     def as_one_round(self) -> Setting:
         """Linked rounds as one: a user's reports of all rounds are one report with the sum of her budgets.

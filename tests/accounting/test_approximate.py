@@ -53,6 +53,7 @@ def total_in_digits(point: LocalPoint, eps: float) -> mpf:
     return pair + (1 + t) * small / (1 + big) + others * (t - 1 + 2 * h)
 
 
+@pytest.mark.costly("1.0-1e-09-40", "6.0-1e-12-60")
 @pytest.mark.parametrize(
     ("epsilon0", "delta0", "n"), [(0.5, 1e-4, 2), (1.0, 1e-9, 40), (3.0, 1e-3, 7), (0.0, 1e-3, 5), (6.0, 1e-12, 60)]
 )

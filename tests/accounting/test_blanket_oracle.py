@@ -116,6 +116,7 @@ def test_one_budget_few_users(name, epsilon0, n):
         assert contains(found.delta(epsilon), direct(law, [gamma] * (n - 1))), (name, epsilon0, n, epsilon)
 
 
+@pytest.mark.costly(but=("49-olh:50:5:unknown",))
 @pytest.mark.parametrize("name", ["krr:7", "krr:3", "olh:50:5:unknown"])
 @pytest.mark.parametrize("n", [48, 49, 60])
 def test_both_sides_of_the_switch_to_the_transform(name, n):
@@ -166,6 +167,7 @@ def test_unary_encoding(k, optimized):
             assert contains(found.delta(epsilon), direct(law, [gamma] * (n - 1))), (k, optimized, epsilon0, epsilon)
 
 
+@pytest.mark.costly("10")
 @pytest.mark.parametrize("n", [1, 2, 6, 10])
 def test_channel_of_five_outputs_worst_of_all_pairs(n):
     ctx.prec = PRECISION
@@ -223,6 +225,7 @@ LATTICES = [
 ]
 
 
+@pytest.mark.costly("E6-t6-900-krr:7", "E6-t6-900-subset:6:3")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:6:3"])
 @pytest.mark.parametrize(("E", "t", "n"), LATTICES)
@@ -282,6 +285,21 @@ MANY = [
 ]
 
 
+@pytest.mark.costly(
+    "0.01-1000000.0-1e-05-hadamard:10",
+    "0.01-1000000.0-1e-05-krr:3",
+    "0.5-100000.0-0.003-subset:30:4",
+    "0.5-1000000.0-0.02-krr:7",
+    "1.0-1000000000000.0-1e-06-krr:1000000",
+    "1.0-1000000000000.0-1e-06-krr:3",
+    "1.0-1000000000000.0-2e-05-hadamard:10",
+    "12.0-1000000000.0-0.05-krr:3",
+    "12.0-1000000000.0-0.05-olh:50:5",
+    "20.0-1000000000000.0-0.03-hadamard:10",
+    "20.0-1000000000000.0-0.03-krr:1000000",
+    "4.0-10000000.0-0.01-krr:7",
+    "4.0-10000000.0-0.01-subset:30:4",
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:30:4", "krr:1000000"])
 @pytest.mark.parametrize(("epsilon0", "n", "epsilon"), MANY)
@@ -327,6 +345,7 @@ def test_delta_falls_with_epsilon(which, epsilon0, n, a, b):
     assert far.upper <= near.upper * (1 + SLACK) + 1e-290
 
 
+@pytest.mark.costly
 @FEW
 @given(name, budget, budget, size, st.floats(-60, -2))
 def test_epsilon_grows_with_the_budget_and_falls_with_users(which, a, b, n, log_delta):
@@ -367,6 +386,7 @@ def four_symbols(epsilon0: float, n: int, epsilon: float) -> float:
     return float(np.exp(log_m) @ np.maximum(P - math.exp(epsilon) * Q, 0.0))
 
 
+@pytest.mark.costly(but=("2.0-1.2e-06",))
 @pytest.mark.parametrize(("epsilon0", "leaked"), [(1.0, 1.07e-6), (2.0, 1.20e-6), (3.0, 6.23e-6)])
 def test_the_pair_of_counts_is_no_upper_bound(epsilon0, leaked):
     """The counts of x0 and x1 alone do not tell what the others tell about the victim being among them.

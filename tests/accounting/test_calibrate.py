@@ -84,6 +84,7 @@ def test_the_smallest_batch(situation):
         assert not certified(replace(setting, budgets=Budgets([epsilon0], [found.n - 1])), epsilon, delta)
 
 
+@pytest.mark.costly("{'reports_per_user': 3}")
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
 def test_the_largest_budget(situation):
     found = calibrate_epsilon0(n=1000, epsilon=0.7, delta=1e-6, **situation)
@@ -131,6 +132,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.costly("any-users-3", "rr-reports-3_0")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS, ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_largest_factor(setting):
@@ -143,6 +145,7 @@ def test_the_largest_factor(setting):
     assert upper(replace(setting, budgets=Budgets(more, setting.budgets.counts)), 1e-6) > 0.6
 
 
+@pytest.mark.costly("any-users-3", "rr-reports-3_0")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS[:-1], ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_smallest_batch_of_several_levels(setting):

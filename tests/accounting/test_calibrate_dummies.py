@@ -51,6 +51,7 @@ def test_sixty_with_a_laplace_number_of_ones_serve_and_two_fewer_fail_at_every_r
         assert not keeps(BIT, sdp.DiscreteLaplace(58, math.exp(step / 400.0)))
 
 
+@pytest.mark.costly("promises1-family1-860")
 @pytest.mark.parametrize(
     ("promises", "family", "most"),
     [

@@ -94,6 +94,7 @@ def equal_crowd(mu, n, epsilon):
     return max(found)
 
 
+@pytest.mark.costly("0.8-60000-6.0", "1.1-1000000-3.0", "1.1-1000000-4.5", "1.1-1000000-6.0")
 @pytest.mark.parametrize("z", [0.0, 0.5, 1.5, 3.0, 4.5, 6.0])
 @pytest.mark.parametrize(("mu", "n"), [(0.25, 1_000), (0.25, 60_000), (0.5, 10_000), (0.8, 60_000), (1.1, 10**6)])
 def test_never_below_the_equal_crowd(mu, n, z):

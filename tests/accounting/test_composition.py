@@ -196,6 +196,7 @@ def test_gaussian_rounds_are_one_gaussian(mu, rounds):
         assert found.width <= 0.02 * truth
 
 
+@pytest.mark.costly("2.0-10000-printed1")
 @pytest.mark.parametrize(
     ("epsilon0", "n", "printed"),
     [(1.0, 1000, {1: 0.14868, 4: 0.31159, 16: 0.65405}), (2.0, 10_000, {1: 0.11440, 4: 0.23984, 16: 0.50311})],

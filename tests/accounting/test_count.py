@@ -79,6 +79,7 @@ def test_coin_rounded_records_are_never_worse(seed):
         assert max(np.maximum(P - math.exp(epsilon) * Q, 0.0).sum(), 0.0) <= upper * (1 + 1e-12) + 1e-15
 
 
+@pytest.mark.costly
 def test_one_budget_is_exact_up_to_ten_thousand():
     """Every number of ones and every threshold, in 40 digits: relative 1e-9."""
     for n, e0, epsilon in ((41, 1.0, 0.4), (60, 0.3, 0.05), (30, 5.0, 2.0)):
@@ -98,6 +99,7 @@ def test_neither_end_nor_middle_is_the_worst():
     assert max(values) > 1.2 * values[0]
 
 
+@pytest.mark.costly("0", "10", "2")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_crowds_are_covered(seed):
@@ -145,6 +147,7 @@ def test_spread_users_stand_for_all():
     assert cover.groups.variance <= groups.variance
 
 
+@pytest.mark.costly("budgets4-0.0325", "budgets5-0.0335")
 @pytest.mark.parametrize(
     ("budgets", "most"),
     [
@@ -171,6 +174,7 @@ def test_one_budget_is_closed(e0, n):
     assert upper.upper <= 1.002 * lower.lower or upper.upper - lower.lower < 1e-3 / math.sqrt(n)
 
 
+@pytest.mark.costly("0.0001")
 @pytest.mark.parametrize("delta", [1e-4, 1e-8])
 def test_four_levels_are_nearly_closed(delta):
     budgets = Budgets([0.5, 1.0, 4.0, 6.0], [250] * 4)

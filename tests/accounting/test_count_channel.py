@@ -103,6 +103,7 @@ def test_chances_are_rounded_away_from_each_other() -> None:
         assert (low < outcome.p) == outwards
 
 
+@pytest.mark.costly(but=("sum",))
 @pytest.mark.parametrize("seen", ["reports", "users", "sum"])
 def test_stated_budgets_of_one_channel_do_not_matter(seen: str) -> None:
     """Everybody has the same chances, so that steps of several stated budgets are alike, too."""

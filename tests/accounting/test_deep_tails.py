@@ -29,6 +29,11 @@ def test_witness_stays_below_the_blanket(k, epsilon0):
         )
 
 
+@pytest.mark.costly(
+    "RandomizedResponse(k=2)-reports-1e-50",
+    "RandomizedResponse(k=5)-levels-1e-300",
+    "RandomizedResponse(k=5)-reports-1e-50",
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("delta", [1e-9, 1e-12, 1e-50, 1e-300])
 @pytest.mark.parametrize("seen", ["reports", "levels"])
@@ -38,6 +43,7 @@ def test_certify_never_crosses(randomizer, seen, delta):
     assert 0.0 <= epsilon.lower <= epsilon.upper <= 2.0
 
 
+@pytest.mark.costly(but=("{1.0: 400}",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("others", [{0.5: 299, 2.0: 40}, {1.0: 400}, {0.1: 100, 1.0: 100, 3.0: 100}], ids=str)
 def test_exact_count_encloses_the_exact_count(others):

@@ -119,6 +119,7 @@ def test_a_law_of_ones_leaves_the_crowd_to_the_people():
         assert level.epsilon.lower == 0.0
 
 
+@pytest.mark.costly
 def test_more_than_thirty_two_levels():
     epsilons = np.linspace(0.1, 2.0, 40)
     guarantee = sdp.certify(among(sdp.Budgets(epsilons, [25] * 40), R5, sdp.Uniform(172), missing=0.05), 1e-6)

@@ -73,6 +73,7 @@ def test_the_window_witness_finds_a_window_as_good(victim):
     assert 0.999 * fixed < found.lower < 1.02 * fixed
 
 
+@pytest.mark.costly("1.0")
 @pytest.mark.parametrize("victim", [2.0, 1.0])
 def test_a_simulated_attack_refutes_the_claim(victim):
     """Clopper-Pearson at 99.9 %: more delta than claimed, at the epsilon claimed (false alarm 1e-3, seeded)."""
@@ -141,6 +142,7 @@ def test_ordered_outputs_are_claimed_far_below_what_a_real_protocol_leaks(epsilo
     assert 30 * gspa < exact < upper
 
 
+@pytest.mark.costly("0.4")
 @pytest.mark.parametrize("epsilon", [0.2, 0.4])
 def test_importance_sampling_of_the_ordered_protocol_agrees(epsilon):
     """10^6 samples, an empirical Bernstein interval at 99.9 % (false alarm 1e-3, seeded) less than 2 % wide."""
@@ -323,6 +325,7 @@ def test_fresh_permutations_cost_much_less():
 # ------------------------------------------------------------------ 11: the RDP paper's appendix
 
 
+@pytest.mark.costly("10-2.42")
 @pytest.mark.parametrize(("k", "ratio"), [(6, 1.345), (10, 2.420)])
 def test_no_pure_randomizer_is_as_near_as_lemma_6_says(k, ratio):
     """Claimed for all x at once: 1 + 1/(2e) = 1.184 times delta_0. True here: (k - 1)/(1 + e) times."""

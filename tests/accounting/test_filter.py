@@ -55,6 +55,9 @@ def worst_adaptive(first, options, ratio):
     return best
 
 
+@pytest.mark.costly(
+    "(2, Fraction(3, 2), 1)-outside0", "(2, Fraction(4, 1), 5)-outside1", "(3, Fraction(3, 1), 2)-outside1"
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("outside", [Fraction(0), Fraction(1, 100)])
 @pytest.mark.parametrize("first", ROUNDS, ids=str)

@@ -127,6 +127,7 @@ def test_several_bits_are_exact_and_the_worst_records_are_all_ones_and_all_zeros
         check(floor.delta(epsilon), worst)
 
 
+@pytest.mark.costly("3-hadamard")
 @pytest.mark.parametrize(
     ("family", "row", "records"),
     [

@@ -72,6 +72,7 @@ def test_krr_witness(case):
     check_case(bounds["krr-exact"].profile(setting, epsilon0=e0), case)
 
 
+@pytest.mark.costly("n=120,v=0_1")
 @pytest.mark.parametrize("case", cases("binary randomized response"))
 def test_binary_randomized_response_count(case):
     """`ones` are held by the others of smallest epsilon0; the file gives them to the first of its list."""
@@ -97,6 +98,7 @@ def test_rr_exact_is_at_least_every_count_of_ones():
                 assert profile.delta(eps).upper >= pq * (1 - 1e-12), (budgets, eps)
 
 
+@pytest.mark.costly("0.1-1000000", "0.1-10000000000", "1.0-100000000", "4.0-10000000000")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [10**6, 10**8, 10**10, 10**12])
 @pytest.mark.parametrize("e0", [0.1, 1.0, 4.0, 8.0])
@@ -135,6 +137,7 @@ def test_kary_blanket_with_own_budgets(seed):
         assert interval.width <= 1e-3 * golden + 1e-13, (k, budgets, eps, interval, golden)
 
 
+@pytest.mark.costly("100000-0.5")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("victim", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("scale", [10, 1000, 100_000])
@@ -182,6 +185,7 @@ def test_reference_points_of_the_clone_pair(e0, n, epsilon, digit):
     assert found.width <= NARROW * found.upper
 
 
+@pytest.mark.costly("10000-0.0325-0.0362")
 @pytest.mark.parametrize(("n", "real", "proved"), [(1000, 0.1140, 0.1251), (10_000, 0.0325, 0.0362)])
 def test_reference_points_of_personal_budgets(n, real, proved):
     budgets = np.random.default_rng(0).uniform(0.05, 1, 1000)

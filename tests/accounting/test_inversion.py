@@ -101,6 +101,7 @@ def test_everybody_of_one_channel_hides_everybody_whatever_the_budgets():
     assert found.upper == pytest.approx(np.full(40, whole.upper), rel=1e-12)
 
 
+@pytest.mark.costly(but=("400",))
 @pytest.mark.parametrize("n", [60, 400, 10_000])
 def test_pairs_left_alone_are_not_the_worst(n):
     """Quick bounds only save time: the answer is the largest of all pairs' own."""

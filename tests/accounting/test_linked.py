@@ -98,6 +98,11 @@ def rows_of(law: AnyLaw, epsilon0: float) -> np.ndarray:
     return law.channel(epsilon0)  # type: ignore[union-attr]
 
 
+@pytest.mark.costly(
+    "OneBit(low=0.0, high=1.0)-(0.3, 0.8, 0.8)-4-True",
+    "RandomizedResponse(k=3)-(0.8, 0.8)-2-False",
+    "RandomizedResponse(k=3)-(1.0, 1.0, 1.0)-2-True",
+)
 @pytest.mark.parametrize(
     ("law", "levels", "rounds", "same"),
     [
@@ -252,6 +257,7 @@ FIGURES = [
 ]
 
 
+@pytest.mark.costly("0.5-20-1000-1e-05-True-3.0-3.09", "0.5-20-10000-1e-05-False-0.0-1.64")
 @pytest.mark.parametrize(("epsilon0", "rounds", "n", "delta", "same", "lower", "upper"), FIGURES)
 def test_figures(epsilon0: float, rounds: int, n: int, delta: float, same: bool, lower: float, upper: float) -> None:
     setting = linked(RandomizedResponse(2), Budgets([epsilon0], [n]), rounds, same=same)
@@ -308,6 +314,7 @@ def test_refusals(law: AnyLaw, rounds: int, same: bool, why: str) -> None:
         bounds["linked"].profile(linked(law, Budgets([0.1], [100]), rounds, same=same), 0.1)
 
 
+@pytest.mark.costly("2")
 @pytest.mark.parametrize("k", [2, 50])
 def test_stating_that_records_do_not_change_never_hurts(k: int) -> None:
     """Own budgets, and more types than are compared: the blanket of changing records stays available."""

@@ -59,6 +59,7 @@ MOST = {(0.5, 10**4): 0.00565, (1, 10**4): 0.01261, (2, 10**4): 0.03125, (4, 10*
 """What mu must not exceed, all but 1e-9."""
 
 
+@pytest.mark.costly(but=("4-10000",))
 @pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: f"{row[0]:g}-{row[1]:g}")
 def test_the_headline_with_a_number(row):
     """A shuffled round is mu-GDP, all but 1e-9, as the page says beside GSPA's Theorem 2."""
@@ -90,6 +91,7 @@ def test_the_page_has_all_rows_that_must_be_reached():
     assert MOST.keys() <= {(row[0], row[1]) for row in rows_of_the_page()}
 
 
+@pytest.mark.costly("ratio1-6-0.01")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("outside", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("n", [1, 2, 4, 6])
@@ -106,6 +108,7 @@ def test_mu_dominates_every_enumerated_event(ratio, n, outside):
         assert dominated(exact, epsilon, mu, outside), (step, exact)
 
 
+@pytest.mark.costly("0.1-0.0", "1.0-0.001", "12.0-1e-06")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("outside", [0.0, 1e-6, 1e-3])
 @pytest.mark.parametrize("epsilon0", [0.1, 1.0, 4.0, 12.0])
@@ -120,6 +123,7 @@ def test_mu_of_one_report_is_the_smallest_one(epsilon0, outside):
         assert not all(dominated(delta, epsilon, mu * 0.9995, outside) for epsilon, delta in exact)
 
 
+@pytest.mark.costly("any-reports-4", "rr-reports-1")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "case",

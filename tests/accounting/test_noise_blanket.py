@@ -144,6 +144,13 @@ def test_cells_know_their_losses_and_ratios(kind, scale, core_scale, edge):
 # ---------------------------------------------------------- the functional
 
 
+@pytest.mark.costly(
+    "1-laplace-1.0-1.0-4.0",
+    "2-laplace-1.0-1.0-4.0",
+    "2-laplace-2.5-1.0-6.0",
+    "4-gaussian-1.0-1.0-4.0",
+    "4-laplace-1.0-1.0-4.0",
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), CORES[:5])
 @pytest.mark.parametrize("n", [1, 2, 4, pytest.param(9, marks=SLOW)])
@@ -190,6 +197,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.costly("family2-epsilons2-counts2-None-0.4", "family5-epsilons5-counts5-deltas5-0.8")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "counts", "deltas", "epsilon"), QUESTIONS)
 def test_no_pair_inside_the_range_exceeds_the_reported_number(family, epsilons, counts, deltas, epsilon):
@@ -242,6 +250,7 @@ REAL = [
 RECORDS = [(0.0, 1.0), (1.0, 0.0), (0.25, 0.9), (0.3, 0.55), (0.0, 0.1)]
 
 
+@pytest.mark.costly("family2-epsilons2-None", "family5-epsilons5-deltas5")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "deltas"), REAL)
 def test_two_real_users_leak_no_more_than_reported(family, epsilons, deltas):
@@ -254,6 +263,7 @@ def test_two_real_users_leak_no_more_than_reported(family, epsilons, deltas):
             assert two_users(noises, x0, x1, other, epsilon) <= reported * (1 + 1e-3), (epsilon, x0, x1, other)
 
 
+@pytest.mark.costly(but=("family1-epsilons1-None",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("family", "epsilons", "deltas"), [REAL[0], REAL[1], REAL[5]])
 def test_three_real_users_leak_no_more_than_reported(family, epsilons, deltas):
@@ -270,6 +280,7 @@ def test_three_real_users_leak_no_more_than_reported(family, epsilons, deltas):
 # ---------------------------------------------------------- inputs that once went wrong
 
 
+@pytest.mark.costly("1e-09")
 @pytest.mark.parametrize("tiny", [0.0, 1e-9, 1e-7])
 def test_reports_scattered_over_a_million_ranges_hide_nobody(tiny):
     # scales were cut to 1e6 ranges: a billion users at epsilon0 = 1e-9 gave 0.057 instead of about 1
@@ -297,6 +308,13 @@ def test_levels_that_differ_in_delta0_alone_share_the_worse_answer():
         assert both.delta(epsilon).upper == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.costly(
+    but=(
+        "family4-budgets4-0.01",
+        "family5-budgets5-0.01",
+        "family6-budgets6-1e-06",
+    )
+)
 @pytest.mark.parametrize(
     ("family", "budgets", "delta"),
     [

@@ -92,6 +92,7 @@ def _setting(law: object, epsilons: np.ndarray, each: int = 1, **more: object) -
     return sdp.Setting(budgets, law, seen="reports", neighboring="replace-one", **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.costly("gaussian")
 @pytest.mark.parametrize("law", [sdp.Laplace(0, 1), sdp.Gaussian(0, 1)], ids=["laplace", "gaussian"])
 def test_forty_levels_amplify_nearly_as_well_as_thirty_two(law: object) -> None:
     blanket = sdp.bounds["blanket"]

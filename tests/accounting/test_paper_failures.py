@@ -14,8 +14,8 @@ from shuffledp.accounting.published import PUBLISHED
 from shuffledp.budgets import Budgets
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol import estimate_frequency
 from shuffledp.randomizers import RandomizedResponse
+from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.setting import Setting
 from tests import oracles
 
@@ -43,6 +43,7 @@ TOO_SMALL = [
 ]
 
 
+@pytest.mark.costly("6.0-10000-1.219-1.472-1.311")
 @pytest.mark.parametrize(("e0", "n", "claimed", "proved", "leaked"), TOO_SMALL)
 def test_large_epsilon_is_claimed_below_what_a_real_protocol_leaks(e0, n, claimed, proved, leaked):
     _, gspa = epsilons(e0, n, "gspa")
@@ -156,6 +157,7 @@ def renyi_of_count(e0: float, n: int, order: float) -> float:
     return max(renyi(order * p + (1 - order) * q, order) for p, q in ((zero, one), (one, zero)))
 
 
+@pytest.mark.costly("4.0-8-0.874-1.408-1.407")
 @pytest.mark.parametrize(
     ("e0", "order", "claimed", "pair", "attack"), [(4.0, 8, 0.874, 1.408, 1.407), (3.0, 32, 1.287, 1.433, 1.4327)]
 )

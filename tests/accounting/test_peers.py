@@ -39,6 +39,7 @@ EMPTY_LOOP = 0.00098
 """apple/ml-shuffling-amplification, epsilon0 = 1, n <= step = 100: its loop over clone counts is empty, delta is 0."""
 
 
+@pytest.mark.costly("100")
 @pytest.mark.parametrize("n", [50, 100])
 def test_few_users_are_not_declared_nearly_perfectly_private(n):
     others = [1.0] * (n - 1)

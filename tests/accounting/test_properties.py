@@ -70,6 +70,7 @@ def test_delta_falls_with_epsilon_and_brackets(epsilons, x, y, rng):
     assert at_most(second.lower, first.lower)
 
 
+@pytest.mark.costly
 @FEWER
 @given(users, deltas)
 def test_central_never_exceeds_local_and_lower_never_upper(epsilons, delta):

@@ -45,6 +45,7 @@ def real_divergence(
 RECORDS = [(0.0, 1.0, 0.0, 0.0), (0.0, 1.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.1, 0.8, 0.5, 0.2)]
 
 
+@pytest.mark.costly("gaussian-scales2-0.9")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("kind", "scales", "tight"),

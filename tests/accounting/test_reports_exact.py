@@ -94,6 +94,7 @@ def test_channel_takes_the_most_telling_records():
     assert max(first.lower, second.lower) == value.lower
 
 
+@pytest.mark.costly("60")
 @pytest.mark.parametrize("n", [60, 2000])
 def test_never_above_a_bound_and_near_it(n):
     for family in (RandomizedResponse(10), UnaryEncoding(10), UnaryEncoding(10, optimized=False), HadamardResponse(10)):

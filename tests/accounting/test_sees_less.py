@@ -55,6 +55,18 @@ def check(budgets, randomizer, deltas=(1e-3, 1e-6), **situation):
             assert np.all(first <= second * (1 + TOLERANCE)), (less, more, first, second)
 
 
+@pytest.mark.costly(
+    "few-one-bit",
+    "one level-one-bit",
+    "one level-sue",
+    "one person-sue",
+    "three levels-laplace",
+    "three levels-one-bit",
+    "two levels-laplace",
+    "two levels-one-bit",
+    "wide apart-hadamard",
+    "wide apart-laplace",
+)
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("randomizer", RANDOMIZERS.values(), ids=RANDOMIZERS)
 @pytest.mark.parametrize("budgets", POPULATIONS.values(), ids=POPULATIONS)
@@ -62,6 +74,7 @@ def test_less_seen_is_never_worse(budgets, randomizer):
     check(budgets, randomizer)
 
 
+@pytest.mark.costly("any-{'group_size': 2}", "krr:5-{'missing': 0.1}", "rr-{'group_size': 2}")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("situation", [{"colluding": 2}, {"missing": 0.1}, {"group_size": 2}], ids=str)
 @pytest.mark.parametrize("key", ["any", "rr", "krr:5"])
@@ -69,6 +82,7 @@ def test_less_seen_is_never_worse_in_other_situations(key, situation):
     check(POPULATIONS["two levels"], RANDOMIZERS[key], (1e-6,), **situation)
 
 
+@pytest.mark.costly("any")
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("key", ["any", "rr"])
 def test_less_seen_is_never_worse_over_rounds(key):
@@ -88,6 +102,7 @@ def test_less_seen_is_never_worse_with_gaussian_noise():
     check(Budgets([1.0, 2.0], [50, 20], [1e-8, 1e-8]), Gaussian(0, 1), (1e-6,))
 
 
+@pytest.mark.costly(but=("any",))
 @pytest.mark.parametrize("key", ["any", "rr", "krr:5"])
 def test_less_seen_is_never_worse_with_many_levels(key):
     budgets = Budgets(np.linspace(0.05, 1.0, 40), [20] * 40)

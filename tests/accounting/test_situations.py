@@ -100,6 +100,7 @@ def shown(n: int, colluders: Sequence[int]) -> list[int]:
     return [1 + i if i in colluders else 0 for i in range(n)]
 
 
+@pytest.mark.costly("3-1", "3-2", "3-6", "3-7")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("k", [2, 3])
 def test_whoever_colludes(k, seed):
@@ -172,6 +173,7 @@ def permuted(steps: Sequence[Fraction], records: Sequence[int], told: Sequence[i
     return law
 
 
+@pytest.mark.costly("6")
 @pytest.mark.parametrize("seed", range(8))
 def test_colluding_users_of_ordered_outputs(seed):
     rng = random.Random(seed)
@@ -193,6 +195,7 @@ def test_colluding_users_of_ordered_outputs(seed):
 # ---------------------------------------------------------------- groups, several reports, rounds
 
 
+@pytest.mark.costly("3-0", "3-3", "3-8")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3])
@@ -207,6 +210,7 @@ def test_groups(k, seed):
         check_all(setting, log_up(E), ratio, exact, (k, ratios, size, ratio))
 
 
+@pytest.mark.costly("3-0", "3-3", "3-8")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3])

@@ -26,6 +26,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.costly("rounds")
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_stored_curve_is_above_and_close(name):
     profile = PROFILES[name]
@@ -113,6 +114,7 @@ def least_room(kept: StoredProfile, outside: float, mu: float) -> float:
     return found
 
 
+@pytest.mark.costly("large-1e-20")
 @pytest.mark.parametrize("outside", [1e-3, 1e-9, 1e-20])
 @pytest.mark.parametrize("name", [*PROFILES, "stated"])
 def test_a_cover_is_above_the_curve_everywhere_and_a_smaller_one_is_not(name, outside):

@@ -217,6 +217,7 @@ def _clone_renyi_by_maximum(epsilon0: float, n: int, order: float) -> float:
     return float(logs.max()) / (order - 1)
 
 
+@pytest.mark.costly("0.05")
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.8, 0.999])
 def test_deep_logarithms_of_the_clone_pair(share):
     """E psi_C summed over every number of clones, in logarithms of 40 digits."""

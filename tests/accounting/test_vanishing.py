@@ -96,6 +96,7 @@ def test_what_was_found_below_the_truth_next_to_the_vanishing_point(table, n):
     check(table, n)
 
 
+@pytest.mark.costly("1")
 @pytest.mark.parametrize("n", [1, 2])
 def test_dyadic_channels_next_to_their_vanishing_point(n):
     for table in dyadic_tables()[:: 61 * n]:
@@ -129,6 +130,7 @@ IMPOSSIBLE = [
 ]
 
 
+@pytest.mark.costly("matrix0-100", "matrix1-100", "matrix3-3")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [1, 3, 100])
 @pytest.mark.parametrize("matrix", IMPOSSIBLE)
@@ -151,6 +153,7 @@ def test_an_impossible_output_in_exact_fractions(table, n):
     check(table, n)
 
 
+@pytest.mark.costly("situation0", "situation3")
 @pytest.mark.parametrize("situation", [{"rounds": 2}, {"group_size": 2}, {"colluding": 1}, {"reports_per_user": 2}])
 def test_an_impossible_output_in_other_situations(situation):
     channel = Channel(IMPOSSIBLE[0])

@@ -94,6 +94,7 @@ def exact_value(p0, p1, chances, ratio, *, outside):
     return sum(max(mpf(0), a - ratio * b) for a, b in zip(P, Q, strict=True))
 
 
+@pytest.mark.costly("sizes2-gaussian", "sizes2-laplace")
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("sizes", [(1, 0), (3, 2), (40, 10)])
 def test_every_window_is_a_true_lower_bound(kind, sizes):
@@ -238,6 +239,9 @@ CASES = [
 ]
 
 
+@pytest.mark.costly(
+    "budgets1-laplace-reports", "budgets2-laplace-levels", "budgets3-gaussian-reports", "budgets4-gaussian-reports"
+)
 @pytest.mark.parametrize(("budgets", "law", "seen"), CASES, ids=lambda value: getattr(value, "name", None))
 def test_below_every_upper_bound(budgets, law, seen):
     question = setting(budgets, law, seen)
@@ -338,6 +342,7 @@ def wide_one_among(narrow, each):
     return Budgets([0.1, *(1.0 + 1e-6 * i for i in range(narrow))], [1, *[each] * narrow])
 
 
+@pytest.mark.costly(but=("0.01",))
 @pytest.mark.parametrize("delta", [1e-2, 1e-3, 1e-4])
 def test_who_stands_out_by_wide_noise_says_nothing_of_the_others(delta):
     """61 levels; the wide one's lower end, 0.0907 at 1e-3, was once taken for everybody's."""

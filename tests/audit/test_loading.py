@@ -37,6 +37,7 @@ def test_a_function_in_a_file(tmp_path):
     assert found.subject == f"{file}:honest"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("chance", "clear", "where"), [(0.5, 0, None), (0.99, 0, ""), (0.5, 1, ", in a call with 1 row")]
 )
@@ -60,6 +61,7 @@ def test_a_command(tmp_path, chance, clear, where):
         assert found.attack == f"the value of the report{where}"
 
 
+@pytest.mark.costly
 def test_what_a_command_prints_is_read_as_text(tmp_path):
     """1 and 1.0 are one number and two reports: the record is told by how the report is written."""
     file = tmp_path / "written.py"

@@ -33,6 +33,7 @@ def published(randomizer, budgets, delta) -> float:
 # ------------------------------------------------------------------ broken claims
 
 
+@pytest.mark.costly
 def test_the_gspa_formula_under_laplace_noise_of_different_scales_is_caught():
     """One user at 2, 9,999 at 0.01: the formula says 0.0441 at delta = 1e-4, whatever the scales."""
     quiet = Budgets([0.01, 2.0], [9999, 1])
@@ -43,6 +44,7 @@ def test_the_gspa_formula_under_laplace_noise_of_different_scales_is_caught():
     assert 0.09 < found.epsilon_lower_bound < 0.2033  # what this kind of attack can show at best
 
 
+@pytest.mark.costly
 def test_the_gspa_formula_at_a_large_budget_is_caught():
     everyone = Budgets([5.0], [1000])
     claimed = published(RandomizedResponse(2), everyone, 1e-6)
@@ -76,6 +78,7 @@ POPULATIONS = {
 }
 
 
+@pytest.mark.costly("rr-False")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("counts", [False, True])
 @pytest.mark.parametrize("name", POPULATIONS)

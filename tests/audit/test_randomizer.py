@@ -20,8 +20,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse
 from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.hybrid import Hybrid
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 from shuffledp.randomizers.sketch import SignedSketch
 from tests.audit import randomizers as some
 
@@ -255,6 +254,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.costly("subset:5-3.0", "sue:5-3.0")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("name", NAMES)
@@ -268,6 +268,7 @@ def test_every_family_of_the_command_line_keeps_its_claim(name, epsilon):
     assert found.epsilon_lower_bound > (0.3 if name == "gaussian" else 0.8) * epsilon - 0.15  # the attack is not blind
 
 
+@pytest.mark.costly("piecewise")
 @pytest.mark.parametrize("name", VECTORS)
 def test_families_of_vectors_and_windows_keep_their_claim(name):
     found = attack(VECTORS[name](), 2.0, seed=4)
@@ -296,6 +297,7 @@ def test_false_alarms_are_as_rare_as_stated():
     assert any(result.violated for result in found)  # accusing is rare, not impossible
 
 
+@pytest.mark.costly
 def test_the_limit_is_below_the_true_epsilon_as_often_as_stated_and_not_far_below():
     """As above, at the true epsilon 1."""
     found = [attack(RandomizedResponse(2), 1.0, seed=seed, trials=4_000, confidence=0.5) for seed in range(100)]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import fastjsonschema
 import pytest
+from tools.json_schemas import FOLDER, closed, command_of
 
 from shuffledp.cli import main
 from shuffledp.report.to_json import FORMAT
@@ -61,6 +66,23 @@ def latest(*words: object) -> list[str]:
 Run = Callable[..., Result]
 
 
+@cache
+def schema(command: str) -> Callable[[Any], Any]:
+    """Return what checks an object of this command; see tools/json_schemas.py."""
+    text = (FOLDER / f"{command.replace(' ', '-')}.json").read_text(encoding="utf-8")
+    return fastjsonschema.compile(closed(json.loads(text)))
+
+
+def hold_to_schema(words: list[str], said: str) -> None:
+    """Check what a command printed against its schema, or keep it for whoever writes the schemas anew."""
+    value, seen = json.loads(said), os.environ.get("SHUFFLEDP_JSON_SEEN")
+    if seen is None:
+        schema(command_of(words))(value)
+    else:
+        with Path(seen, str(os.getpid())).open("a", encoding="utf-8") as file:
+            file.write(json.dumps([command_of(words), value]) + "\n")
+
+
 @pytest.fixture
 def run(run_as_typed) -> Run:
     """Run `shuffledp ARGUMENTS`, of which the later of two options counts."""
@@ -78,6 +100,9 @@ def run_as_typed(capsys, monkeypatch, tmp_path) -> Run:
         with pytest.raises(SystemExit) as stopped:
             main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
-        return Result(int(stopped.value.code or 0), captured.out, captured.err)
+        status = int(stopped.value.code or 0)
+        if status == 0 and "--json" in arguments:
+            hold_to_schema([str(argument) for argument in arguments], captured.out)
+        return Result(status, captured.out, captured.err)
 
     return call

@@ -27,6 +27,7 @@ def plain_setting(**situation) -> sdp.Setting:
     return sdp.Setting(sdp.Budgets((1.0,), (300,)), "any", seen="reports", neighboring="replace-one", **situation)
 
 
+@pytest.mark.costly("any", "olh:8", "subset:6")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", ["any", "rr", "krr:5", "sue:4", "oue:4", "olh:8", "hadamard:5", "subset:6", "one-bit", "laplace"]
@@ -37,6 +38,7 @@ def test_every_randomizer_of_a_pure_budget(run, name):
     assert 0.0 <= answer["epsilon"]["lower"] <= answer["epsilon"]["upper"] < 1.0
 
 
+@pytest.mark.costly
 def test_gaussian_noise_needs_a_delta0_and_is_amplified(run):
     arguments = ("amplify", "--delta", "1e-5", "--randomizer", "gaussian")
     assert "write --level E,DELTA0:COUNT" in run(*arguments, "--epsilon0", "1", "--n", "300").error
@@ -90,6 +92,7 @@ def test_the_situation_is_part_of_the_question_and_of_the_promise(run, monkeypat
         assert words in text
 
 
+@pytest.mark.costly(but=("option1",))
 @pytest.mark.parametrize("option", list(zip(SITUATION[2::2], SITUATION[3::2], strict=True)))
 def test_each_part_of_the_situation_costs_something(run, option):
     usual, harder = (run(*PLAIN, *more, "--json").json["epsilon"]["upper"] for more in ((), option))
@@ -162,6 +165,7 @@ def test_the_curve_is_the_certified_profile(run, tmp_path):
     assert curve["delta_upper"][-1] <= 1e-11
 
 
+@pytest.mark.costly
 def test_the_renyi_curve(run, tmp_path):
     assert run(*PLAIN, "--renyi", "renyi.csv", "--curve", "curve.csv").out.count("Written: ") == 2
     curve = pl.read_csv(tmp_path / "renyi.csv")
@@ -194,7 +198,7 @@ def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
     result = run("amplify", "--epsilon0", "1", "--n", "100", "--delta", "0.5", "--report", "p.html")
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "Central epsilon at most 0 at delta = 0.5" in result.out
-    assert '<p class="headline">ε ≤ 0, δ = 0.5 <span' in page
+    assert '<p class="headline">ε ≤ 0, <span class="whole">δ = 0.5</span> <span' in page
     for text in (" ".join(result.out.split()), " ".join(page.split())):
         assert "with a chance that differs by at most 0.5 from the chance it would have" in text
         assert "1 times as likely" not in text
@@ -202,6 +206,7 @@ def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
             assert not re.search(r"(epsilon|ε) (at most|≤|<=|=) 0\b(?!\.)", sentence) or re.search("0[.]5", sentence)
 
 
+@pytest.mark.costly
 def test_two_valued_records_are_accounted_by_the_count_theorem(run):
     told = ("amplify", "--epsilon0", 1, "--n", 10_000, "--delta", 1e-6, "--json")
     stated, unknown = run(*told, "--records", 2).json, run(*told).json

@@ -80,6 +80,7 @@ def test_a_pass_is_told_with_its_limits(run):
     assert "An audit can only accuse: that this attack found nothing does not prove the claim." in text
 
 
+@pytest.mark.costly
 def test_the_published_formula_under_noise_of_different_scales_leaves_with_3(run):
     result = audit(run, "--pipeline", "--counts", "--claimed-epsilon", "0.0441", *QUIET)
     assert result.status == 3

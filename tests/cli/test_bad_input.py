@@ -34,6 +34,7 @@ def table(run, tmp_path):
     return tmp_path
 
 
+@pytest.mark.costly("arguments19---seen is needed, because there are 2 budget levels; choose one of")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -25,6 +25,7 @@ def people(tmp_path):
     )
 
 
+@pytest.mark.costly(but=("vector-mean",))
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_groups_are_shown_everywhere(run, tmp_path, name):
     out = run(*COMMANDS[name], *ASK, "--csv", "g.csv", "--report", "g.html").out
@@ -49,6 +50,7 @@ def test_the_object(run):
     assert found["private"] is True
 
 
+@pytest.mark.costly
 def test_total_counts_the_group_that_costs_most(run, tmp_path):
     grouped = run(*COMMANDS["mean"], *ASK, "--json").out
     (tmp_path / "g.json").write_text(grouped, encoding="utf-8")

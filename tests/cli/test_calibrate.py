@@ -21,19 +21,21 @@ def levels(found) -> list[str]:
     return [part for level in found["levels"] for part in ("--level", f"{level['epsilon0']!r}:{level['count']}")]
 
 
+@pytest.mark.costly("find0")
 @pytest.mark.parametrize("find", [(), ("--find", "epsilon0")])
 def test_the_largest_budget(run, find):
     found = run(*TARGET, "--n", "10000", *find, "--json").json
-    assert set(found) == {"epsilon0", "certified_epsilon"}
+    assert set(found) == {"epsilon0", "certified_epsilon", "unshuffled"}
     assert found["certified_epsilon"] <= 0.5
     assert upper(run, "--epsilon0", found["epsilon0"], "--n", "10000") <= 0.5
     assert upper(run, "--epsilon0", found["epsilon0"] * 1.01, "--n", "10000") > 0.5
 
 
+@pytest.mark.costly("find0")
 @pytest.mark.parametrize("find", [(), ("--find", "n")])
 def test_the_fewest_users(run, find):
     found = run(*TARGET, "--epsilon0", "2", *find, "--json").json
-    assert set(found) == {"n", "certified_epsilon"}
+    assert set(found) == {"n", "certified_epsilon", "unshuffled"}
     assert found["certified_epsilon"] <= 0.5
     assert upper(run, "--epsilon0", "2", "--n", found["n"]) <= 0.5
     assert upper(run, "--epsilon0", "2", "--n", found["n"] - 1) > 0.5
@@ -41,7 +43,7 @@ def test_the_fewest_users(run, find):
 
 def test_the_fewest_users_of_a_mix(run):
     found = run(*TARGET, *MIX, "--find", "n", "--json").json
-    assert set(found) == {"n", "certified_epsilon", "levels", "levels_total"}
+    assert set(found) == {"n", "certified_epsilon", "levels", "levels_total", "unshuffled"}
     assert sum(level["count"] for level in found["levels"]) == found["n"]
     assert upper(run, *levels(found), "--seen", "levels") <= 0.5
     text = " ".join(run(*TARGET, *MIX, "--find", "n").out.split())
@@ -52,7 +54,7 @@ def test_the_fewest_users_of_a_mix(run):
 @pytest.mark.slow
 def test_the_most_rounds(run):
     found = run(*TARGET, "--epsilon0", "1", "--n", "300", "--find", "rounds", "--json").json
-    assert set(found) == {"rounds", "certified_epsilon"}
+    assert set(found) == {"rounds", "certified_epsilon", "unshuffled"}
     assert found["rounds"] > 1
     assert found["certified_epsilon"] <= 0.5
     assert upper(run, "--epsilon0", "1", "--n", "300", "--rounds", found["rounds"] + 1) > 0.5
@@ -60,7 +62,7 @@ def test_the_most_rounds(run):
 
 def test_the_largest_factor(run):
     found = run(*TARGET, *MIX, "--find", "scale", "--json").json
-    assert set(found) == {"scale", "certified_epsilon", "levels", "levels_total"}
+    assert set(found) == {"scale", "certified_epsilon", "levels", "levels_total", "unshuffled"}
     assert [level["epsilon0"] for level in found["levels"]] == pytest.approx([0.3 * found["scale"], found["scale"]])
     assert upper(run, *levels(found), "--seen", "levels") <= 0.5
     more = ("--level", f"{0.3 * found['scale'] * 1.01!r}:900", "--level", f"{found['scale'] * 1.01!r}:100")

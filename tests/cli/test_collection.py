@@ -15,12 +15,12 @@ from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.price import half_width, prices
+from shuffledp.collection.release_page import release_page
 from shuffledp.collection.sending import Link
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.report.collection_page import release_page
 from tests.cli.conftest import Run
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
 from tests.collection.tasks import choice, draft, number, posted
@@ -247,7 +247,7 @@ def test_posting_tells_what_the_dummies_cost_and_asks_where_they_are_many(survey
     cost = (
         rf"Closing will add {dummies} dummies: (about \d+ seconds?|less than a second) on this machine, and [\d.]+ MB"
     )
-    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", 10)
+    monkeypatch.setattr("shuffledp.collection.posting.MANY_DUMMIES", 10)
     assert re.match(f"nothing was posted. {cost}.*say --yes", refused(run, "task", "post", "lunch.draft"))
     for reply in ("n\n", "\n", "", "no"):
         monkeypatch.setattr("sys.stdin", Terminal(reply))
@@ -258,7 +258,7 @@ def test_posting_tells_what_the_dummies_cost_and_asks_where_they_are_many(survey
     assert (asked.status, asked.err.endswith("Post it? [y/N] ")) == (0, True)
     assert re.search(cost, " ".join(asked.out.split()))
     ok(run, "task", "post", "lunch.draft", "--out", "second.task", "--yes")
-    monkeypatch.setattr("shuffledp.cli.collection.MANY_DUMMIES", dummies)
+    monkeypatch.setattr("shuffledp.collection.posting.MANY_DUMMIES", dummies)
     ok(run, "task", "post", "lunch.draft", "--out", "third.task")
 
 

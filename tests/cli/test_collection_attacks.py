@@ -44,6 +44,7 @@ def _identity(folder: Path) -> bytes:
         return store.identity()
 
 
+@pytest.mark.costly(but=("--out ./lunch.batch",))
 @pytest.mark.parametrize(
     "words",
     [
@@ -86,6 +87,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.costly(but=("lunch.task",))
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_file_cut_short_or_changed_is_one_line(opened, run, name):
     whole = (opened / name).read_bytes()
@@ -112,6 +114,7 @@ def test_verify_finds_every_lie_about_the_batch(opened, run):
     assert "error" in run("task", "verify", "lunch.task", "lunch.release", "--batch", "other.batch").err
 
 
+@pytest.mark.costly(but=("name0",))
 @pytest.mark.parametrize("name", ["a" * 5000, "a/" * 2000, "", "a\nb", "..", "lunch.key"])
 def test_what_is_no_task_is_one_line(opened, run, name):
     for command in ("close", "destroy"):
@@ -132,7 +135,7 @@ def test_watching_ends_with_ctrl_c_and_one_line(opened, run, monkeypatch):
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("shuffledp.cli.service.time.sleep", third)
+    monkeypatch.setattr("shuffledp.collection.serve.time.sleep", third)
     found = run("task", "status", "--watch")
     assert (found.status, found.err.count("\n")) == (130, 1)
     assert found.out.count("careful") == 3

@@ -70,6 +70,7 @@ SURVEYS = [
 ]
 
 
+@pytest.mark.costly("a promise that no dummies can keep")
 @pytest.mark.parametrize(("good", "bad", "said"), [row[1:] for row in SURVEYS], ids=[row[0] for row in SURVEYS])
 def test_a_survey_that_cannot_be(run, tmp_path, good, bad, said):
     assert good in SURVEY
@@ -98,11 +99,13 @@ LINKS = [
 ]
 
 
+@pytest.mark.costly("http://127.0.0.1:99999/t/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA-no link")
 @pytest.mark.parametrize(("link", "said"), LINKS)
 def test_a_wrong_link(run, link, said):
     assert said in run("answer", link, "--level", "careful", "--answer", "soup").error
 
 
+@pytest.mark.costly(but=("https://a.org/#x",))
 @pytest.mark.parametrize("address", ["example.org", "ftp://example.org", "https://", "https://a.org/#x", "https://a b"])
 def test_an_address_that_is_none(run, drafted, address):
     assert "--server must look like" in run("task", "link", "lunch.draft", "lunch.task", "--server", address).error
@@ -203,6 +206,7 @@ WRONG_FILES: list[tuple[str, Callable[[Path], object]]] = [
 ]
 
 
+@pytest.mark.costly(but=("post-text",))
 @pytest.mark.parametrize(("said", "make"), WRONG_FILES, ids=["text", "folder", "database"])
 @pytest.mark.parametrize("words", [("serve",), ("task", "post", "lunch.draft")], ids=["serve", "post"])
 def test_a_store_that_is_none(run, drafted, said, make, words):
@@ -218,6 +222,7 @@ def _database(path: Path) -> None:
     db.close()
 
 
+@pytest.mark.costly("words1")
 @pytest.mark.parametrize("words", [("serve",), ("task", "post", "lunch.draft", "--out", "again.task")])
 def test_a_folder_that_is_not_there(run, drafted, words):
     assert "cannot be opened" in run(*words, "--store", "none/shuffledp.db").error

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.cli.demo.running import running
 from shuffledp.collection.client import Client
-from shuffledp.collection.running import running
 from shuffledp.collection.sending import Link
 from shuffledp.collection.task import PostedTask
 from tests.cli.conftest import Run

@@ -11,13 +11,13 @@ import pytest
 from shuffledp.collection.balls import needed_ball, part_of
 from shuffledp.collection.draw import Family
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.plan_view import plan_object
 from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width_at, in_words, plan_collection
 from shuffledp.collection.price import half_width
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
-from shuffledp.report.collection_plan import plan_object
 
 FIVE = (Planned("lunch", Family("krr:5", 5)),)
 SURVEY = """

@@ -100,6 +100,7 @@ def test_amplify_shows_people_a_table(run):
     assert "An attacker who sees everything the analyzer sees" in result.out
 
 
+@pytest.mark.costly("population0")
 @pytest.mark.parametrize(
     "population",
     [
@@ -226,6 +227,7 @@ def test_numbers_may_be_categories(run, tmp_path):
     assert answer["n"] == 200
 
 
+@pytest.mark.costly("levels")
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_a_simulation_repeats_itself_and_says_that_it_is_not_private(run, people, seen):
     arguments = (*MEAN, "--epsilon0", "budget", "--seen", seen, "--simulation-seed", "7")
@@ -293,6 +295,7 @@ def test_demo(run, tmp_path):
 ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total", "difference", "completion"}
 
 
+@pytest.mark.costly("amplify", "histogram", "ledger", "reproduce", "variance")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_the_example_of_help_runs(run, command, monkeypatch):
@@ -330,6 +333,7 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.costly
 def test_the_installed_command_obeys_the_same_rules(tmp_path):
     call = [
         sys.executable,

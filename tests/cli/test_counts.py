@@ -21,6 +21,7 @@ def people(tmp_path):
     pl.DataFrame(columns).write_csv(tmp_path / "p.csv")
 
 
+@pytest.mark.costly("command1-low")
 @pytest.mark.parametrize(("command", "key"), [(FREQUENCY, "category"), (HISTOGRAM, "low")])
 def test_counts_are_n_times_the_shares(run, command, key):
     found = run(*command, "--json", "--csv", "t.csv").json
@@ -44,6 +45,7 @@ def test_the_sum_is_n_times_the_mean(run):
     assert vector["sum"]["estimates"][0]["estimate"] == 800 * vector["estimates"][0]["estimate"]
 
 
+@pytest.mark.costly(but=("command3-Sums over 800",))
 @pytest.mark.parametrize(("command", "title"), [(MEAN, "Sums over 800 records"), (FREQUENCY, "Counts over 800 records"),
                                                 (HISTOGRAM, "Counts over 800"), (VECTOR, "Sums over 800")])  # fmt: skip
 def test_a_person_sees_them_who_asks(run, tmp_path, command, title):

@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from shuffledp.cli.demo import EDUCATIONS
+from shuffledp.cli.demo.table import EDUCATIONS
 
 
 @pytest.fixture

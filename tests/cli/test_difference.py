@@ -14,7 +14,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.cli import main
-from shuffledp.protocol.means import LongTailedEstimate
+from shuffledp.questions.mean import LongTailedEstimate
 from shuffledp.report.wording import up
 
 REST = ("--epsilon0", 2, "--delta", 1e-6)
@@ -47,6 +47,7 @@ def wave(run, tmp_path):
     return written
 
 
+@pytest.mark.costly(but=("vector-mean",))
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_the_difference_of_two_waves(run, wave, kind):
     a, b = wave("a.json", *COMMANDS[kind]), wave("b.json", *COMMANDS[kind], yes=700)
@@ -76,6 +77,7 @@ def test_people_who_are_in_one_only_pay_the_larger(run, wave):
     assert "Nobody is in both" in apart["notes"][0]
 
 
+@pytest.mark.costly
 def test_two_groups_of_one_file(run, wave):
     groups = ("--by", "side", "--groups", "north,south")
     known = wave("g.json", *COMMANDS["frequency"], *groups)
@@ -90,6 +92,7 @@ def test_two_groups_of_one_file(run, wave):
     assert "Both together: epsilon at most" in out
 
 
+@pytest.mark.costly
 def test_noise_without_bound_keeps_its_wider_interval(run, wave):
     laplace = (*COMMANDS["mean"][:-4], "--epsilon0", 0.5, "--delta", 1e-6)
     noisy, bit = wave("a.json", *laplace, "--mechanism", "laplace"), wave("b.json", *laplace)
@@ -103,6 +106,7 @@ def test_noise_without_bound_keeps_its_wider_interval(run, wave):
     assert other["confidence_interval"] == [-end for end in reversed(entry["confidence_interval"])]
 
 
+@pytest.mark.costly(but=("vector-mean",))
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_a_person_can_read_it(run, wave, kind):
     wave("a.json", *COMMANDS[kind])
@@ -113,6 +117,11 @@ def test_a_person_can_read_it(run, wave, kind):
     assert "Where an interval contains 0" in " ".join(out.split())
 
 
+@pytest.mark.costly(
+    "arguments0-needs two files, or one file of groups",
+    "arguments5-'east', none of the groups of g.json: north, south",
+    "arguments7-s.json is a simulation",
+)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -145,6 +154,7 @@ def test_what_has_no_difference_is_refused(run, wave, tmp_path, arguments, told)
     assert told in run("difference", *arguments, "--delta", 1e-6).error
 
 
+@pytest.mark.costly(but=("vector-mean",))
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_the_page_says_what_the_terminal_says(run, wave, tmp_path, kind):
     wave("a.json", *COMMANDS[kind])
@@ -176,6 +186,7 @@ RUN = ("release", "p.csv", "--ask", "frequency vote yes,no", "--ask", "mean hour
        "--ask", "histogram hours 0 40 4", *REST)  # fmt: skip
 
 
+@pytest.mark.costly
 def test_one_of_several_questions_is_chosen_by_name(run, wave):
     a, b = wave("a.json", *RUN), wave("b.json", *RUN, yes=500)
     for name, place in (("vote", 0), ("frequency vote", 0), ("Mean  hours", 1), ("histogram hours", 2), ("2", 1)):
@@ -190,6 +201,7 @@ def test_one_of_several_questions_is_chosen_by_name(run, wave):
     assert mixed["question"] == "mean"
 
 
+@pytest.mark.costly("words0-told0")
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -99,6 +99,7 @@ def test_variance_json(run):
     assert answer["standard_deviation"]["estimate"] == pytest.approx(max(answer["estimate"], 0.0) ** 0.5)
 
 
+@pytest.mark.costly
 def test_simplex_stands_beside_the_unbiased_estimates(run):
     for command in (FREQUENCY, HISTOGRAM):
         arguments = (*command, "--epsilon0", "0.05", "--simulation-seed", "3")
@@ -122,6 +123,7 @@ def page_of(name: str) -> str:
         return file.read()
 
 
+@pytest.mark.costly("histogram", "mean")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("question", ALL)
 def test_what_the_weights_mean_is_stated_everywhere(run, question):
@@ -142,6 +144,7 @@ def test_what_the_weights_mean_is_stated_everywhere(run, question):
     assert not any("budget" in note for note in answer["notes"])
 
 
+@pytest.mark.costly(but=("variance",))
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_pages_hold_well_formed_pictures(run, question):
     arguments = (*QUESTIONS[question], *OWN, "--seen", "levels", "--simulation-seed", "1", "--report", "page.html")
@@ -170,6 +173,7 @@ def test_names_are_no_emoji(run):
     assert "tree:100:4" in run(*QUANTILES, *ONE, "--bins", "100").out
 
 
+@pytest.mark.costly(but=("variance",))
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_consent_in_words_and_clipping(run, question):
     words = ("--epsilon0", "consent", "--consent", "low=0.5", "--consent", "high=2", "--seen", "reports", "--json")
@@ -178,6 +182,7 @@ def test_consent_in_words_and_clipping(run, question):
     assert run(*QUESTIONS[question], *ONE, "--value", "outlier", "--clip", "--json").json["n"] == 600
 
 
+@pytest.mark.costly("arguments21-delta must .*; got 0-histogram")
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -215,6 +220,7 @@ def test_bad_input(run, people, question, arguments, message):
     assert os.listdir(people) == ["people.csv"]
 
 
+@pytest.mark.costly("arguments13-a whole number of bins from 2 to 4194304; got 10000000")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -246,6 +252,7 @@ def test_the_range_is_asked_for(run, question):
     assert run(*rest, *ONE).error.startswith("--high is needed: the range must be known beforehand")
 
 
+@pytest.mark.costly(but=("variance",))
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_tables_that_are_none(run, people, question):
     """Empty, without rows, cut short, not the format its name says."""
@@ -267,6 +274,7 @@ def test_tables_that_are_none(run, people, question):
     assert os.listdir(people) == ["cut.parquet"]
 
 
+@pytest.mark.costly("2")
 @pytest.mark.parametrize("rows", [1, 2])
 def test_one_user(run, people, rows):
     """One person can be asked; what protects her is her own budget. A variance may need more, and says so."""
@@ -279,6 +287,7 @@ def test_one_user(run, people, rows):
     assert "at least three of the users; there are" in run(*VARIANCE, *ONE).error
 
 
+@pytest.mark.costly
 def test_ranges_at_the_ends_of_double_precision(run, people):
     """Names of bins stay apart, numbers stay short, pictures well formed; a variance says what is too wide."""
     start = 10**15

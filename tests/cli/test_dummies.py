@@ -45,6 +45,7 @@ def test_a_laplace_law_has_a_ratio_of_its_own(run):
     assert run(*arguments, "--dummies", "laplace:60:1.5").json["setting"]["dummies"]["ratio"] == 1.5
 
 
+@pytest.mark.costly
 def test_the_fewest_dummies(run):
     found = run(*FIND, *PROMISES, "--randomizer", "krr:5", "--json").json
     assert found["dummies"] == [{"law": "uniform", "count": 172}]
@@ -61,6 +62,7 @@ def test_the_fewest_dummies(run):
     assert "2 reports of one person" in window.out
 
 
+@pytest.mark.costly("arguments14-no number of dummies up to 100000")
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -110,7 +112,7 @@ def test_a_misspelled_ball_law_is_refused(run, wrong):
     said = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--randomizer", "krr:5", "--dummies", wrong)
     assert "ball:EPSILON, ball:RATE:RADIUS:CENTRE or normal:SPREAD:CENTRE" in said.error
     any_randomizer = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--dummies", "ball:1")
-    assert "dummies serve the families" in any_randomizer.error
+    assert "name it with --randomizer krr:K" in any_randomizer.error
 
 
 def test_normal_dummies_are_found_spelled_and_certified(run):

@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shuffledp.cli.left import LEFT
 from shuffledp.ledger import Ledger
+from shuffledp.shell.left import LEFT
 from tests.collection.batches import analyzer_key
 from tests.collection.test_spending import collected
 

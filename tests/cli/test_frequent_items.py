@@ -28,6 +28,7 @@ def flights(run, tmp_path):
     pl.DataFrame(columns).write_csv(tmp_path / "flights.csv")
 
 
+@pytest.mark.costly("searched")
 @pytest.mark.parametrize("command", [LISTED, WORDS], ids=["listed", "searched"])
 def test_json(run, command):
     answer = run(*command, *SEEDED, "--json").json
@@ -131,6 +132,7 @@ def test_two_releases_have_no_difference(run, tmp_path):
     assert "frequent-items" in run("difference", "first.json", "second.json", "--delta", "1e-4").error
 
 
+@pytest.mark.costly("arguments1-row 1 is 'ORD', which has a character outside the alphabet 'lower'")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

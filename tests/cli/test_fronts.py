@@ -96,6 +96,7 @@ def test_one_message_for_each_misuse(misuse, front):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.costly("delta")
 @pytest.mark.parametrize("misuse", [name for name in MISUSES if name not in ("random", "other")])
 def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
     changed, message = MISUSES[misuse]

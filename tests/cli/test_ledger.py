@@ -37,6 +37,7 @@ def made(run):
     run("ledger", "p.ledger", "--new")
 
 
+@pytest.mark.costly(but=("vector-mean",))
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_estimate_is_entered(run, made, name):
     options = ("--ledger", "p.ledger", "--population", "panel", "--fixed-in-advance", "plan", "--title", "Wave 1")
@@ -94,6 +95,7 @@ def test_a_plan_may_be_added_up(run, made):
     assert "http" not in text
 
 
+@pytest.mark.costly
 def test_the_limit_refuses_in_one_line_that_says_what_fits(run):
     run("ledger", "p.ledger", "--limit", "0.05,1e-6")
     error = run(*MEAN, "--ledger", "p.ledger").error
@@ -179,6 +181,7 @@ def test_disjoint_populations(run, made):
     assert found["total_if_fixed"]["epsilon"]["upper"] < 0.8 * both
 
 
+@pytest.mark.costly
 def test_total_composes_what_json_says(run, tmp_path):
     (tmp_path / "a.json").write_text(run(*MEAN, "--json").out, encoding="utf-8")
     amplify = ("amplify", "--epsilon0", 2, "--n", 2000, "--delta", 1e-6, "--json")

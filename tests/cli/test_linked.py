@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("randomizer", "rounds", "more", "upper"),
     [("rr", "4", ["--same-record"], 0.23), ("rr", "4", [], 0.254), ("memoised:1", "30", ["--same-record"], 0.0361)],
@@ -17,6 +18,7 @@ def test_linked_rounds(run, randomizer, rounds, more, upper):
     assert said["setting"].get("same_record", False) == bool(more)
 
 
+@pytest.mark.costly("memoised-more2-write memoised:2 or memoised:2:1")
 @pytest.mark.parametrize(
     ("randomizer", "more", "why"),
     [

@@ -13,7 +13,7 @@ import pytest
 from rich.text import Text
 
 from shuffledp.cli.app import COMMANDS
-from shuffledp.cli.output import console, reserved
+from shuffledp.shell.output import console, reserved
 
 FULL = Path("/dev/full")
 VOTES = ("frequency", "votes.csv", "--value", "vote", "--categories", "ä,Я", "--epsilon0", "1", "--delta", "1e-6")
@@ -32,6 +32,7 @@ def shuffledp(folder: Path, *arguments: str, stdout=subprocess.PIPE, encoding="u
     )  # fmt: skip
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize(
     ("more", "told"),
@@ -52,6 +53,7 @@ def test_a_full_disk_behind_stdout(votes, more, told):
     assert ((votes / "page.html").exists(), "page.html" in line) == (bool(more[1:]), bool(more[1:]))
 
 
+@pytest.mark.costly
 def test_a_terminal_without_the_letters(votes):
     ended = shuffledp(votes, *VOTES, encoding="ascii")
     assert (ended.returncode, ended.stderr) == (0, b"")
@@ -63,6 +65,7 @@ def test_a_terminal_without_the_letters(votes):
 # ------------------------------------------------------------------ links
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("there", [True, False])
 def test_an_output_does_not_follow_a_link(votes, there):
     """In a shared folder whoever made the link would choose which file of the user's is overwritten."""
@@ -102,6 +105,7 @@ def test_a_folder_may_be_a_link(tmp_path):
 EVIL = "a\x1b[2J\x9b5m\x07\u202egnp\u2066"
 
 
+@pytest.mark.costly
 def test_names_of_categories_do_not_steer_the_terminal_or_the_page(votes):
     (votes / "votes.csv").write_text("vote\n" + f"{EVIL}\nb\n" * 50, encoding="utf-8")
     (votes / "names.txt").write_text(f"{EVIL}\nb\n", encoding="utf-8")

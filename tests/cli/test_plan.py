@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import xml.etree.ElementTree as ET
 
@@ -18,7 +19,7 @@ TARGET = ("--target-epsilon", "0.2", "--delta", "1e-6")
 KEYS = {
     "question", "n", "target", "met", "limited_by", "mechanism", "randomizer", "seen", "weights", "needs_independence",
     "standard_error", "records_assumed", "rounding", "population", "batch", "remedies", "alternatives", "curve",
-    "guarantee", "next", "report_bytes", "most_accurate",
+    "guarantee", "next", "report_bytes", "most_accurate", "unshuffled",
 }  # fmt: skip
 
 
@@ -32,6 +33,7 @@ def people(tmp_path):
     return "people.csv"
 
 
+@pytest.mark.costly
 def test_json_is_the_object_of_the_docs(run):
     answer = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--json").json
     assert set(answer) == KEYS
@@ -52,6 +54,7 @@ def test_json_is_the_object_of_the_docs(run):
     assert set(answer["remedies"]) == {"users", "budget_factor"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("target", [(), ("--target-error", "0.2")])
 def test_the_command_of_the_least_epsilon_first_and_the_most_accurate_beside(run, target):
     arguments = ("plan", "--epsilon0", "1", "--n", "5000", *FREQUENCY, "--target-epsilon", "0.4", "--delta", "1e-6")
@@ -71,6 +74,7 @@ def test_the_command_of_the_least_epsilon_first_and_the_most_accurate_beside(run
     assert text.index(first) < text.index("Or, instead: The smallest error") < text.index(other)
 
 
+@pytest.mark.costly
 def test_a_report_may_be_limited(run):
     given = ("plan", "--epsilon0", "1", "--n", "20000", "--question", "frequency", "--k", "100", "--mechanism", "oue")
     free = run(*given, "--mechanism", "krr", *TARGET, "--json").json
@@ -82,6 +86,7 @@ def test_a_report_may_be_limited(run):
     assert "--max-bytes must be" in run(*given, *TARGET, "--max-bytes", "0").error
 
 
+@pytest.mark.costly
 def test_tables_for_people(run):
     result = run("plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "1e-3")
     assert result.status == 0, result.err
@@ -89,6 +94,7 @@ def test_tables_for_people(run):
         assert words in result.out
 
 
+@pytest.mark.costly
 def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
     """Plan with rounding, run its own next command on the written table, with a page."""
     planned = run(
@@ -112,6 +118,7 @@ def test_plan_run_report_on_a_table_of_ones_own(run, people, tmp_path):
     assert "<h1>" in (tmp_path / "answer.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.costly
 def test_figure_and_page(run, tmp_path):
     result = run(
         "plan", *THREE, *FREQUENCY, *TARGET, "--target-error", "0.5", "--figure", "c.svg", "--report", "p.html"
@@ -177,8 +184,46 @@ def test_what_is_refused(run, change, words):
     assert words in run("plan", *options).error
 
 
+@pytest.mark.costly
 def test_the_example_of_help_runs(run):
     page = " ".join(run("plan", "--help").out.replace("\\", " ").split())
     example = page[page.index("shuffledp plan --level") :].partition(" ╭")[0]
     answer = run(*shlex.split(example)[1:], "--mechanism", "krr", "--json").json
     assert math.isfinite(answer["standard_error"])
+
+
+MEAN = ("--question", "mean", "--low", "0", "--high", "1", "--mechanism", "one-bit", "--target-epsilon", "1")
+
+
+def test_over_rounds_and_against_the_shuffler(run):
+    arguments = (
+        "plan",
+        "--epsilon0",
+        "3",
+        "--n",
+        "2000",
+        *MEAN,
+        "--delta",
+        "1e-6",
+        "--rounds",
+        "2",
+        "--missing",
+        "0.1",
+    )
+    said = run(*arguments).out
+    told = " ".join(said.split())
+    assert ", over all 2 rounds, wanted 1; " in told
+    assert "What is certified at delta = 1e-6, over all 2 rounds" in told
+    assert "It holds even if 10% of the users stay away or send junk." in told
+    assert re.search(r"To whoever sees reports unshuffled: \S+ a round, \S+ in all\.", told)
+    assert "Next, once in each of 2 rounds: shuffledp mean TABLE " in told
+    assert "Or, where devices report: each draws one report a round of sdp.OneBit(low=0" in told
+
+
+def test_dummies_need_a_shuffler_who_adds_them(run):
+    arguments = ("plan", "--epsilon0", "2", "--n", "500", *MEAN, "--delta", "1e-5", "--dummies", "100")
+    assert run(*arguments, "--json").json["next"] == []
+    said = run(*arguments).out
+    assert "shuffledp mean" not in said
+    assert "Next, where devices report: " in said
+    assert "adds the dummies and mixes the batch." in said

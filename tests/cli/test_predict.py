@@ -50,6 +50,7 @@ def test_predictions_of_a_table_are_those_of_the_layers(run, people, tmp_path):
     assert model.predict_proba(rows).sum(axis=1) == pytest.approx(np.ones(600))
 
 
+@pytest.mark.costly
 def test_predictions_of_pictures(run, tmp_path):
     trained = run(
         "train", "mnist-sample", "--unit", "client", "--seen", "sum", "--epsilon0", "8", "--delta", "1e-5", "--rounds",

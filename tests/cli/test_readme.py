@@ -8,7 +8,9 @@ import re
 import shlex
 from pathlib import Path
 
-from shuffledp.cli.demo import TABLE
+import pytest
+
+from shuffledp.cli.demo.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,6 +41,7 @@ def test_it_is_short_and_leads_on():
         assert (ROOT / target).exists(), target
 
 
+@pytest.mark.costly
 def test_its_commands_run_and_print_what_it_shows(run, tmp_path):
     commands = shown()
     assert [command.split()[1] for command, _ in commands] == ["amplify", "demo", "mean", "train"]

@@ -7,7 +7,8 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.ledger import Ledger
-from shuffledp.protocol import engine, preparing
+from shuffledp.releases import engine
+from shuffledp.releases import run as flow
 
 COLUMNS = {"hours": [20.0, 40.0] * 1000, "vote": ["yes", "no"] * 1000, "budget": [0.5, 0.5, 2.0, 2.0] * 500}
 BOTH = ("release", "people.csv", "--ask", "mean hours 0 80", "--ask", "frequency vote yes,no", "--delta", 1e-6)
@@ -22,6 +23,7 @@ def asked():
     return [sdp.Ask(sdp.Mean(0, 80), "hours"), sdp.Ask(sdp.Frequency(["yes", "no"]), "vote")]
 
 
+@pytest.mark.costly
 def test_the_joint_guarantee_is_the_composition(run):
     found = run(*BOTH, "--epsilon0", "budget", "--seen", "reports", "--json").json
     assert [entry["question"] for entry in found["releases"]] == ["mean", "frequency"]
@@ -51,13 +53,14 @@ def test_the_answers_are_those_of_single_questions():
 
 def test_the_records_are_read_once_and_after_every_guarantee(monkeypatch):
     order: list[str] = []
-    certify, collect = preparing.certify, engine.collect
-    monkeypatch.setattr(preparing, "certify", lambda *a, **k: order.append("certify") or certify(*a, **k))
+    certify, collect = flow.certify, engine.collect
+    monkeypatch.setattr(flow, "certify", lambda *a, **k: order.append("certify") or certify(*a, **k))
     monkeypatch.setattr(engine, "collect", lambda *a: order.append("collect") or collect(*a))
     sdp.release_together(asked(), COLUMNS, budgets=1.0, seen="reports", delta=1e-6)
     assert order == ["certify", "certify", "collect"]
 
 
+@pytest.mark.costly
 def test_all_are_entered_as_one_run_or_none(run):
     run("ledger", "p.ledger", "--new")
     run(*BOTH, "--epsilon0", 1, "--ledger", "p.ledger")
@@ -71,6 +74,7 @@ def test_all_are_entered_as_one_run_or_none(run):
     assert run("ledger", "q.ledger", "--json").json["entries"] == []
 
 
+@pytest.mark.costly
 def test_questions_of_a_file_and_one_page(run, tmp_path):
     (tmp_path / "q.toml").write_text(
         '[[questions]]\ntext = "Vote?"\ncolumn = "vote"\nchoices = [{en = "yes"}, "no"]\nfamily = "krr:2"\n'
@@ -88,6 +92,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
     assert "What are the quantiles of hours?" in page
 
 
+@pytest.mark.costly("options14-question 1 needs low")
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from shuffledp.cli.train import weak
 from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, read_digits, sample_folder
+from shuffledp.learning.train import weak
 from shuffledp.numerics.randomness import simulation_random
 
 DIGITS = (
@@ -77,6 +77,7 @@ def test_digits_from_model_file_alone(run, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.costly
 def test_one_bit_a_user_as_in_python(run, tmp_path):
     """The command of docs/learning.md on the bundled digits: the same model as the class trains."""
     options = {"epsilon0": 6.0, "clip": 0.6, "rounds": 8, "step": 30.0, "momentum": 0.9, "averaging": 0.5}
@@ -109,6 +110,7 @@ def test_the_guarantee_is_that_of_what_was_run(run):
     assert {entry["key"] for entry in guarantee["bounds"]} == keys
 
 
+@pytest.mark.costly
 def test_table_every_row_a_client(run, people, tmp_path):
     answer = run(*BY_ROW, "--rounds", "3", "--model-out", "m.npz", "--report", "r.html", "--json").json
     assert answer["private"] is True
@@ -152,6 +154,7 @@ def test_learns_at_a_generous_budget_and_stops_at_max_epsilon(run, people):
     assert "would exceed" in stopped["stopped"]
 
 
+@pytest.mark.costly("scale")
 @pytest.mark.parametrize("find", ["scale", "rounds"])
 def test_a_target_finds_budgets_or_rounds(run, find):
     """20 clients of 100 digits at (8, 1e-5) a message: 5 rounds cost 22.6, so both have to be smaller."""
@@ -169,6 +172,7 @@ def test_a_target_finds_budgets_or_rounds(run, find):
     assert any("for a target epsilon of 10" in note and "cost" in note for note in answer["notes"])
 
 
+@pytest.mark.costly
 def test_a_checkpoint_is_not_written_over(run):
     example = [word for word in DIGITS if word not in ("--clients", "20")]
     example[example.index("example")] = "client"
@@ -179,6 +183,7 @@ def test_a_checkpoint_is_not_written_over(run):
     assert "--resume" in error
 
 
+@pytest.mark.costly
 def test_patience_looks_at_public_rows_alone(run, people, tmp_path):
     pl.read_csv(tmp_path / people).head(100).write_csv(tmp_path / "public.csv")
     asked = (*BY_ROW, "--step", "0", "--rounds", "9", "--patience", "2", "--public")
@@ -223,6 +228,7 @@ def test_what_people_read(run, people):
     assert "NOT PRIVATE" in run(*BY_ROW, "--rounds", "1", "--simulation-seed", "1").out
 
 
+@pytest.mark.costly("arguments10-leaves nothing to train or to test")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -276,6 +282,7 @@ def test_bad_input_leaves_no_model(run, people, tmp_path, arguments, message):
 LEDGERED = (*BY_ROW, "--rounds", "3", "--classes", "no,yes", "--holdout", "0", "--ledger", "p.ledger")
 
 
+@pytest.mark.costly
 def test_the_whole_run_is_entered(run, people):
     run("ledger", "p.ledger", "--new")
     found = run(*LEDGERED, "--population", "town", "--fixed-in-advance", "plan", "--json").json
@@ -284,6 +291,7 @@ def test_the_whole_run_is_entered(run, people):
     assert (entry["title"], entry["population"]) == ("training, 3 rounds", "town")
 
 
+@pytest.mark.costly
 def test_a_limit_stops_training_before_a_message(run, people, tmp_path):
     run("ledger", "p.ledger", "--limit", "1.6,1e-4")
     error = run(*LEDGERED, "--model-out", "model.npz").error

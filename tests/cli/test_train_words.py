@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shuffledp.cli.train_data import Asked, load
 from shuffledp.errors import InvalidInput
+from shuffledp.learning.data import Asked, load
 from shuffledp.learning.inputs import Clients
 from shuffledp.numerics.randomness import simulation_random
 

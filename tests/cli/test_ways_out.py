@@ -65,6 +65,7 @@ def test_seen_of_added_noise(people):
     assert re.search(f"choose one of {REPORTS} or {LEVELS}$", error)
 
 
+@pytest.mark.costly("histogram", "mean")
 @pytest.mark.parametrize("command", [command for command in WITH_RECORDS if command != "variance"])
 def test_a_tiny_budget_is_not_called_zero(people, command):
     assert "(every epsilon0 is 0 or too small; give some users a larger one)" in (

@@ -17,6 +17,7 @@ from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer, identity_of
 from shuffledp.collection.task import PostedTask
@@ -24,10 +25,9 @@ from shuffledp.collection.verify import verify
 from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.report.collection import release_document
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from tests.collection.batches import (
     analyzer_key,
     batch_of,
@@ -66,6 +66,7 @@ def drawn(asked, rng, random, counts):  # type: ignore[no-untyped-def]
     return records, np.concatenate((reports, np.array(draw_dummies(question, random), dtype=np.int64)))
 
 
+@pytest.mark.costly(but=("rr",))
 @pytest.mark.parametrize("name", ASKED)
 def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(name):
     """500 collections; mean and variance within 4.5 sigma (false alarm 1e-5 a category), coverage of 95 % >= .94."""
@@ -146,6 +147,7 @@ def opened(collected) -> Opened:  # type: ignore[no-untyped-def]
     return open_batch(batch_of(task, columns, counts), analyzer_key(task))
 
 
+@pytest.mark.costly
 def test_an_opened_batch_agrees_with_the_rows(collected, opened):
     task, columns, counts = collected
     assert opened.junk_seen == 0
@@ -196,6 +198,7 @@ def dummies_of(task: PostedTask, place: int) -> list[int]:
     return draw_dummies(task.draft.questions[place], simulation_random(place))
 
 
+@pytest.mark.costly
 def test_several_processes_find_the_same(collected, monkeypatch):
     task, columns, counts = collected
     data = batch_of(task, columns, counts)

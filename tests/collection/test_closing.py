@@ -94,6 +94,7 @@ def test_nothing_of_an_outer_message_stands_in_the_batch(tmp_path):
     store.close()
 
 
+@pytest.mark.costly
 def test_columns_are_permuted_uniformly_and_each_by_itself(tmp_path, monkeypatch):
     """Three people and one dummy: 24 orders of four rows, 240 batches. Chi-square; alarm by chance 1 in 1e6."""
     monkeypatch.setattr("os.fsync", lambda _: None)

@@ -222,6 +222,7 @@ for at in range(0, 300, 10):
 """
 
 
+@pytest.mark.costly
 def test_a_file_that_cannot_grow_keeps_what_was_acknowledged(tmp_path):
     """The write-ahead log meets the limit, by an error of the system and not of SQLite."""
     task = task_of()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.cli.demo.running import running
 from shuffledp.collection import schema
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.batch import Batch
@@ -23,7 +24,6 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.holding import Refused, hold, open_reports
 from shuffledp.collection.report import Outer, Verdict, open_outer, seal_inner, seal_outer
-from shuffledp.collection.running import running
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.sending import Link, fetch_task
 from shuffledp.collection.state import DeviceState

@@ -129,13 +129,13 @@ def test_columns_beyond_memory_are_one_line(whole):
 ROOT = Path(shuffledp.__file__).parent
 WHOLE = {
     "collection/closing.py": 1,  # what was written the line before, read back
-    "cli/demo_service.py": 1,  # the demo's own batch
+    "cli/demo/service.py": 1,  # the demo's own batch
 }
 """Calls that read a file to its end, wherever that is; besides files of the package."""
 
 
 def test_every_reader_of_a_file_has_a_bound():
-    for room in ("collection", "cli", "ledger"):
+    for room in ("collection", "shell", "cli", "ledger"):
         for path in (ROOT / room).rglob("*.py"):
             calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
             whole = [
@@ -150,5 +150,5 @@ def test_every_reader_of_a_file_has_a_bound():
             assert len(whole) == WHOLE.get(name, 0), f"{name}: use shuffledp.whole_files.read_bytes"
             endless = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "read"]
             for call in endless:
-                assert call.args or name.startswith("cli/demo_"), f"{name}: {ast.unparse(call)} has no bound"
+                assert call.args or name.startswith("cli/demo/"), f"{name}: {ast.unparse(call)} has no bound"
     assert LONGEST_RESULT < HUGE

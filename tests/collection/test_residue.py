@@ -104,6 +104,7 @@ def test_the_writer_tidies_by_itself_when_nobody_writes(tmp_path):
     ingest.stop()
 
 
+@pytest.mark.costly("destroy_task")
 @pytest.mark.parametrize("how", [close_task, destroy_task])
 def test_what_is_deleted_is_gone_from_the_files(tmp_path, filled, how):
     store, task, reports, codes, other, others = filled

@@ -10,15 +10,15 @@ from shuffledp.cli.ledger import read_guarantees
 from shuffledp.collection import analyzer
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.batch import Batch
+from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.promise import floor_of
+from shuffledp.collection.release_json import release_document, release_object
+from shuffledp.collection.release_page import release_page
 from shuffledp.collection.spending import batch_draft
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.report.checklist import QUESTIONS
-from shuffledp.report.collection import release_document, release_object
-from shuffledp.report.collection_checklist import collection_checklist
-from shuffledp.report.collection_page import release_page
 from shuffledp.report.wording import up
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people, signed_batch
 from tests.collection.tasks import choice, posted
@@ -43,6 +43,7 @@ def test_what_is_entered_is_the_floor_of_all_questions():
         assert certified <= level.profile.epsilon(task.draft.delta).upper <= certified * 1.01  # chords lie above
 
 
+@pytest.mark.costly("open")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
     hands = {"analyzer": "One Hand", "shuffler": "one hand", "page": "another"}
@@ -53,6 +54,7 @@ def test_where_one_hand_runs_both_the_local_budgets_are_entered(admission):
     assert spent.epsilon > max(floor_of(task.draft))
 
 
+@pytest.mark.costly("open")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_where_one_hand_runs_both_an_answer_states_its_local_budget(tmp_path, admission):
     """It stated the floor, .0996 and .2337 for the first question with codes, as if somebody else had shuffled."""

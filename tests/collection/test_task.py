@@ -182,6 +182,7 @@ GOOD = document(choice(), number())
 PATHS = paths_of(GOOD)
 
 
+@pytest.mark.costly
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(PATHS), ANY)
 def test_any_value_anywhere_in_a_draft_is_read_or_refused(path, value):
@@ -214,6 +215,7 @@ PARSERS = {
 }
 
 
+@pytest.mark.costly(but=("task",))
 @pytest.mark.parametrize("name", sorted(PARSERS))
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())

@@ -16,11 +16,11 @@ from shuffledp.collection.estimates import slopes_of
 from shuffledp.collection.holding import hold, open_reports
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.verify import verify
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.report.collection import release_document
 from tests.collection.batches import analyzer_key
 from tests.collection.service import FLOOR, Reports, Time, store_at, task_of
 from tests.collection.tasks import ANALYST, SHUFFLER, choice, draft, posted

@@ -20,6 +20,7 @@ from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.holding import hold, open_reports
 from shuffledp.collection.promise import check_crowd, check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
+from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import Outer, open_outer, split_inners
 from shuffledp.collection.sealing import OVERHEAD, Opener, sign
 from shuffledp.collection.task import Draft, PostedTask
@@ -27,7 +28,6 @@ from shuffledp.collection.verify import verify
 from shuffledp.collection.work import MOST_BALL_WORK
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.report.collection import release_document
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
 from tests.collection.laws import exact_law
 from tests.collection.service import TIMES, Time, codes_of, hash_of, store_at

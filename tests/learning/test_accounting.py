@@ -54,6 +54,7 @@ def test_fifty_epochs_at_example_level(mu, epsilon):
     assert found.epsilon.upper >= exact_epsilon(mu * math.sqrt(50), 1e-5)
 
 
+@pytest.mark.costly
 def test_a_sum_adds_the_noises():
     """100 messages at 0.5 (textbook), 50 rounds: 0.24."""
     tier = gaussian(0.5 / TEXTBOOK)
@@ -63,6 +64,7 @@ def test_a_sum_adds_the_noises():
     assert found.epsilon.upper == pytest.approx(exact_epsilon(0.05 / TEXTBOOK * math.sqrt(50), 1e-5), rel=1e-5)
 
 
+@pytest.mark.costly
 def test_a_sum_with_own_weights():
     """Two tiers: each moves the sum by its own sensitivity, all noise hides everybody; rounds of different size."""
     tiers = [Tier(1.0, 1e-6, 2.0, 10.0), Tier(0.1, 1e-6, 0.5, 30.0)]
@@ -93,6 +95,7 @@ def test_pure_clients_agree_with_the_accountant_of_collections(seen, key):
         assert mine.epsilon.upper < mine.epsilon0
 
 
+@pytest.mark.costly
 def test_gaussian_clients_are_amplified_within_their_level():
     tiers = [gaussian(0.2, 0.5), gaussian(0.4, 1.0)]
     found = accountant("client", "levels", tiers, [[2000, 1]]).guarantee(1e-6)
@@ -169,6 +172,7 @@ def test_at_example_level_no_amplification_is_claimed(seen, noise):
     }
 
 
+@pytest.mark.costly("client-gaussian-one")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("rounds", [[[2000, 500]], [[2000, 500], [2000, 1], [0, 300]]], ids=["one", "several"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
@@ -219,6 +223,7 @@ def test_a_tier_pays_only_for_rounds_it_took_part_in():
     assert found.levels[1].epsilon.upper == pytest.approx(exact_epsilon(0.2, 1e-6), rel=1e-5)
 
 
+@pytest.mark.costly
 def test_very_many_tiers_are_sampled_with_the_worst():
     tiers = [gaussian(0.001 * (1 + i), 0.001 * (1 + i)) for i in range(1500)]
     found = accountant("example", "users", tiers, [[1] * 1500]).guarantee(1e-6)

@@ -45,6 +45,21 @@ def with_row(bad, row=7):
     return rows
 
 
+@pytest.mark.costly(
+    "client-levels-gaussian-(4, 4)--inf-shared",
+    "client-reports-laplace-(8,)--inf-own",
+    "client-reports-laplace-(8,)-1e+75-shared",
+    "client-reports-sketch-()-1e+300-shared",
+    "client-reports-sketch-()-1e+60-shared",
+    "client-reports-sketch-(4,)-1e+75-own",
+    "client-reports-sketch-(4,)-inf-shared",
+    "client-sum-gaussian-()-1.7e+308-own",
+    "client-sum-gaussian-()-3.4028234663852886e+38-own",
+    "client-users-laplace-()-1e+300-own",
+    "client-users-laplace-()-1e+60-own",
+    "example-users-laplace-()-1e+154-own",
+    "example-users-laplace-()-inf-own",
+)
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("groups", [None, 4], ids=["own", "shared"])
 @pytest.mark.parametrize("bad", BAD)
@@ -101,6 +116,7 @@ def test_the_bit_of_a_bad_record_is_a_fair_coin(bad):
     assert abs(np.mean(bits) - 0.5) < 0.14
 
 
+@pytest.mark.costly("nan")
 @pytest.mark.parametrize("bad", [math.nan, 1e300])
 def test_a_feature_map_may_fail_on_a_record(bad):
     def lengths(rows):

@@ -32,6 +32,7 @@ def accountant(counts, epsilons, seen="reports", rounds=1):
     return TrainingAccountant("client", seen, False, tiers, {tuple(counts): rounds}, bits=True)
 
 
+@pytest.mark.costly
 def test_a_thousand_different_budgets_are_amplified():
     """Certified 2.0 before, since nobody shares a budget; the count theorem is not for bits of a seed."""
     found = fitted(BUDGETS)
@@ -92,6 +93,7 @@ def report(odds, sides):
     }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("odds", [(4, 2, 3), (2, 4, 4), (3, 3, 6)])
 def test_no_records_beat_the_bound(odds):
     """Three users, two seeds: every side of every record, all victims' pairs, at several epsilons, enumerated."""

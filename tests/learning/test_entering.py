@@ -40,6 +40,7 @@ def cut_in_round(monkeypatch, number, ledger, **changes):
             fitted(ledger, **changes)
 
 
+@pytest.mark.costly(but=("changes4",))
 @pytest.mark.parametrize(
     "changes",
     [{}, {"unit": "client", "seen": "reports"}, {"unit": "client", "seen": "reports", "mechanism": "sketch"},
@@ -57,6 +58,7 @@ def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
     assert {level.epsilon0 for level in entry.spending.levels} == {level.epsilon0 for level in model.guarantee_.levels}
 
 
+@pytest.mark.costly
 def test_many_tiers_keep_what_holds_for_everybody(tmp_path):
     with Ledger(tmp_path / "l", make=True) as ledger:
         model = classifier(unit="client", epsilon0=np.linspace(0.5, 8.0, 240), random=secure_random())
@@ -76,6 +78,7 @@ def test_no_message_is_computed_before_the_entry(tmp_path, monkeypatch):
     assert seen == [1, 1, 1]
 
 
+@pytest.mark.costly
 def test_a_limit_without_room_says_how_many_rounds_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "step_by_step", lambda *_, **__: pytest.fail("a message was computed"))
     with Ledger(tmp_path / "l", make=True) as ledger:

@@ -9,6 +9,7 @@ from shuffledp.errors import InvalidInput
 from tests.learning.test_training import FEATURES, GROUPS, LABELS, classifier
 
 
+@pytest.mark.costly("40.0")
 @pytest.mark.parametrize("most", [None, 40.0])
 def test_patience_ends_training_and_counts_all_rounds(most):
     """A step of 0 never gets better: round 1 is the best, and the cost is that of a run without patience."""

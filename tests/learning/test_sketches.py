@@ -60,6 +60,7 @@ def test_inner_products_need_no_gradients():
     assert network.along(passed, z) == pytest.approx(np.einsum("ij,ij->i", each, z), rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.costly("0.5")
 @pytest.mark.parametrize("epsilon0", [0.5, 2.0])
 def test_the_bit_is_a_randomized_response_bit(epsilon0):
     """A gradient of norm C or more: the side is told with chance 1/(1 + e^-epsilon0); six deviations, seeded."""

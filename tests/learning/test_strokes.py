@@ -27,6 +27,7 @@ def test_a_record_is_mapped_by_itself():
     assert np.isfinite(SMALL(np.zeros((1, 64)))).all()
 
 
+@pytest.mark.costly
 def test_whitening_makes_components_equally_wide_among_strokes():
     drawn = random_strokes(8, PICTURES)
     spreads = {}

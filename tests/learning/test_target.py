@@ -19,6 +19,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.costly("Laplace", "bits")
 @pytest.mark.parametrize("way", TARGETS.values(), ids=TARGETS)
 def test_budgets_are_chosen_for_a_target(way):
     """Never more than the target and, as cost grows with budgets, within 10 % of it."""
@@ -42,6 +43,7 @@ def test_with_a_target_budgets_matter_in_proportion_only():
     assert found[0][1] / found[0][0] == pytest.approx(2.0)
 
 
+@pytest.mark.costly(but=("example level",))
 @pytest.mark.parametrize("way", TARGETS.values(), ids=TARGETS)
 def test_rounds_are_chosen_for_a_target(way):
     """As many as fit: one more would not."""

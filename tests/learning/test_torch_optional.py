@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import shuffledp
 
 ROOT = Path(shuffledp.__file__).parent
@@ -24,6 +26,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.costly
 def test_extras_are_imported_in_their_own_packages_alone():
     users = {name: [path for path in ROOT.rglob("*.py") if name in imported(path)] for name in EXTRAS}
     for name, folder in EXTRAS.items():
@@ -39,6 +42,7 @@ def test_flower_internals_are_left_alone():
                 assert node.module in public, f"{path.name} imports {node.module}"
 
 
+@pytest.mark.costly
 def test_the_package_alone_imports_no_extra():
     code = "import sys, shuffledp, shuffledp.learning; print([m for m in ('torch', 'flwr') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

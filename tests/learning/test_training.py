@@ -32,6 +32,7 @@ def classifier(**changes):
     return ShuffledSGDClassifier(**(chosen | changes))
 
 
+@pytest.mark.costly("client-reports-gaussian")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 @pytest.mark.parametrize("seen", ["reports", "users", "levels", "sum"])
@@ -278,6 +279,7 @@ def test_bad_input_is_one_clear_error_and_leaves_no_model(changes, data, told):
     assert not [name for name in vars(one) if name.endswith("_")]
 
 
+@pytest.mark.costly
 def test_clients_of_different_sizes_have_one_law_at_client_level():
     groups = np.sort(DRAW.integers(9, size=240))
     fitted = classifier(unit="client", seen="reports").fit(FEATURES, LABELS, groups=groups)

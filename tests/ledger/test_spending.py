@@ -27,6 +27,7 @@ def test_the_curve_of_the_largest_budget_lies_above_all(key, budgets):
             assert other.delta(epsilon).lower <= top.delta(epsilon).upper
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("family", [sdp.RandomizedResponse(k=2), sdp.RandomizedResponse(k=4), Laplace(0.0, 1.0)])
 def test_the_curve_that_is_kept_of_many_levels_lies_above_each(family):
     budgets = np.linspace(0.2, 2.0, 9)

@@ -53,6 +53,7 @@ def random_law(rng: np.random.Generator, atoms: int, infinite: float = 0.0) -> L
     return LossLaw(rng.normal(0.3, 1.0, atoms), np.log(masses), infinite)
 
 
+@pytest.mark.costly("0.03-0.001-10000", "0.51-0.001-10000")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("epsilon", "rounds"), [(1.0, 2), (0.1, 16), (0.01, 1000), (0.001, 10_000), (2.0, 20), (8.0, 7), (1e-6, 100)]

@@ -40,6 +40,7 @@ class Scripted(Randomness):
         return self.rest.words(n)
 
 
+@pytest.mark.costly("131072", "131077")
 @pytest.mark.parametrize("n", [0, 1, 3, 2**17, 2**17 + 5])
 def test_words_have_the_asked_length_and_are_fresh(n):
     random = secure_random()

@@ -51,6 +51,7 @@ def two_point_value(n: int, up: float, down: float, p: float) -> mpmath.mpf:
         return total
 
 
+@pytest.mark.costly("3000-3.0-1.0-0.125")
 @pytest.mark.parametrize(
     ("n", "up", "down", "p"),
     [
@@ -187,3 +188,31 @@ def test_the_law_of_a_sum_is_within_its_doubt(times: int):
     assert doubt < 1e-13
     for chance, value in zip(found.tolist(), exact, strict=True):
         assert abs(Fraction(chance) - value) <= Fraction(doubt) * value
+
+
+@pytest.mark.parametrize("copies", [3.0, 1e3, 1e9])
+@pytest.mark.parametrize(("atoms", "heavy"), [(16, False), (96, False), (96, True)])
+def test_a_whole_line_agrees_with_fifty_digits(atoms, heavy, copies):
+    random = np.random.default_rng(7 * atoms + heavy)
+    values = random.normal(size=atoms) * np.exp((2.0 if heavy else 0.3) * random.normal(size=atoms))
+    probabilities = 0.9 * random.dirichlet(np.ones(atoms)) / (1.0 + np.abs(values))
+    values -= probabilities @ values / probabilities.sum() + 0.01 / math.sqrt(copies)
+    law = IndependentSum(
+        np.array([copies]), values[None], probabilities[None], np.array([probabilities @ values]), 16.0
+    )
+    theta = min(3.0 / math.sqrt(copies * float(probabilities @ values**2)), 20.0 / float(np.abs(values).max()))
+    places = np.concatenate((np.arange(80), np.arange(200, 400, 7)))
+    z = np.asarray(theta + 1j * (0.05 * theta) * places, dtype=np.complex128)
+    found, error = law.log_mgf_on_line(z, places)
+    near = found.real > found.real[0] - FALL
+    assert error[near].max() < 1e-7
+    with mpmath.workdps(50):
+        pairs = [(mpmath.mpf(v), mpmath.mpf(p)) for v, p in zip(values.tolist(), probabilities.tolist(), strict=True)]
+        mean = sum(v * p for v, p in pairs)
+        for at in (0, 1, 40, 79, 90, 108):
+            point = mpmath.mpc(z[at])
+            one = sum(p * (mpmath.exp(point * v) - 1) for v, p in pairs) + 1
+            true = mpmath.mpf(copies) * (mpmath.log(one) - point * mean)
+            turns = mpmath.nint((true.imag - found[at].imag) / (2 * mpmath.pi))  # a logarithm, up to whole turns
+            gap = abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))
+            assert float(gap) <= error[at]

@@ -27,6 +27,7 @@ def bucket(budgets, **kwargs):
     return bucket_budgets(budgets, kwargs.pop("question", MEAN), **({"mechanism": "one-bit", "delta": 1e-6} | kwargs))
 
 
+@pytest.mark.costly(but=("levels-precision",))
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 def test_the_target_is_certified_for_the_rounded_population(seen, weights):
     found = bucket(SPREAD, seen=seen, weights=weights, target=0.08, levels=4)
@@ -79,6 +80,7 @@ def test_a_cap_is_as_large_as_the_target_allows():
     assert loose.budgets == SPREAD
 
 
+@pytest.mark.costly("reports-population")
 @pytest.mark.parametrize(("seen", "weights"), [*WAYS[:1], pytest.param(*WAYS[2], marks=pytest.mark.slow)])
 def test_the_other_goal_is_the_inverse(seen, weights):
     """The smallest guarantee at the error that a target allowed is about that target, and the error is kept."""
@@ -100,6 +102,7 @@ def test_more_levels_and_weaker_targets_never_hurt():
     assert errors == sorted(errors, reverse=True)
 
 
+@pytest.mark.costly
 def test_a_million_different_budgets():
     own = Budgets.of(np.random.default_rng(2).uniform(0.01, 4.0, 1_000_000))
     assert own.levels == 1_000_000
@@ -132,6 +135,7 @@ def test_users_without_budget_stay_or_are_dropped_if_asked():
         gone.apply([1.0, 0.02])
 
 
+@pytest.mark.costly
 def test_families_with_a_shape_are_certified_in_their_new_shape():
     own = Budgets((0.5, 1.0, 2.5), (2000, 600, 100))
     found = bucket(own, question=Frequency(range(20)), mechanism="subset", seen="levels", target=0.3, levels=2)
@@ -171,6 +175,7 @@ def test_bad_input_is_one_sentence(kwargs, message):
         bucket(SPREAD, **({"seen": "reports"} | kwargs))
 
 
+@pytest.mark.costly("nan")
 @pytest.mark.parametrize("value", [math.nan, -1.0, 701.0])
 def test_bad_budgets_are_refused_by_the_rule(value):
     with pytest.raises(InvalidInput, match="from 0 to 700"):

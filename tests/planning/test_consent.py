@@ -25,6 +25,7 @@ def bucket(budgets, question, mechanism, seen, **kwargs):
     return bucket_budgets(budgets, question, mechanism=mechanism, seen=seen, delta=1e-6, **kwargs)
 
 
+@pytest.mark.costly("olh")
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("mechanism", ["olh", "subset"])
 def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
@@ -42,6 +43,7 @@ def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
     assert made[20.0].standard_error <= made[2.0].standard_error
 
 
+@pytest.mark.costly("question0-olh-reports", "question1-subset-reports")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize(
@@ -58,6 +60,7 @@ def test_the_error_of_one_budget_never_rises_with_it(question, mechanism, seen):
     assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(errors)), errors
 
 
+@pytest.mark.costly("subset")
 @pytest.mark.parametrize("mechanism", ["olh", "subset"])
 def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism):
     epsilons = [
@@ -67,6 +70,7 @@ def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism
     assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(epsilons)), epsilons
 
 
+@pytest.mark.costly("question0-olh-levels-before0-after0-users0")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("question", "mechanism", "seen", "before", "after", "users"),
@@ -88,6 +92,7 @@ def test_the_error_of_several_budgets_does_not_rise(question, mechanism, seen, b
     assert then.prediction.standard_error <= first.prediction.standard_error * NEARLY
 
 
+@pytest.mark.costly
 def test_a_lonely_level_gets_company_where_reports_tell_it():
     """Unary reports give their sender's budget away: one cap for all would cost the crowd four fifths of theirs."""
     own = Budgets((0.867, 1.306), (170, 7337))

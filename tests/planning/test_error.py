@@ -11,9 +11,9 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.planning.error import Moments, predict, reading, weight_of_reports
 from shuffledp.planning.question import Guess, PlannedQuestion
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers import OneBit, RandomizedResponse
 
 SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)
@@ -39,6 +39,7 @@ def simulate(family, records, seen, weights, estimator):
     return values, errors
 
 
+@pytest.mark.costly("hadamard-levels-population", "olh-levels-population", "sue-levels-precision")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "olh", "hadamard", "subset"])
@@ -56,6 +57,7 @@ def test_frequencies_err_as_predicted(mechanism, seen, weights):
         assert np.sqrt(np.mean(errors[:, j] ** 2)) == pytest.approx(predicted, rel=0.05)
 
 
+@pytest.mark.costly("hybrid-levels-population", "laplace-levels-precision", "one-bit-levels-precision")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 @pytest.mark.parametrize("mechanism", ["one-bit", "laplace", "piecewise", "hybrid"])
@@ -117,6 +119,7 @@ def test_users_without_information_count_as_the_analyzers_count_them():
         predict(family, Budgets((0.0,), (5,)), None, Moments(binary=True))
 
 
+@pytest.mark.costly("<lambda>1")
 @pytest.mark.parametrize(
     "bad",
     [

@@ -76,6 +76,7 @@ def test_what_the_page_says_of_equal_local_budget():
     assert 5.0 < error["mean", "one-bit", "6"] / error["mean", "piecewise", "6"] < 6.0
 
 
+@pytest.mark.costly("1/k-10-2.0-subset")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("share", "k", "epsilon0", "mechanism"),

@@ -31,6 +31,7 @@ def tight():
     return make(target_error=0.015)
 
 
+@pytest.mark.costly
 def test_the_chosen_way_is_certified_and_the_best(tight):
     assert tight.guarantee.epsilon.upper <= 0.05
     assert tight.guarantee.setting.budgets == tight.bucketing.budgets
@@ -81,6 +82,7 @@ def met():
     return plan(one, Frequency(range(10)), target_epsilon=0.5, delta=1e-6, target_error=0.02)
 
 
+@pytest.mark.costly
 def test_a_wanted_error_is_met_with_the_smallest_epsilon(met):
     """Version 0.1.0 spent all of the target and said in its last line how little was needed."""
     assert (met.met, met.limit) == (True, "nothing")
@@ -105,6 +107,7 @@ def test_the_smallest_error_within_the_target_stands_beside(met):
     assert met.guarantee.epsilon.upper < accurate.bucketing.certified_epsilon <= 0.5
 
 
+@pytest.mark.costly
 def test_without_a_wanted_error_the_plan_is_the_most_accurate():
     made = make(Budgets((1.0,), (10_000,)))
     assert made.chosen is made.most_accurate
@@ -122,6 +125,7 @@ def test_the_curve_passes_through_the_plan_and_falls(met):
     assert at.epsilon == pytest.approx(met.guarantee.epsilon.upper, rel=1e-6)
 
 
+@pytest.mark.costly
 def test_correlated_budgets_leave_only_what_is_right_then():
     made = make(correlated=True)
     assert {(row.seen, row.weights) for row in made.alternatives} == {("levels", "population")}
@@ -130,12 +134,14 @@ def test_correlated_budgets_leave_only_what_is_right_then():
         make(correlated=True, seen="reports")
 
 
+@pytest.mark.costly
 def test_one_budget_has_no_levels_to_show():
     made = make(Budgets((1.0,), (10_000,)))
     assert {row.seen for row in made.alternatives} == {"reports"}
     assert not made.chosen.needs_independence
 
 
+@pytest.mark.costly
 def test_every_mechanism_is_compared_and_refusals_are_told():
     made = plan(Budgets((1.0,), (2000,)), Mean(0, 10), target_epsilon=0.5, delta=1e-6)
     assert {row.mechanism for row in made.alternatives} == {"one-bit", "laplace", "gaussian", "piecewise", "hybrid"}
@@ -144,6 +150,7 @@ def test_every_mechanism_is_compared_and_refusals_are_told():
     assert gaussian.refused
 
 
+@pytest.mark.costly
 def test_reports_are_as_long_as_the_plan_says():
     made = make(Budgets((1.0,), (20_000,)), Frequency(range(100)), mechanisms=["krr", "oue", "olh", "subset"])
     for row in made.alternatives:
@@ -157,6 +164,7 @@ def test_reports_are_as_long_as_the_plan_says():
     assert {row.mechanism: row.report_bytes for row in made.alternatives}["oue"] == 13
 
 
+@pytest.mark.costly
 def test_a_report_may_be_limited_to_so_many_bytes():
     one, question, names = Budgets((1.0,), (20_000,)), Frequency(range(100)), ["krr", "oue", "olh", "subset"]
     free = make(one, question, mechanisms=names)
@@ -170,6 +178,7 @@ def test_a_report_may_be_limited_to_so_many_bytes():
         make(one, question, mechanisms=["oue"], max_bytes=12)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("n", [1, 2])
 def test_nobody_to_hide_among(n):
     made = make(Budgets((1.0,), (n,)), target_error=0.01)
@@ -179,6 +188,7 @@ def test_nobody_to_hide_among(n):
     assert made.remedies.users is not None
 
 
+@pytest.mark.costly
 def test_some_budgets_are_0():
     made = make(Budgets((0.0, 1.0), (500, 2000)))
     assert made.guarantee.epsilon.upper <= 0.05

@@ -70,6 +70,7 @@ def test_one_direction_in_any_dimension(d):
     assert topmost_slope(d, d, 7, 7) == pytest.approx(mean, rel=1e-9)
 
 
+@pytest.mark.costly("200-64-100-4")
 @pytest.mark.parametrize(("d", "inner", "bases", "close"), [(4, 2, 3, 2), (30, 5, 40, 3), (200, 64, 100, 4)])
 def test_directions_in_a_random_subspace(d, inner, bases, close):
     rng, n = np.random.default_rng(1), 1500

@@ -20,7 +20,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers import Gaussian, Laplace
 from shuffledp.randomizers.base import NoiseLaw, NumberRandomizer, RandomizerLaw
-from shuffledp.randomizers.grid_noise import laplace_variance, normal_variance
+from shuffledp.randomizers.noise import laplace_variance, normal_variance
 from shuffledp.setting import Setting
 
 FALSE_ALARM = 1e-5
@@ -60,6 +60,7 @@ def test_the_scale_drawn_is_the_scale_certified(epsilon0, bits, kind):
     assert Fraction(drawn) == Fraction(stated) * 2**bits
 
 
+@pytest.mark.costly("0.3-gaussian")
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("epsilon0", [0.3, 1.0, 8.0])
 def test_reports_follow_the_rounded_law(name, epsilon0):
@@ -105,6 +106,7 @@ def test_rounded_gaussian_keeps_its_budget(epsilon0, delta0):
             assert found >= 0.9 * delta0
 
 
+@pytest.mark.costly(but=("0.1-budgets0",))
 @pytest.mark.parametrize("budgets", [(2.0, 2.0, 2.0), (1.0, 2.0, 3.0)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-1])
 def test_drawn_reports_never_exceed_the_certificate(budgets, delta):

@@ -111,6 +111,7 @@ def test_certificate_is_that_of_local_hashing():
     assert both[0].lower > 0.0
 
 
+@pytest.mark.costly("items:2:1:4-0.0", "items:2:3:2-5.0")
 @pytest.mark.parametrize("epsilon0", [0.0, 1.0, 5.0])
 @pytest.mark.parametrize("family", [SMALL, FOUR, LeveledHashing(2, 3, 2)], ids=lambda family: family.name)
 def test_sampler_follows_the_law(family, epsilon0):

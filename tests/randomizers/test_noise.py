@@ -49,6 +49,7 @@ def test_gaussian_serves_its_budget_and_no_more(epsilon0, delta0):
         assert gaussian_delta(epsilon0, sigma * (1 - 1e-10)) > mpf(delta0)
 
 
+@pytest.mark.costly
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0, 700), st.floats(1e-290, 0.99))
 def test_gaussian_serves_any_budget(epsilon0, delta0):

@@ -31,6 +31,7 @@ def test_law_is_the_table(k, d, E):
         laws.check_counts(table, counts)
 
 
+@pytest.mark.costly("4-2-3")
 @pytest.mark.parametrize(("k", "d", "n"), [(2, 1, 5), (3, 2, 4), (4, 2, 3)])
 def test_no_real_protocol_exceeds_the_bound(k, d, n):
     for E in E_VALUES:

@@ -73,6 +73,7 @@ def test_bins_with_a_common_ancestor_overlap_more(tree):
             assert both == Fraction(1, 4) if top(tree, x) != top(tree, y) else both > Fraction(1, 4)
 
 
+@pytest.mark.costly("tree:4:2")
 @pytest.mark.parametrize("tree", [RangeTree(3, 2), RangeTree(4, 2)], ids=lambda tree: tree.name)
 def test_no_real_protocol_exceeds_the_bound(tree):
     for E in (Fraction(3, 2), Fraction(9)):

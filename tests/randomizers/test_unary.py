@@ -48,6 +48,7 @@ def test_two_categories_give_nothing_away(E, optimized):
     assert family.pair_counts(1.0) is None
 
 
+@pytest.mark.costly("3-3-False", "3-3-True")
 @pytest.mark.parametrize("optimized", [True, False])
 @pytest.mark.parametrize(("k", "n"), [(2, 2), (2, 4), (3, 3)])
 def test_no_real_protocol_exceeds_the_bound(k, n, optimized):

@@ -146,6 +146,7 @@ def all_families(d, epsilon0):
     ]
 
 
+@pytest.mark.costly("40-4.0-0.0", "40-4.0-0.4", "40-4.0-1.0")
 @pytest.mark.parametrize("length", [1.0, 0.4, 0.0])
 @pytest.mark.parametrize(("d", "epsilon0"), [(10, 1.0), (40, 4.0)])
 def test_values_are_unbiased(d, epsilon0, length):
@@ -177,6 +178,7 @@ def test_whole_values_are_those_of_the_report_alone(family):
         assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
+@pytest.mark.costly(but=("10-1.0",))
 @pytest.mark.parametrize(("d", "epsilon0"), [(10, 1.0), (10, 6.0), (100, 2.0)])
 def test_error_is_the_predicted_one(d, epsilon0):
     n = 6_000
@@ -262,6 +264,13 @@ def test_a_few_ulps_at_every_budget(epsilon0):
             laws.check_accuracy(family, epsilon0, [gamma, E * gamma, share, 0, 1 - 2 * share])
 
 
+@pytest.mark.costly(
+    "directions:3:6:2-reports",
+    "directions:8:12:3:2-levels",
+    "directions:8:12:3:2-reports",
+    "sketch:4:3-levels",
+    "sketch:4:3-reports",
+)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("family", [*FAMILIES, CoordinateSampling(4)], ids=lambda family: family.name)
 def test_certified_from_below_and_above(family, seen):

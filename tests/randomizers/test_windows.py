@@ -19,8 +19,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers import Channel
 from shuffledp.randomizers.base import NumberRandomizer, RandomizerLaw
-from shuffledp.randomizers.hybrid import Hybrid
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 from shuffledp.randomizers.windows import WHOLE, worst_variance
 from shuffledp.setting import Setting
 from tests.randomizers import laws
@@ -116,6 +115,7 @@ def test_attack_is_of_real_records(name, E):
     assert pair.losses == pytest.approx(np.log(pair.ratios0 / pair.ratios1), abs=1e-13)
 
 
+@pytest.mark.costly(but=("half",))
 @pytest.mark.parametrize("name", ["piecewise", "half", "wide", "hybrid", "odd"])
 def test_the_ends_are_the_worst_pair(name):
     """A matrix of all windows and bits, which tries all pairs against its own blanket, is certified no worse."""

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.learning.page import Training, training_checklist
+from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import OPEN, QUESTIONS, checklist
-from shuffledp.report.checklists import difference_checklist, ledger_checklist, training_checklist
-from shuffledp.report.page import Answer, render
-from shuffledp.report.training import Training
+from shuffledp.report.difference import difference_checklist
+from shuffledp.report.ledger import ledger_checklist
+from shuffledp.report.page import render
 from shuffledp.report.wording import up
 
 
@@ -110,6 +112,7 @@ def trained(**changes) -> Training:
     return Training("rows", 60, 60, 0, "", None, None, 0.1, (), ("a", "b"), "two", (2, 2), {}, known, (), "done", ())
 
 
+@pytest.mark.costly
 def test_a_training_run():
     run = trained()
     told = {point.question: " ".join(point.answers) for point in training_checklist(run)}
@@ -126,6 +129,7 @@ def test_a_training_run():
     assert f"{OPEN}the accuracy was measured on 10 rows held out" in told["Composition and other releases"]
 
 
+@pytest.mark.costly
 def test_a_training_run_whose_sums_alone_are_seen_and_a_simulation():
     run = trained(seen="sum", random=sdp.simulation_random(3))
     told = {point.question: " ".join(point.answers) for point in training_checklist(run)}
@@ -152,6 +156,7 @@ def test_a_ledger_with_and_without_a_limit(tmp_path):
     assert "the sum is a meter" in found["free"]["Composition and other releases"].lower()
 
 
+@pytest.mark.costly
 def test_a_difference():
     ask = {"budgets": 2.0, "value": "vote", "seen": "reports", "delta": 1e-6}
     before, after = (sdp.release(sdp.Frequency(["yes", "no"]), {"vote": ["yes", "no"] * n}, **ask) for n in (300, 400))

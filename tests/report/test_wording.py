@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shuffledp as sdp
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
-from shuffledp.protocol import estimate_frequency
+from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.report.remarks import notes
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import (

@@ -14,8 +14,8 @@ from shuffledp.cli import main
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
+from shuffledp.reproduce.base import NAMES, epsilons
 from shuffledp.reproduce.normal_limit import normal_distance
-from shuffledp.reproduce.populations import NAMES, epsilons
 from tests.accounting import test_paper_failures as other
 
 FAST = [name for name, reproduction in REPRODUCTIONS.items() if reproduction.full_minutes <= 0.5]
@@ -31,6 +31,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("reproduced")
 
 
+@pytest.mark.costly("gspa-figure-2", "gspa-figure-5")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FAST)
 def test_each_leaves_data_pictures_and_caption(folder, name):
@@ -103,6 +104,7 @@ def test_populations_repeat_the_first_thousand(name):
     assert budgets.max() <= 2.0
 
 
+@pytest.mark.costly
 def test_the_same_bytes_again(tmp_path):
     first = [file.read_bytes() for file in reproduce("gspa-lemma-2", tmp_path / "a", quick=True)]
     assert first == [file.read_bytes() for file in reproduce("gspa-lemma-2", tmp_path / "b", quick=True)]

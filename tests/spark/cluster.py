@@ -18,7 +18,7 @@ import polars as pl
 
 import shuffledp as sdp
 import shuffledp.spark as sps
-from shuffledp.protocol import preparing
+from shuffledp.releases import run as flow
 
 ROWS = 6000
 MASTER = "127.0.0.1"
@@ -142,13 +142,13 @@ def compared(url: str, what: str, folder: Path) -> bool:
     frame = spark.createDataFrame(table.to_arrow()).repartition(4, "who").sortWithinPartitions("who")
     parts = [pl.DataFrame(frame.filter(f"spark_partition_id() = {place}").toArrow()) for place in range(4)]
     failing = frame.mapInArrow((losing if what == "executor" else slow)(str(folder)), frame.schema)
-    certify = preparing.certify
+    certify = flow.certify
 
     def noted(*given, **named):
         (folder / "certified").touch()
         return certify(*given, **named)
 
-    preparing.certify = noted
+    flow.certify = noted
     question = sdp.Frequency(["yes", "no"])
     told = {"value": "vote", "budgets": "budget", "seen": "reports", "delta": 1e-6}
     seeds = (sdp.simulation_random(3) for _ in range(2))

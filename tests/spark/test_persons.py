@@ -8,7 +8,7 @@ import pytest
 import shuffledp as sdp
 import shuffledp.spark as sps
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol import preparing
+from shuffledp.releases import run as flow
 
 from .tables import TOLD, frame_of, people, reader_of
 
@@ -24,7 +24,7 @@ def test_persons_that_change_between_the_passes_are_found_out(spark, tmp_path, m
     table = TABLE.with_columns(who=pl.Series([f"p{k // (1 if rule == 'refuse' else 2)}" for k in range(TABLE.height)]))
     table = table.with_columns(budget=pl.Series([0.5, 0.5, 2.0, 2.0] * (TABLE.height // 4)))
     table.write_parquet(file)
-    certify = preparing.certify
+    certify = flow.certify
 
     def rewritten(*given, **named):
         own = ["p1", "p1"] if rule == "refuse" else ["p0", "p1"]
@@ -37,7 +37,7 @@ def test_persons_that_change_between_the_passes_are_found_out(spark, tmp_path, m
     frame = spark.range(1).mapInArrow(reader_of(str(file), "who"), "vote string, budget double, who string")
     told = {"value": "vote", "seen": "reports", "person": "who", "rows_per_person": rule, **TOLD}
     assert sps.release(VOTE, frame, **told).rows == table.height
-    monkeypatch.setattr(preparing, "certify", rewritten)
+    monkeypatch.setattr(flow, "certify", rewritten)
     with pytest.raises(InvalidInput, match="had other rows or budgets when the records were read"):
         sps.release(VOTE, frame, **told)
 

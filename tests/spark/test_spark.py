@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import shuffledp as sdp
 import shuffledp.spark as sps
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol import preparing
+from shuffledp.releases import run as flow
 from shuffledp.spark import engine
 
 from .tables import TOLD, frame_of, in_partitions, people, reader_of
@@ -109,7 +109,7 @@ def test_budgets_are_read_alone_and_the_guarantee_comes_before_the_records(spark
     frame_of(spark, TABLE).write.parquet(str(tmp_path / "people"))
     stored = spark.read.parquet(str(tmp_path / "people"))
     order = []
-    gathered, certify = engine.gathered, preparing.certify
+    gathered, certify = engine.gathered, flow.certify
 
     def spied(evaluated):
         plan = evaluated._jdf.queryExecution().executedPlan().toString()
@@ -117,7 +117,7 @@ def test_budgets_are_read_alone_and_the_guarantee_comes_before_the_records(spark
         return gathered(evaluated)
 
     monkeypatch.setattr(engine, "gathered", spied)
-    monkeypatch.setattr(preparing, "certify", lambda *a, **k: order.append(("certify",)) or certify(*a, **k))
+    monkeypatch.setattr(flow, "certify", lambda *a, **k: order.append(("certify",)) or certify(*a, **k))
     sps.release(VOTE, stored, value="vote", person="who", seen="reports", **TOLD)
     assert [tuple(sorted(what.split(","))) for _, *rest in order for what in rest or ["certify"]] == [
         ("budget:double",),
@@ -138,7 +138,7 @@ def test_records_that_cannot_be_evaluated_are_not_touched_before_the_guarantee(f
         raise Certified
 
     with monkeypatch.context() as patch:
-        patch.setattr(preparing, "certify", certify)
+        patch.setattr(flow, "certify", certify)
         with pytest.raises(Certified):
             sps.release(sdp.Mean(0, 1), failing, value="vote", seen="reports", **TOLD)
     with pytest.raises(InvalidInput, match=r"^Spark could not evaluate the dataframe \(CAST_INVALID_INPUT\)") as caught:
@@ -196,13 +196,13 @@ def test_rows_that_change_between_the_passes_are_found_out(spark, tmp_path, monk
     """Behind a function that Spark takes for a fixed one."""
     file = tmp_path / "people.parquet"
     TABLE.write_parquet(file)
-    certify = preparing.certify
+    certify = flow.certify
 
     def rewritten(*given, **named):
         change(TABLE).write_parquet(file)
         return certify(*given, **named)
 
-    monkeypatch.setattr(preparing, "certify", rewritten)
+    monkeypatch.setattr(flow, "certify", rewritten)
     frame = spark.range(1).mapInArrow(reader_of(str(file)), "vote string, budget double")
     with pytest.raises(InvalidInput, match="had other rows or budgets when the records were read"):
         sps.release(VOTE, frame, value="vote", seen=seen, **TOLD)

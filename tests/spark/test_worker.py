@@ -10,10 +10,10 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.collecting import Part
-from shuffledp.protocol.people import count_people
-from shuffledp.protocol.preparing import certified, row_budgets
-from shuffledp.protocol.sources import open_source
+from shuffledp.records.people import count_people
+from shuffledp.records.sources import open_source
+from shuffledp.releases.engine import Part
+from shuffledp.releases.run import certified, row_budgets
 from shuffledp.spark import simulate_partitions
 from shuffledp.spark.worker import (
     Counted,
@@ -56,6 +56,28 @@ def job_of(question, table, mechanism=None, seen="reports", delta0=0.0):
     return Job((Part(question, columns, recode, task, counted),))
 
 
+@pytest.mark.costly(
+    but=(
+        "levels-frequency-hadamard",
+        "levels-frequency-oue",
+        "levels-frequency-rr",
+        "levels-frequency-subset",
+        "levels-histogram-rr",
+        "levels-mean-one-bit",
+        "levels-variance-two-moments",
+        "levels-vector-mean-least-error1",
+        "levels-vector-mean-least-error2",
+        "reports-frequency-oue",
+        "reports-frequency-rr",
+        "reports-frequency-sue",
+        "reports-histogram-oue",
+        "reports-histogram-rr",
+        "reports-histogram-sue",
+        "reports-variance-two-moments",
+        "reports-vector-mean-least-error1",
+        "reports-vector-mean-least-error2",
+    )
+)
 @pytest.mark.parametrize(("question", "mechanism"), QUESTIONS, ids=lambda x: x if isinstance(x, str) else x.name)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_what_travels_to_a_task_arrives(question, mechanism, seen):

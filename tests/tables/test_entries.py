@@ -141,11 +141,11 @@ def test_a_bad_entry_is_cut_in_the_message(tmp_path, size):
     path.write_text("x\n1\n" + "y\u202e\x1b" * (size // 8) + "\n")
     with pytest.raises(InvalidInput) as raised:
         read_columns(path, numbers=["x"])
-    assert str(raised.value) == "x in row 2 is not a number; give every row a number"
+    assert str(raised.value).startswith("x in row 2 is not a number; give every row a number, or name a word that ")
     line = str(raised.value.with_value())
     assert line.startswith(r"x in row 2 is 'y\u202e\x1by\u202e\x1b")
     assert line.isprintable()
-    assert len(line) < 200
+    assert len(line) < 300
 
 
 def test_names_of_columns_are_cut_in_the_message(tmp_path):

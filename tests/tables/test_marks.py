@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.protocol.columns import as_floats
+from shuffledp.records.columns import as_floats
 from shuffledp.tables import Table, TableOptions, read_columns
 from shuffledp.tables.marks import THOUSANDS, plain_numbers, way_out
 

@@ -251,7 +251,7 @@ def test_any_dataframe_is_a_table(wrap):
 
 
 def test_what_is_no_table_is_refused():
-    with pytest.raises(InvalidInput, match=r"^a table is a file, or a dataframe .*; got dict$"):
+    with pytest.raises(InvalidInput, match=r"^a table is a file, a pandas dataframe, or one .*; got dict$"):
         Table.of({"x": [1]})
 
 

@@ -153,14 +153,27 @@ class AmplificationBound(ABC):
             return every
         return GroupProfile(every, setting.changed_reports)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Enclose the central epsilon of each listed level at one delta, shape (listed,)."""
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
+        """Enclose the central epsilon of each listed level at one delta, shape (listed,).
+
+        Parameters
+        ----------
+        setting : Setting
+            The question.
+        delta : float
+            Central delta, in (0, 1).
+        levels : ndarray of int, shape (listed,)
+            Levels, by their position among the budgets.
+        ceilings : ndarray, shape (listed,), optional
+            Upper bounds that are known already: an upper bound that is above them may be enclosed more widely.
+        """
         if self.links_matter(setting):
-            return self.level_epsilons(setting.as_one_round(), delta, levels)
+            return self.level_epsilons(setting.as_one_round(), delta, levels, ceilings)
         budgets = setting.budgets
         if budgets.levels <= MANY_LEVELS:
-            found = [self.profile(setting, float(budgets.epsilons[level])).epsilon(delta) for level in levels]
-            return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+            return self.level_by_level(setting, delta, levels, ceilings)
         if setting.is_plain and setting.dummies is None:
             return self.many_levels(setting, delta, levels)
         everybody = several_reports(setting)
@@ -183,8 +196,18 @@ class AmplificationBound(ABC):
                 anchors=12,
                 capped=False,
                 rising=self.rises_with_budget(left),
+                ceilings=ceilings,
             )
         return Enclosure(np.where(raised, 0.0, found.lower), found.upper)
+
+    def level_by_level(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
+        """`level_epsilons` by the profile of each level."""
+        epsilons = setting.budgets.epsilons[levels].tolist()
+        most = [math.inf] * levels.size if ceilings is None else ceilings.tolist()
+        found = [self.profile(setting, e).epsilon_below(delta, c) for e, c in zip(epsilons, most, strict=True)]
+        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """`level_epsilons` for a plain setting with more than MANY_LEVELS levels; from a few victims if need be."""
@@ -252,6 +275,7 @@ def epsilons_by_anchors(
     *,
     capped: bool = True,
     rising: bool = True,
+    ceilings: FloatArray | None = None,
 ) -> Enclosure:
     """Enclose many victims' epsilons from a few.
 
@@ -271,9 +295,14 @@ def epsilons_by_anchors(
     rising : bool
         Whether the quantity does not decrease in the victim's budget. If it may, nothing is said of victims that are
         not computed.
+    ceilings : ndarray, shape (victims,), optional
+        As for `AmplificationBound.level_epsilons`: an anchor is asked with the largest ceiling of those it speaks for.
     """
     chosen = np.unique(np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64))
-    found = [profile(float(epsilon0[index])).epsilon(delta) for index in chosen]
+    most = np.full(epsilon0.size, math.inf) if ceilings is None else ceilings
+    starts = np.append(0, chosen[:-1] + 1)
+    tops = np.maximum.reduceat(most, starts).tolist()
+    found = [profile(float(epsilon0[at])).epsilon_below(delta, top) for at, top in zip(chosen, tops, strict=True)]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
     lower, upper = np.array([f.lower for f in found])[before], np.array([f.upper for f in found])[after]

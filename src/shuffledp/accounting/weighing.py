@@ -17,6 +17,11 @@ from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.progress import Progress
 from shuffledp.setting import Setting
 
+_FIRST_OVER_ROUNDS = {
+    key: at for at, key in enumerate(("count", "linked", "approximate", "blanket", "clones"), start=1)
+}
+"""Bounds that are asked after the others, in this order: the earlier is the cheaper or usually the smaller one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
@@ -69,7 +74,14 @@ def weigh_levels(
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
     floor: Enclosure | None = None
     evidence: list[Evidence] = []
-    answers = weigh(chosen, lambda bound: bound.level_epsilons(setting, delta, listed))
+    rivals = setting.rounds > 1  # in one round an answer costs less than to tell whether it is needed
+    order = sorted(chosen, key=lambda bound: _FIRST_OVER_ROUNDS.get(bound.key, 0)) if rivals else chosen
+
+    def ask(bound: AmplificationBound) -> Enclosure:
+        ceilings = upper.copy() if rivals and bound.kind is Kind.CERTIFIED_UPPER else None
+        return bound.level_epsilons(setting, delta, listed, ceilings)
+
+    answers = weigh(order, ask)
     for asked, answer in enumerate(answers, start=1):
         bound, found = answer.bound, answer.value
         if progress is not None:
@@ -87,4 +99,5 @@ def weigh_levels(
             upper = np.minimum(upper, found.upper)
         elif bound.kind is Kind.CERTIFIED_LOWER:
             lower = np.maximum(lower, found.lower)
-    return Weighed(lower, upper, floor, tuple(evidence))
+    place = {bound.key: at for at, bound in enumerate(chosen)}
+    return Weighed(lower, upper, floor, tuple(sorted(evidence, key=lambda one: place[one.key])))

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always, with the exit status above. With SHUFFLEDP_DEBUG set, internal failures keep their traceback.
     """
-    from shuffledp.cli.left import left
+    from shuffledp.shell.left import left
 
     gc.set_threshold(NEW_OBJECTS)
     try:
@@ -57,9 +57,9 @@ def _run(arguments: list[str]) -> int:
 
     from shuffledp.cli.app import options_of, parser
     from shuffledp.cli.front import spelled
-    from shuffledp.cli.left import LEFT, Left
     from shuffledp.cli.messages import in_options
-    from shuffledp.cli.output import COMMAND_LINE
+    from shuffledp.shell.left import LEFT, Left
+    from shuffledp.shell.output import COMMAND_LINE
 
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed before the command began
         return _fail("standard output is closed, so no answer could be shown; nothing was done: open it", REFUSED)
@@ -92,6 +92,8 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _stopped(INTERNAL)
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("shuffledp."):
+            return _fail(f"{_command(arguments)} needs {error.name}, which this copy lacks; install it whole", REFUSED)
         if (error.name or "").partition(".")[0] not in EXTRA_OF:
             raise
         return _fail(what_is_missing(_command(arguments), str(error.name).partition(".")[0]), REFUSED)
@@ -132,7 +134,7 @@ def _released(nothing: str = "nothing was released") -> str:
 
 
 def _left_behind() -> list[str]:
-    from shuffledp.cli.left import left
+    from shuffledp.shell.left import left
 
     return left().sentences()
 

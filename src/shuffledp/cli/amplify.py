@@ -10,12 +10,12 @@ from pathlib import Path
 
 from shuffledp import __version__
 from shuffledp.accounting import certify
-from shuffledp.cli.output import COMMAND_LINE, console, reserved, working
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 MOST_LEVELS = 1000
 """Levels listed in JSON and on the page (contract)."""
@@ -36,6 +36,7 @@ class Outputs:
     levels_out: Path | None = None
     curve: Path | None = None
     renyi: Path | None = None
+    board: Path | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -45,6 +46,7 @@ class Outputs:
             "--levels-out": self.levels_out,
             "--curve": self.curve,
             "--renyi": self.renyi,
+            "--board": self.board,
         }
         return {option: path for option, path in asked.items() if path is not None}
 
@@ -77,6 +79,10 @@ def _contents(option: str, guarantee: Guarantee, whole: Guarantee) -> Iterable[s
     """Write what one of the file options asks for."""
     if option == "--report":
         return [plan_page("How private is the shuffled output?", guarantee)]
+    if option == "--board":
+        from shuffledp.cli.board import board_of
+
+        return [board_of([guarantee], guarantee.epsilon.upper, "What is promised to the people who are asked")]
     if option == "--levels-out":
         return _levels_csv(whole)
     return _curve_csv(guarantee) if option == "--curve" else _renyi_csv(guarantee)
@@ -120,7 +126,8 @@ def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled co
     heading : str
         Title of the page.
     """
-    from shuffledp.report.page import Answer, render
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
 
     return render(
         heading,

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from shuffledp.cli import audit_options as a
-from shuffledp.cli import collection_app, ledger_app, service, situation_app, task_page
-from shuffledp.cli import options as o
+from shuffledp.cli import ledger_app, situation_app
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
-from shuffledp.cli.front import FIRST, PANELS, arrange
+from shuffledp.cli.front import FIRST, arrange
 from shuffledp.cli.plan import plan_command
-from shuffledp.cli.train_app import predict, train
-from shuffledp.errors import InvalidInput
+from shuffledp.shell import options as o
 
-COMMANDS = tuple(name for names in PANELS.values() for name in names)
+GROUP = "shuffledp.commands"
+"""Entry points by which products, of this package or another, add commands; each is a function that takes the app."""
+PRODUCTS = tuple(
+    EntryPoint(name, f"shuffledp.{name}.commands:register", GROUP) for name in ("collection", "learning", "reproduce")
+)
+"""Those of this package, for a copy whose metadata do not tell of them."""
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
@@ -48,15 +52,10 @@ def root(
 
 situation_app.register(app)
 app.command("plan")(plan_command)
-collection_app.register(app)
-service.register(app, collection_app.task)
-task_page.register(collection_app.task)
 for question in QUESTIONS:
     app.command(question)(command(question))
 app.command("release")(together())
 ledger_app.register(app)
-app.command()(train)
-app.command()(predict)
 
 
 @app.command()
@@ -91,32 +90,6 @@ def audit(
 
 
 @app.command()
-def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A name from --list, or all.")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List what can be reproduced and exit.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and repeats: all in under 5 minutes.")] = False,
-    out: o.Out = Path("reproduced"),
-    json: o.Json = False,
-) -> None:
-    """Compute the papers' tables and figures again: data as CSV, picture as PNG and SVG, and what agrees.
-
-    Pictures need Matplotlib, the extra named figures.
-
-    Example:
-
-    shuffledp reproduce gspa-lemma-2 --quick --out reproduced
-    """
-    from shuffledp.cli.reproduce import run_list, run_reproduce
-
-    if list_:
-        run_list(as_json=json)
-    elif name is None:
-        raise InvalidInput("name what to reproduce: all, or a name from shuffledp reproduce --list")
-    else:
-        run_reproduce(name, out, quick=quick, as_json=json)
-
-
-@app.command()
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
 ) -> None:
@@ -138,7 +111,7 @@ def completion(
 def demo(
     what: Annotated[
         Literal["table", "collection"],
-        typer.Argument(metavar="[table|collection]", help="A table, or 2,000 people through the real service."),
+        typer.Argument(metavar="[table|collection]", help="A table, or 300 people through the real service."),
     ] = "table",
     delta: o.Delta = 1e-6,
     simulation_seed: o.SimulationSeed = None,
@@ -156,7 +129,7 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo import TABLE, run_demo, write_table
+    from shuffledp.cli.demo.table import TABLE, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
@@ -166,14 +139,28 @@ def demo(
         typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
         raise typer.Exit
     if what == "collection":
-        from shuffledp.cli.demo_collection import run_demo_collection
+        from shuffledp.cli.demo.collection import run_demo_collection
 
         run_demo_collection(delta, simulation_seed, as_json=json, report=report)
         return
     run_demo(delta, simulation_seed, as_json=json, report=report)
 
 
-arrange(app)
+def add_products() -> None:
+    """Add the commands of every product that is there; one that was left out of this copy has none."""
+    for product in entry_points(group=GROUP) or PRODUCTS:
+        try:
+            register = product.load()
+        except ModuleNotFoundError as missing:
+            if not product.module.startswith(missing.name or " "):
+                raise
+        else:
+            register(app)
+
+
+add_products()
+COMMANDS = arrange(app)
+"""The names of all commands, in the order in which --help lists them."""
 
 
 @cache

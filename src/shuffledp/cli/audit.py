@@ -13,13 +13,13 @@ import typer
 from shuffledp import randomizers
 from shuffledp.audit import AuditResult, audit_pipeline, audit_randomizer
 from shuffledp.audit.loading import COMMAND
-from shuffledp.cli.estimate import choose_random
-from shuffledp.cli.output import console, working
 from shuffledp.cli.population import Population, parse_seen
 from shuffledp.cli.randomizer import FAMILIES, parse_randomizer
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.randomness import choose_random
 from shuffledp.report.audit import print_audit
 from shuffledp.report.to_json import audit_to_json, dumps
+from shuffledp.shell.output import console, working
 
 VIOLATED = 3
 """Exit status of an attack that succeeded."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli import options as o
+from shuffledp.shell import options as o
 
 COLLECTION = "A whole collection"
 ATTACK = "Attack"

@@ -16,11 +16,23 @@ from shuffledp.accounting import (
 )
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
-from shuffledp.cli.output import console, reserved, working
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, TypedSituation
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import budgets_to_json, dumps
-from shuffledp.report.wording import count, counted, covers, down, enumerated, near, probability, situation, up
+from shuffledp.report.wording import (
+    count,
+    counted,
+    covers,
+    down,
+    enumerated,
+    near,
+    over_rounds,
+    probability,
+    situation,
+    unshuffled,
+    up,
+)
+from shuffledp.shell.output import console, reserved, working
 
 Find = Literal["epsilon0", "n", "rounds", "scale"]
 NEEDS: dict[Find, str] = {
@@ -46,7 +58,8 @@ def run_calibrate(
             found = search(wanted, target, delta, population, question)
         if page is not None:
             with working("Certifying") as progress:
-                asked = f"Asked for: central epsilon at most {near(target)} at delta = {probability(delta)}"
+                wanted_words = f"central epsilon at most {near(target)} at delta = {probability(delta)}"
+                asked = f"Asked for: {wanted_words}. {unshuffled(found.setting)}"
                 page.write(
                     plan_page(asked, certify(found.setting, delta, progress=progress), "".join(headline(wanted, found)))
                 )
@@ -140,6 +153,7 @@ def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
     }
     levels = budgets_to_json(budgets, MOST_LEVELS) if find in ("n", "scale") and budgets.levels > 1 else {}
     capped = {"capped": True} if found.capped else {}
+    capped |= {"unshuffled": dict(zip(("a_round", "in_all"), found.setting.unshuffled(), strict=True))}
     return {find: answers[find], "certified_epsilon": found.certified_epsilon} | capped | levels
 
 
@@ -183,9 +197,10 @@ def _show(find: Find, found: Calibration, target: float) -> None:
     number, of_what = headline(find, found)
     out.print(
         f"[bold]{number}[/]{of_what} with central epsilon at most {near(target)} at delta = "
-        f"{probability(found.delta)} (certified there: {up(found.certified_epsilon)}).",
+        f"{probability(found.delta)}{over_rounds(setting)} (certified there: {up(found.certified_epsilon)}).",
         highlight=False,
     )
+    out.print(unshuffled(setting), highlight=False)
     if several and find in ("n", "scale"):
         rows = zip(budgets.epsilons.tolist(), budgets.counts.tolist(), strict=True)
         listed = [f"{count(users)} at {down(epsilon, 6)}" for epsilon, users in rows]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffledp.accounting import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
-from shuffledp.cli.output import console, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import check_family
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dummies_to_json, dumps
 from shuffledp.report.wording import count, near, probability, up
+from shuffledp.shell.output import console, working
 
 
 @dataclass(frozen=True)

@@ -8,34 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.cli.left import opened_ledger
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.randomness import Randomness, secure_random, simulation_random
-from shuffledp.protocol import (
-    Frequency,
-    FrequentItems,
-    GroupedRelease,
-    Histogram,
-    Mean,
-    Quantiles,
-    Question,
-    Release,
-    RowBudgets,
-    Variance,
-    VectorMean,
-)
-from shuffledp.protocol.asking import release
-from shuffledp.protocol.by_group import release_by
-from shuffledp.protocol.margins import LONGEST, Margins
-from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.randomness import choose_random
+from shuffledp.questions.frequency import Frequency, project_to_simplex
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases.margins import LONGEST, Margins
+from shuffledp.releases.release import Release
+from shuffledp.releases.verb import GroupedRelease, release, release_by
+from shuffledp.report.answer import Answer
 from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
-from shuffledp.report.page import Answer, render
+from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
-from shuffledp.tables import TableOptions
+from shuffledp.report.wording import down, near, unshuffled
+from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes, read_lines
 
 if TYPE_CHECKING:
@@ -72,7 +69,7 @@ def run(name: str, typed: Typed) -> None:
     typed : mapping
         Its options.
     """
-    check_weights(typed)
+    check_stated(typed)
     question = BUILD[name](typed)
     value = parse_values(typed["values"]) if "values" in typed else typed["value"]
     besides = Shown(
@@ -92,9 +89,8 @@ def run(name: str, typed: Typed) -> None:
                 by, groups = parse_groups(typed["by"], typed["groups"])
                 found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
         found = _completed(found, besides)
-        frame = {"simultaneous": besides.simultaneous, "amounts": True}
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
-        files.write("--csv", lambda table: table.write(_with_projected(found, besides, **frame).write_csv()))
+        files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
 
@@ -111,9 +107,9 @@ def _margins(typed: Typed) -> Margins | None:
     return margins
 
 
-def _with_projected(found: Release | GroupedRelease, besides: Shown, **options: bool) -> pl.DataFrame:
+def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares that the screen shows too."""
-    frame = found.to_frame(**options)
+    frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
     if not besides.simplex or isinstance(found, GroupedRelease):
         return frame
     return frame.with_columns(projected=project_to_simplex(found.estimate))
@@ -129,6 +125,7 @@ def _arguments(typed: Typed) -> dict[str, Any]:
     """Return what `release` and `release_by` take alike."""
     return {
         "budgets": parse_budgets(typed),
+        "target_epsilon": typed["target_epsilon"],
         "mechanism": typed.get("mechanism"),
         "other": typed.get("other"),
         "clip": typed.get("clip", False),
@@ -161,10 +158,21 @@ def show(
         print(dumps(said))
         return
     to_terminal(console(), found, shown)  # type: ignore[arg-type]
+    tell_local(typed, found.guarantee)
     if margins is not None and isinstance(found, GroupedRelease):
         print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
+
+
+def tell_local(typed: Typed, guarantee: Guarantee) -> None:
+    """Say beside a central epsilon that was asked for which local budget was found for it."""
+    if typed["target_epsilon"] is not None:
+        console().print(
+            f"Local budget found for a central epsilon of {near(typed['target_epsilon'])}: "
+            f"{down(guarantee.setting.budgets.epsilons[-1], 6)} for everybody. {unshuffled(guarantee.setting)}",
+            highlight=False,
+        )
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
@@ -199,20 +207,18 @@ def title_of(found: Release, value: str) -> str:
     }[found.question.name]
 
 
-def choose_random(simulation_seed: int | None) -> Randomness:
-    """Choose secure randomness, unless a simulation was asked for."""
-    return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
-
-
-def table_options(typed: Typed) -> TableOptions:
-    """Read how the text file is written."""
-    return TableOptions(
-        typed["separator"], typed["encoding"], typed["decimal"], typed["thousands"], typed["show_values"]
-    )
-
-
-def parse_budgets(typed: Typed) -> RowBudgets:
-    """Read where the budgets come from: one number, a column of numbers, or a column of words."""
+def parse_budgets(typed: Typed) -> RowBudgets | None:
+    """Read where the budgets come from: one number, a column of numbers or of words; None if a target finds one."""
+    if (typed["epsilon0"] is None) == (typed["target_epsilon"] is None):
+        raise InvalidInput(
+            "say either --epsilon0, the local budget of everybody, or --target-epsilon, the central epsilon for which "
+            f"the largest one is found; got {'neither' if typed['epsilon0'] is None else 'both'}"
+        )
+    if typed["epsilon0"] is None:
+        for name in ("consent", "missing_budget", "delta0"):
+            if typed.get(name):
+                raise InvalidInput(f"--{name.replace('_', '-')} belongs to --epsilon0, and --target-epsilon finds that")
+        return None
     words = parse_consent(tuple(typed["consent"] or ()))
     where: float | str = typed["epsilon0"]
     try:
@@ -247,6 +253,19 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
             )
         words[word.strip()] = epsilon0
     return words or None
+
+
+def check_stated(typed: Typed) -> None:
+    """Refuse options that nothing of what is asked for uses.
+
+    Parameters
+    ----------
+    typed : mapping
+        The options.
+    """
+    if typed["title"] is not None and typed["report"] is None and typed["ledger"] is None:
+        raise InvalidInput("--title is that of the page and of the entry; add --report FILE.html or --ledger FILE")
+    check_weights(typed)
 
 
 def check_weights(typed: Typed) -> None:

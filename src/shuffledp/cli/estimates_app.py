@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
+from shuffledp.shell.table_options import TABLE
 
 NEEDED = inspect.Parameter.empty
 
 SHARED: Mapping[str, tuple[Any, Any]] = {
-    "epsilon0": (o.OwnEpsilon0, NEEDED),
+    "epsilon0": (o.OwnEpsilon0, None),
+    "target_epsilon": (e.TargetEpsilon, None),
     "delta": (o.Delta, NEEDED),
     "seen": (o.SeenRecords, None),
     "person": (e.Person, None),
@@ -30,11 +32,7 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "any_delta": (e.AnyDelta, False),
     "bounds": (e.BoundsShown, None),
     "verbose": (e.Verbose, False),
-    "separator": (e.Separator, None),
-    "encoding": (e.Encoding, None),
-    "decimal": (e.Decimal, "."),
-    "thousands": (e.Thousands, None),
-    "show_values": (e.ShowValues, False),
+    **TABLE,
     "ledger": (e.LedgerFile, None),
     "population": (e.PopulationName, "everybody"),
     "fixed_in_advance": (e.FixedInAdvance, None),
@@ -149,6 +147,7 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "ask": (e.AskText, None),
     **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
     **COUNTS,
+    "board": (o.Board, None),
 }
 """Options of `release`, which asks several questions."""
 

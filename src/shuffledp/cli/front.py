@@ -20,7 +20,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Check (start here: audit)": ("audit", "ledger", "total", "reproduce"),
     "More": ("demo", "train", "predict", "completion"),
 }  # fmt: skip
-"""All commands, in the groups in which --help lists them."""
+"""Commands in the groups in which --help lists them; one that is not named here is listed in the last group."""
 FIRST = """\
 Start   shuffledp demo                                (all commands: shuffledp --help)
 Table   shuffledp mean a.csv --value x --low 0 --high 9 --epsilon0 2 --delta 1e-6
@@ -51,21 +51,29 @@ class Once(TyperCommand):
         return parser
 
 
-def arrange(app: typer.Typer) -> None:
+def arrange(app: typer.Typer) -> tuple[str, ...]:
     """Put the commands into their groups, in the order of `PANELS`, and let every option be given once.
 
     Parameters
     ----------
     app : typer.Typer
         With all its commands registered.
+
+    Returns
+    -------
+    tuple of str
+        Their names, in the order in which --help lists them.
     """
-    place = {name: (panel, at) for panel, names in PANELS.items() for at, name in enumerate(names)}
-    for each in [*app.registered_commands, *app.registered_groups]:
-        each.rich_help_panel = place[_name(each)][0]
-    app.registered_commands.sort(key=lambda each: list(place).index(_name(each)))
+    place = {name: panel for panel, names in PANELS.items() for name in names}
+    registered = [*app.registered_commands, *app.registered_groups]
+    order = [*place, *sorted({_name(each) for each in registered} - place.keys())]
+    for each in registered:
+        each.rich_help_panel = place.get(_name(each), list(PANELS)[-1])
+    app.registered_commands.sort(key=lambda each: order.index(_name(each)))
     for below in [app, *(group.typer_instance for group in app.registered_groups)]:
         for each in below.registered_commands if below is not None else ():
             each.cls = Once
+    return tuple(sorted(map(_name, registered), key=order.index))
 
 
 def spelled(arguments: list[str]) -> list[str]:

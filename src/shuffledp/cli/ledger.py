@@ -12,17 +12,16 @@ from rich.table import Table
 from shuffledp import __version__
 from shuffledp.accounting import certify, check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.cli.left import will_change
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
 from shuffledp.ledger import Ledger, Limit, Spending, Total, composed_epsilon
-from shuffledp.report.ledger import ledger_to_json, print_ledger
-from shuffledp.report.ledger_page import ledger_page
+from shuffledp.report.ledger import ledger_page, ledger_to_json, print_ledger
 from shuffledp.report.remarks import taken_as_people
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.setting import Setting
+from shuffledp.shell.left import will_change
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.whole_files import read_bytes
 
 LONGEST_RESULT = 1 << 28

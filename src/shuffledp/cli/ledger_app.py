@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shuffledp.cli import estimate_options as e
-from shuffledp.cli import options as o
+from shuffledp.shell import estimate_options as e
+from shuffledp.shell import options as o
 
 Limit = Annotated[
     str | None,

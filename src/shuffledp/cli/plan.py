@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shuffledp.cli import options as o
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.shell import options as o
+from shuffledp.shell.table_options import reads_table
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population
+    from shuffledp.dummies import Dummies
     from shuffledp.planning import Alternative, Bucketing, Guess, Plan
-    from shuffledp.protocol import Frequency, Mean
+    from shuffledp.questions.frequency import Frequency
+    from shuffledp.questions.mean import Mean
 
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
 """Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
 QUESTION = "Question"
+MOST_BUDGETS = 12
+"""Budgets listed for whoever writes the devices' code."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Asked:
             If it is unknown, lacks something, or has something of the other question.
         """
         from shuffledp.planning import Guess
-        from shuffledp.protocol import Frequency, Mean
+        from shuffledp.questions.frequency import Frequency
+        from shuffledp.questions.mean import Mean
 
         frequency = {"--k": self.k, "--categories": self.categories, "--share": self.share}
         mean = {"--low": self.low, "--high": self.high, "--guess-mean": self.mean, "--guess-deviation": self.deviation}
@@ -61,6 +67,19 @@ class Asked:
                 raise InvalidInput("--question mean needs --low and --high, the range, known beforehand")
             return Mean(self.low, self.high), Guess(mean=self.mean, deviation=self.deviation)
         return Frequency(range(self._categories())), Guess(share=self.share)
+
+    def dummies(self, text: str | None, delta: float) -> Dummies | None:
+        """Read --dummies, made for the randomizer of the question that dummies serve best."""
+        from shuffledp.cli.population import parse_dummies
+        from shuffledp.questions.mean import Mean
+        from shuffledp.randomizers import OneBit, RandomizedResponse
+
+        if text is None:
+            return None
+        question = self.parsed()[0]
+        if isinstance(question, Mean):
+            return parse_dummies(text, delta, OneBit(question.low, question.high))
+        return parse_dummies(text, delta, RandomizedResponse(len(question.categories)))
 
     def _categories(self) -> int:
         if (self.k is None) == (self.categories is None):
@@ -95,6 +114,10 @@ class Wanted:
     drop_below: float
     rounds: int
     max_bytes: int | None
+    colluding: int
+    missing: float
+    group_size: int
+    dummies: Dummies | None
 
 
 @dataclass(frozen=True)
@@ -105,8 +128,10 @@ class Files:
     figure: Path | None
     report: Path | None
     rounded_out: Path | None
+    board: Path | None = None
 
 
+@reads_table
 def plan_command(
     question: Annotated[
         str, typer.Option("--question", metavar="WHAT", help="mean or frequency.", rich_help_panel=QUESTION)
@@ -196,6 +221,10 @@ def plan_command(
         typer.Option("--drop-below", parser=o.number, metavar="E", help="Leave out users with smaller budgets."),
     ] = 0.0,
     rounds: o.Rounds = 1,
+    colluding: o.Colluding = 0,
+    missing: o.Missing = 0.0,
+    group_size: o.GroupSize = 1,
+    dummies: o.Dummies = None,
     max_bytes: Annotated[
         int | None,
         typer.Option(
@@ -214,6 +243,7 @@ def plan_command(
         ),
     ] = None,
     report: o.Report = None,
+    board: o.Board = None,
     rounded_out: Annotated[
         Path | None,
         typer.Option(
@@ -224,6 +254,8 @@ def plan_command(
             rich_help_panel=o.RESULT,
         ),
     ] = None,
+    *,
+    table: Any,
 ) -> None:
     r"""Plan a collection: mechanism, levels, batch size, error and guarantee, before a record is read.
 
@@ -234,31 +266,33 @@ def plan_command(
     """
     from shuffledp.cli.population import Population
 
-    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column)
+    population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
-    files = Files(json, figure, report, rounded_out)
+    files = Files(json, figure, report, rounded_out, board)
     if rounded_out is not None and budgets is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
-        target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes
-    )
+        target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
+        colluding, missing, group_size, asked.dummies(dummies, delta),
+    )  # fmt: skip
     run_plan(population, asked, wanted, files)
 
 
 def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
     """Plan, write the files, and show the plan."""
-    from shuffledp.cli.output import console, reserved, working
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
+    from shuffledp.shell.output import console, reserved, working
 
     (question, guess), budgets = asked.parsed(), population.budgets()
-    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out}
+    outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out,
+               "--board": files.board}  # fmt: skip
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
-            made = plan(budgets, question, guess=guess, **asdict(wanted))
+            made = plan(budgets, question, guess=guess, **vars(wanted))
             steps = next_steps(made, made.chosen, made.bucketing, population, files, asked.categories)
             others = other_steps(made, population, files, asked.categories)
             _write(streams, made, population, steps, others)
@@ -272,8 +306,8 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     print_plan(console(), made)
     if made.bucketing.rounds_budgets and population.file is not None and files.rounded_out is None:
         console().print("Add --rounded-out ROUNDED.csv to write the table with the rounded budgets.", highlight=False)
-    for step in steps:
-        console().print(f"Next: {step}", soft_wrap=True, highlight=False, markup=False)
+    for line in (*next_lines(made, steps), *on_devices(made, population)):
+        console().print(line, soft_wrap=True, highlight=False, markup=False)
     if others:
         console().print(f"Or, instead: {other_headline(made)}", highlight=False, markup=False)
         for step in others:
@@ -293,12 +327,18 @@ def _write(
         stream.write(curve_file(made))
     if (stream := streams["--report"]) is not None:
         from shuffledp import __version__
-        from shuffledp.cli.output import COMMAND_LINE
         from shuffledp.report.plan_page import plan_page
+        from shuffledp.shell.output import COMMAND_LINE
 
         command = COMMAND_LINE.get()
         page = plan_page(made, command=command, version=__version__, next_steps=steps, other_steps=others)
         stream.write(page)
+    if (stream := streams["--board"]) is not None:
+        from shuffledp.cli.board import board_of
+        from shuffledp.report.plan import headline
+
+        heading = "What is planned, and what it promises"
+        stream.write(board_of([made.guarantee], made.guarantee.epsilon.upper, heading, headline(made)[:1]))
     if (stream := streams["--rounded-out"]) is not None:
         _write_rounded(stream, made, population)
 
@@ -311,8 +351,9 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
 
     if population.file is None or population.column is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
-    own = read_columns(population.file, numbers=[population.column]).numbers[population.column]
-    table = Table.of(population.file).whole()
+    options = population.table
+    own = read_columns(population.file, numbers=[population.column], options=options).numbers[population.column]
+    table = Table.of(population.file, options).whole()
     rules = {PLANNED: made.bucketing}
     if (accurate := made.most_accurate.bucketing) is not None and accurate is not made.bucketing:
         rules[MOST_ACCURATE] = accurate
@@ -342,8 +383,10 @@ def next_steps(
     categories : str or None
         The text after --categories.
     """
-    from shuffledp.protocol import Mean
+    from shuffledp.questions.mean import Mean
 
+    if rule.around.dummies is not None:  # an estimate of a table has no shuffler who could add them
+        return []
     question = made.question
     table, budget = "TABLE", "ROUNDED_BUDGETS" if rule.rounds_budgets else "BUDGETS"
     planned = PLANNED if rule is made.bucketing else MOST_ACCURATE
@@ -366,6 +409,29 @@ def next_steps(
     if not rule.budgets.is_pure:
         rest += ["--delta0", _typed(rule.budgets.deltas[0])]
     return [shlex.join(["shuffledp", *what, *rest, "--delta", _typed(made.delta)])]
+
+
+def next_lines(made: Plan, steps: list[str]) -> list[str]:
+    """Say what carries the plan out where one table holds the records."""
+    rounds = made.bucketing.around.rounds
+    once = f"Next, once in each of {rounds:,} rounds" if rounds > 1 else "Next"
+    return [f"{once}: {step}" for step in steps]
+
+
+def on_devices(made: Plan, population: Population) -> list[str]:
+    """Say what carries the plan out where everybody's device reports for itself; nothing for a table of budgets."""
+    rule = made.bucketing
+    if population.file is not None:
+        return []
+    budgets = ", ".join(_typed(epsilon) for epsilon in rule.budgets.epsilons[:MOST_BUDGETS].tolist())
+    more = ", ..." if rule.budgets.levels > MOST_BUDGETS else ""
+    each = "its own of the budgets " if rule.budgets.levels > 1 else "the budget "
+    mixes = "mixes the batch" if rule.around.dummies is None else "adds the dummies and mixes the batch"
+    return [
+        f"{'Next' if rule.around.dummies else 'Or'}, where devices report: each draws one report a round of "
+        f"sdp.{rule.family!r} at {each}{budgets}{more}, sends it as bytes (docs/wire.md), and a shuffler whom the "
+        f"analyzer does not run {mixes}."
+    ]
 
 
 def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:

@@ -10,13 +10,14 @@ from typing import Literal, TypedDict
 from shuffledp.accounting import check_delta
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.cli.output import working
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform, check_family, column_of
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.normal import NormalDummies
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
+from shuffledp.shell.output import working
+from shuffledp.tables.options import AS_FOUND, TableOptions
 
 BOUNDS = ("certified", "all")
 GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, because Gaussian noise is never pure"
@@ -34,6 +35,8 @@ class Population:
         Texts such as ``"0.5:900"`` or ``"0.5,1e-9:900"``.
     file : Path or None
         A table with one row per user; `column` and `delta_column` name its budgets.
+    table : TableOptions
+        How that table is written.
     or_file : bool
         Whether the command can read one; messages say so.
     """
@@ -44,7 +47,13 @@ class Population:
     file: Path | None = None
     column: str | None = None
     delta_column: str | None = None
+    table: TableOptions = AS_FOUND
     or_file: bool = True
+
+    def __post_init__(self) -> None:
+        if self.file is None:
+            everything = ("decimal", "thousands", "missing_values", "show_values")
+            self.table.refuse_for_text("no --budgets FILE is given", everything)
 
     def budgets(self) -> Budgets:
         """Count the users at each level.
@@ -64,7 +73,7 @@ class Population:
         if self.levels:
             return _from_levels(self.levels)
         if self.file is not None:
-            return _from_file(self.file, self.column, self.delta_column)
+            return _from_file(self.file, self.column, self.delta_column, self.table)
         if self.epsilon0 is None or self.n is None:
             raise InvalidInput("--epsilon0 E and --n N belong together; give both")
         return Budgets(epsilons=[self.epsilon0], counts=[self.users()])
@@ -194,6 +203,10 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
     if law == "laplace":
         count = int(first)
         return DiscreteLaplace(count, *others) if others else DiscreteLaplace.reaching(count, check_delta(delta))
+    if randomizer == "any":
+        raise InvalidInput(
+            f"--dummies {law}:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
+        )
     column = column_of(check_family(randomizer))
     if law == "normal":
         return NormalDummies(column.size, first, int(others[0]))
@@ -260,12 +273,12 @@ def _count(text: str) -> int:
     return int(value)
 
 
-def _from_file(file: Path, column: str | None, delta_column: str | None) -> Budgets:
+def _from_file(file: Path, column: str | None, delta_column: str | None, table: TableOptions) -> Budgets:
     from shuffledp.tables import read_columns
 
     if column is None:
         raise InvalidInput(f"--budgets {file} needs --column NAME, the column with each user's epsilon0")
     wanted = [column] if delta_column is None else [column, delta_column]
     with working(f"Reading {file.name}"):
-        numbers = read_columns(file, numbers=wanted).numbers
+        numbers = read_columns(file, numbers=wanted, options=table).numbers
     return Budgets.of(numbers[column], None if delta_column is None else numbers[delta_column])

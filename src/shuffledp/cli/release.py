@@ -13,35 +13,33 @@ from rich.markup import escape
 from shuffledp import __version__
 from shuffledp.cli.estimate import (
     Typed,
-    check_weights,
-    choose_random,
+    check_stated,
     parse_at,
     parse_budgets,
     parse_categories,
-    table_options,
+    tell_local,
     title_of,
 )
-from shuffledp.cli.left import opened_ledger
-from shuffledp.cli.output import COMMAND_LINE, console, outputs, working
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
-from shuffledp.protocol import (
-    Ask,
-    Frequency,
-    FrequentItems,
-    Histogram,
-    JointRelease,
-    Mean,
-    Quantiles,
-    Question,
-    Variance,
-    release_together,
-)
-from shuffledp.report.page import Answer, render
+from shuffledp.numerics.randomness import choose_random
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.releases.run import Ask
+from shuffledp.releases.verb import JointRelease, release_together
+from shuffledp.report.answer import Answer
+from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
+from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20
@@ -72,17 +70,18 @@ def run_together(typed: Typed) -> None:
     typed : mapping
         The options.
     """
-    check_weights(typed)
+    check_stated(typed)
     asked = [] if typed["questions"] is None else read_questions(typed["questions"])
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
-    with outputs({"--report": typed["report"]}) as files:
+    with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release_together(
                 asked,
                 typed["table"],
                 budgets=parse_budgets(typed),
+                target_epsilon=typed["target_epsilon"],
                 seen=typed["seen"],
                 delta=typed["delta"],
                 person=typed["person"],
@@ -98,7 +97,17 @@ def run_together(typed: Typed) -> None:
                 title=typed["title"] or "",
             )
         files.write("--report", lambda page: page.write(_page(typed, asked, found)))
+        files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, files.written))
+
+
+def _board(typed: Typed, found: JointRelease) -> str:
+    from shuffledp.cli.board import board_of
+
+    several = f"{len(found.releases)} answers" if len(found.releases) > 1 else "One answer"
+    people = "people" if typed["person"] is not None else "rows, taken as people"
+    heading = typed["title"] or f"{several}, and what they promise"
+    return board_of([each.guarantee for each in found.releases], found.epsilon, heading, people=people)
 
 
 def parse_ask(text: str) -> Ask:
@@ -229,6 +238,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         out.print()
         out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
         print_release(out, shown_besides.complete(release), shown_besides)
+    tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.cli import options as o
 from shuffledp.cli.estimates_app import NEEDED, signed
 from shuffledp.errors import InvalidInput
+from shuffledp.shell import options as o
+from shuffledp.shell.table_options import TABLE, table_options
 
 if TYPE_CHECKING:
     import typer
@@ -24,6 +25,7 @@ POPULATION: Mapping[str, tuple[Any, Any]] = {
     "budgets": (o.BudgetsFile, None),
     "column": (o.Column, None),
     "delta_column": (o.DeltaColumn, None),
+    **TABLE,
 }
 """Who takes part: annotation and default of each option."""
 
@@ -47,6 +49,7 @@ AMPLIFY: Mapping[str, tuple[Any, Any]] = {
     **POPULATION,
     **SITUATION,
     "bounds": (o.Bounds, "certified"),
+    "board": (o.Board, None),
     "levels_out": (o.LevelsOut, None),
     "curve": (o.Curve, None),
     "renyi": (o.Renyi, None),
@@ -65,7 +68,7 @@ CALIBRATE: Mapping[str, tuple[Any, Any]] = {
     "report": (o.Report, None),
 }
 OF_PEOPLE = ("n", "level", "budgets", "seen", "linked", "same_record", "rounds", "colluding", "missing", "group_size",
-             "records", "report")  # fmt: skip
+             "records", "report", *TABLE)  # fmt: skip
 """Options of `calibrate` that do not belong to --find dummies."""
 
 
@@ -87,7 +90,8 @@ def amplify(**typed: Any) -> None:
 
     published = parse_bounds(typed["bounds"])
     people, question = _asked(typed)
-    outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"])
+    outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
+                      typed["board"])  # fmt: skip
     run_amplify(question.about(people.budgets()), typed["delta"], outputs, published=published)
 
 
@@ -117,8 +121,10 @@ def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
     """The population and the situation as typed."""
     from shuffledp.cli.population import Population, TypedSituation
 
-    ways = [typed[name] for name in ("budgets", "column", "delta_column")]
-    people = Population(typed["epsilon0"], typed["n"], tuple(typed["level"] or ()), *ways)
+    file, column, delta_column = (typed[name] for name in ("budgets", "column", "delta_column"))
+    people = Population(
+        typed["epsilon0"], typed["n"], tuple(typed["level"] or ()), file, column, delta_column, table_options(typed)
+    )
     return people, TypedSituation(delta=typed["delta"], **{name: typed[name] for name in SITUATION})
 
 

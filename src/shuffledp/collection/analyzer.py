@@ -23,6 +23,7 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of
 from shuffledp.collection.spending import enter_batch
@@ -30,8 +31,10 @@ from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import Interval
-from shuffledp.protocol import Frequency, Mean, Release
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each
+from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
 
 
@@ -78,6 +81,8 @@ class Opened:
         Central epsilon per level over all questions: certified anew, or the shuffler's number if that is larger.
     crowd : tuple of float or None
         The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
+    more : tuple of More
+        One a question: what its kind tells besides its shares.
     entered : bool or None
         Whether the ledger has entered the batch now; False if it was entered before; None without a ledger.
     """
@@ -87,6 +92,7 @@ class Opened:
     junk: tuple[Junk, ...]
     floor: tuple[float, ...]
     crowd: tuple[float | None, ...]
+    more: tuple[More, ...]
     entered: bool | None = None
 
     @property
@@ -150,12 +156,11 @@ def open_batch(
     )
     crowd = crowd_of(draft, manifest.counts)
     found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
-    return Opened(
-        opened, tuple(release for release, _ in found), tuple(junk for _, junk in found), floors, crowd, entered
-    )
+    releases, junk, more = zip(*found, strict=True)
+    return Opened(opened, releases, junk, floors, crowd, more, entered)
 
 
-def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk]:
+def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk, More]:
     task, manifest = batch.task, batch.manifest
     question, columns = task.draft.questions[place], task.draft.columns
     own = [number for number, column in enumerate(columns) if column.question == place]
@@ -163,8 +168,11 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
     unusable = [sum(dropped) for _, dropped in read]
     known, width = slopes_of(task.draft, place), width_of(question)
     worst = max(unusable) / (manifest.n * question.family.pieces)
+    unreadable, repeated, impossible = (sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True))
     junk = Junk(
-        *(sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True)),
+        unreadable,
+        repeated,
+        impossible,
         shift_of_junk(known, manifest.counts, JUNK, width),
         shift_of_junk(known, manifest.counts, worst, width),
     )
@@ -189,7 +197,7 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
         unit="people" if task.has_codes else "reports",
         fingerprint=task.digest.hex(),
     )
-    return release, junk
+    return release, junk, more_of(task.draft, place, estimate, tallied[0].counts)
 
 
 def _column(

@@ -72,6 +72,8 @@ def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
         if floor.keeps(high, delta):
             break
         low = high
+    else:
+        return math.inf
     while high - low > NEAR * high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)

@@ -15,7 +15,6 @@ Closing takes three steps, and the death of the process between or within them c
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -30,11 +29,12 @@ from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_ba
 from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.marks import GONE, SUFFIX, set_marks, sync_folder
+from shuffledp.collection.marks import GONE, SUFFIX, set_marks
 from shuffledp.collection.report import split_inners
 from shuffledp.collection.store import Store, TaskRow
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.locks import hold, sync_folder
 from shuffledp.numerics.randomness import Randomness
 
 TOO_FEW = "too few people took part for a useful answer"
@@ -145,7 +145,7 @@ def batch_path(store: Store, posted: PostedTask) -> Path:
 def _one_at_a_time(store: Store) -> Generator[None]:
     """Hold the outbox's lock, which the system releases when the process dies."""
     with open(store.outbox / ".lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        hold(file.fileno())
         yield
 
 

@@ -24,11 +24,11 @@ from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.count_laws import NOTHING, Added, CountEstimate, CountLaw
-from shuffledp.protocol.estimate import Estimate, chance_of_a_miss
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
+from shuffledp.questions.count_laws import NOTHING, Added, CountEstimate, CountLaw
+from shuffledp.questions.estimate import Estimate, chance_of_a_miss
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers.numeric import OneBit
 
 JUNK = 0.05
@@ -453,8 +453,8 @@ def width_of(question: Question) -> float:
 def _without_dummies(found: Estimate, question: Question, known: Slopes, counts: Sequence[int]) -> Estimate:
     """Put n people in the place of n + m, and the variance of the dummies' own law.
 
-    With W the sum of the squared weights, (V) of `protocol.frequencies` has the term f (1 - f) (W - 1/N) N/(N - 1), and
-    (M) of `protocol.means` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
+    With W the sum of the squared weights, (V) of `questions.frequency` has the term f (1 - f) (W - 1/N) N/(N - 1), and
+    (M) of `questions.mean` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
     """
     n, m = sum(counts), question.dummies.count
     if m == 0 or not isinstance(found, CountEstimate):

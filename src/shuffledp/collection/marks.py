@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from shuffledp.locks import sync_folder
+
 SUFFIX = ".ended"
 GONE = ("deleted", "destroyed")
 """States in which nothing of a collection is left."""
@@ -75,12 +77,3 @@ def _says(mark: Path) -> str:
     """Return how a mark begins; it is short, whatever somebody has put in its place."""
     with open(mark, encoding="utf-8", errors="replace") as file:
         return file.read(64)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,7 +11,7 @@ from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import floor_of, promised_profiles
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 
 def batch_draft(batch: Batch) -> Draft:

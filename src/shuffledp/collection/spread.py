@@ -33,7 +33,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.special import ndtr, ndtri
-from shuffledp.protocol.estimate import Estimate, around, chance_of_a_miss
+from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
 
 _AT_ONCE = 1 << 21
 """Complex numbers that are held at once."""
@@ -60,7 +60,7 @@ class Spread:
     def values(self) -> FloatArray:
         """The possible values, ascending."""
         reach = len(self.chances) // 2
-        return (np.arange(len(self.chances)) - reach) * self.unit
+        return (np.arange(len(self.chances), dtype=np.float64) - reach) * self.unit
 
     @property
     def variance(self) -> float:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from shuffledp.collection.fields import Fields, read_json
 from shuffledp.collection.task import MOST_QUESTIONS
 from shuffledp.errors import InvalidInput
+from shuffledp.locks import hold
 
 T = TypeVar("T")
 LONGEST = 1 << 26
@@ -209,10 +210,6 @@ def _report(fields: Fields) -> dict[str, Any]:
 @contextlib.contextmanager
 def _locked(path: Path) -> Generator[None]:
     """Hold a lock on a file, so that two commands of one device do not both draw."""
-    try:
-        import fcntl
-    except ImportError:
-        raise InvalidInput("this system has no file locks (fcntl), so a second draw could not be prevented") from None
     with open(path, "a", encoding="utf-8") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        hold(stream.fileno())
         yield

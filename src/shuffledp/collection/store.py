@@ -21,10 +21,11 @@ from typing import Any
 from shuffledp.collection import sealing
 from shuffledp.collection.clock import IN_DOUBT
 from shuffledp.collection.fields import from_base64, to_base64
-from shuffledp.collection.marks import found_mark, sync_folder
+from shuffledp.collection.marks import found_mark
 from shuffledp.collection.schema import PATIENCE, connect, transaction
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.locks import can_sync_folders, sync_folder
 from shuffledp.whole_files import read_bytes, way_out
 
 SHORT_PATIENCE = 0.2
@@ -80,10 +81,16 @@ class Store:
     Raises
     ------
     InvalidInput
-        If the file is no store, is of a newer version, or cannot be read and written.
+        If the file is no store, is of a newer version, or cannot be read and written; on Windows, where what the
+        shuffler promises of the end of a task would not survive a power cut.
     """
 
     def __init__(self, path: Path | str) -> None:
+        if not can_sync_folders():
+            raise InvalidInput(
+                "a collection cannot be held on Windows: that a task has ended must survive a power cut, and Windows "
+                "syncs no folder; run the shuffler on Linux, in WSL 2 or on macOS"
+            )
         self.path = Path(os.path.realpath(path))  # a store behind a link has one identity and one outbox, beside itself
         os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
         try:

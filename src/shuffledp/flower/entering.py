@@ -17,7 +17,7 @@ from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.entering import Priced, admit, spending_by_level
 from shuffledp.learning.inputs import whole_number
 from shuffledp.ledger import Draft, Spending
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 
 def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:

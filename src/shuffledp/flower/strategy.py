@@ -33,7 +33,7 @@ from shuffledp.learning.sketches import sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 _log = logging.getLogger("shuffledp.flower")
 

@@ -1,17 +1,23 @@
 """Shuffled private stochastic gradient descent: honest accounting of what is really protected."""
 
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
-from shuffledp.learning.classifier import ShuffledSGDClassifier
-from shuffledp.learning.features import OrientedGradients
-from shuffledp.learning.guarantee import TrainingGuarantee
-from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
-from shuffledp.learning.inputs import assign_clients
-from shuffledp.learning.models import TrainedModel, load_model
-from shuffledp.learning.pca import Projection, cosine_projection, public_projection
-from shuffledp.learning.progress import RoundReport, print_progress
-from shuffledp.learning.scattering import Scattering
-from shuffledp.learning.strokes import StrokeScattering
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shuffledp.learning.accounting import TrainingAccountant
+    from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
+    from shuffledp.learning.classifier import ShuffledSGDClassifier
+    from shuffledp.learning.features import OrientedGradients
+    from shuffledp.learning.guarantee import TrainingGuarantee
+    from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
+    from shuffledp.learning.inputs import assign_clients
+    from shuffledp.learning.models import TrainedModel, load_model
+    from shuffledp.learning.pca import Projection, cosine_projection, public_projection
+    from shuffledp.learning.progress import RoundReport, print_progress
+    from shuffledp.learning.scattering import Scattering
+    from shuffledp.learning.strokes import StrokeScattering
 
 __all__ = [
     "Digits",
@@ -36,3 +42,33 @@ __all__ = [
     "read_idx",
     "sample_folder",
 ]
+
+_HOME = {
+    "Digits": "idx",
+    "OrientedGradients": "features",
+    "Projection": "pca",
+    "RoundReport": "progress",
+    "Scattering": "scattering",
+    "ShuffledSGDClassifier": "classifier",
+    "StrokeScattering": "strokes",
+    "TrainedModel": "models",
+    "TrainingAccountant": "accounting",
+    "TrainingGuarantee": "guarantee",
+    "assign_clients": "inputs",
+    "audit_budget_leak": "audits",
+    "audit_client_swap": "audits",
+    "audit_example_swap": "audits",
+    "cosine_projection": "pca",
+    "load_model": "models",
+    "print_progress": "progress",
+    "public_projection": "pca",
+    "read_digits": "idx",
+    "read_idx": "idx",
+    "sample_folder": "idx",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"shuffledp.learning.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'shuffledp.learning' has no attribute {name!r}")

@@ -23,6 +23,7 @@ import numpy as np
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.rounds import Server
 from shuffledp.ledger import Turn
+from shuffledp.locks import sync_folder
 from shuffledp.numerics.interval import FloatArray
 
 FORMAT = 3
@@ -105,7 +106,7 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(name, where)
-            sync_directory(where.parent)
+            sync_folder(where.parent)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -187,17 +188,6 @@ def agrees(one: Any, other: Any) -> bool:
 
 def _counts(told: Any) -> list[tuple[list[int], int]]:
     return [([int(m) for m in messages], int(times)) for messages, times in told]
-
-
-def sync_directory(folder: Path) -> None:
-    """Make a rename in the folder survive a power cut, where the system lets a folder be opened."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _short(value: object) -> str:

@@ -22,7 +22,7 @@ from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.params import Parameters
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 
 class ShuffledSGDClassifier(Parameters):

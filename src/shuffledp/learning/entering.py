@@ -15,7 +15,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.guarantee import Tier
 from shuffledp.ledger import MOST_LEVELS, Draft, LevelSpending, Spending, Turn
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 MOST_TIERS = 32
 """With more tiers only what holds for everybody is kept: the worst (epsilon, delta), and plain composition."""

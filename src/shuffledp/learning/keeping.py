@@ -19,10 +19,11 @@ from typing import Protocol
 import numpy as np
 
 from shuffledp.errors import InvalidInput, path_shown
-from shuffledp.learning.checkpoint import Checkpoint, load, sync_directory
+from shuffledp.learning.checkpoint import Checkpoint, load
 from shuffledp.learning.rounds import Clientele
 from shuffledp.learning.settings import Settings
 from shuffledp.ledger import Ledger, Turn
+from shuffledp.locks import can_lock, hold, sync_folder
 
 WITHOUT_LEDGER = (
     "a checkpoint was kept without a ledger: whoever puts back an old copy of it together with its lock file, and goes "
@@ -31,6 +32,8 @@ WITHOUT_LEDGER = (
 """What a guarantee says of a run with a checkpoint and no ledger."""
 _LINE = re.compile(rb"shuffledp turn 1 ([0-9a-f]{16}) ([0-9]{12}) ([0-9a-f]{16})\n")
 _LONGEST = 200
+_NOT_INHERITED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""Of Windows: files are not inherited anyway, and ends of lines are left as they are."""
 
 
 class Keeper(Protocol):
@@ -61,22 +64,20 @@ class LockFile:
 
     def __init__(self, checkpoint: Path) -> None:
         self.path = checkpoint.with_name(f"{checkpoint.name}.lock")
-        try:
-            import fcntl
-        except ImportError:
+        if not can_lock():
             raise InvalidInput(
-                "this system has no file locks (fcntl), so two processes could go on from one `checkpoint`; enter the "
-                "run in a `ledger`, or leave `checkpoint` out"
-            ) from None
+                "this system has no locks on files, so two processes could go on from one `checkpoint`; enter the run "
+                "in a `ledger`, or leave `checkpoint` out"
+            )
         try:
-            self._number = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._number = os.open(self.path, os.O_RDWR | os.O_CREAT | _NOT_INHERITED, 0o666)
         except OSError as error:
             raise InvalidInput(
                 f"the lock file {path_shown(self.path)} beside the checkpoint cannot be opened "
                 f"({error.strerror or error}); choose an existing, writable folder"
             ) from None
         try:
-            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(self._number, wait=False)
         except OSError:
             os.close(self._number)
             raise InvalidInput(
@@ -89,7 +90,8 @@ class LockFile:
 
     def kept(self, training: str) -> str | None:
         """See `Keeper.kept`."""
-        line = os.pread(self._number, _LONGEST, 0)
+        os.lseek(self._number, 0, os.SEEK_SET)
+        line = os.read(self._number, _LONGEST)
         if not line:
             return None
         found = _LINE.fullmatch(line)
@@ -105,11 +107,12 @@ class LockFile:
         turn.check_taken_from(self.kept(turn.run), path_shown(self.path))
         line = f"shuffledp turn 1 {turn.run} {turn.number:012d} {turn.name}\n".encode("ascii")
         try:
-            if os.pwrite(self._number, line, 0) != len(line):
+            os.lseek(self._number, 0, os.SEEK_SET)
+            if os.write(self._number, line) != len(line):
                 raise OSError(28, "No space left on device")
             os.fsync(self._number)
             if not turn.before:
-                sync_directory(self.path.parent)
+                sync_folder(self.path.parent)
         except OSError as error:
             raise InvalidInput(
                 f"the lock file {path_shown(self.path)} cannot be written: {error.strerror or error}"
@@ -159,7 +162,7 @@ class Kept:
             raise InvalidInput(f"there is no checkpoint {where}; train without resume first")
         if not resume and where.exists():
             raise _exists(where)
-        lock = LockFile(where) if ledger is None or _can_lock() else None
+        lock = LockFile(where) if ledger is None or can_lock() else None
         try:
             if not resume and where.exists():  # another process may have been first
                 raise _exists(where)
@@ -264,11 +267,3 @@ def _exists(where: Path) -> InvalidInput:
         f"`checkpoint` {path_shown(where)} exists already, and holds the count of what its run has spent; go on with "
         "`resume`, or name another file"
     )
-
-
-def _can_lock() -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    return bool(fcntl)

@@ -19,7 +19,7 @@ from shuffledp.numerics.interval import FloatArray
 
 Features = Callable[[NDArray[np.generic]], FloatArray]
 """A fixed map from rows, shape (n, inputs), to features, shape (n, outputs)."""
-_CHUNK = 4096
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ class Projection:
             raise InvalidInput(f"the projection takes rows of {self.mean.size} numbers; got shape {rows.shape}")
         out = np.empty((rows.shape[0], self.matrix.shape[1]))
         shift = self.mean @ self.matrix
-        for start in range(0, rows.shape[0], _CHUNK):
-            part = rows[start : start + _CHUNK].astype(np.float64)
-            np.subtract(part @ self.matrix, shift, out=out[start : start + _CHUNK])
+        for start in range(0, rows.shape[0], _ROWS_AT_ONCE):
+            part = rows[start : start + _ROWS_AT_ONCE].astype(np.float64)
+            np.subtract(part @ self.matrix, shift, out=out[start : start + _ROWS_AT_ONCE])
         return out
 
 
@@ -87,8 +87,8 @@ def public_projection(rows: ArrayLike, components: int, *, public: bool, scale: 
     check_components(components, inputs)
     mean = data.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((inputs, inputs))
-    for start in range(0, data.shape[0], _CHUNK):
-        part = data[start : start + _CHUNK].astype(np.float64) - mean
+    for start in range(0, data.shape[0], _ROWS_AT_ONCE):
+        part = data[start : start + _ROWS_AT_ONCE].astype(np.float64) - mean
         scatter += part.T @ part
     directions = np.linalg.eigh(scatter)[1][:, ::-1][:, :components]
     largest = np.abs(directions).argmax(axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,11 +36,33 @@ class Map(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is."""
+    """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is.
+
+    A missing entry counts as `missing_as`, before it is clipped; None: it is refused by `rows`.
+    """
 
     names: tuple[str, ...]
     low: FloatArray
     high: FloatArray
+    missing_as: float | None = None
+
+    def rows(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """Put columns side by side, shape (n, columns), what is missing (NaN) filled in.
+
+        Raises
+        ------
+        InvalidInput
+            For the first entry that is missing, if there is no number for it.
+        """
+        rows = np.stack([columns[name] for name in self.names], axis=1)
+        missing = np.isnan(rows)
+        if self.missing_as is None and missing.any():
+            row, column = divmod(int(np.argmax(missing)), rows.shape[1])
+            raise InvalidInput(
+                f"{self.names[column]} in row {row + 1} is missing; give every row a number, or say in training with "
+                "`missing_as` which number it counts as"
+            )
+        return np.where(missing, self.missing_as or 0.0, rows)
 
     @property
     def origin(self) -> str:
@@ -105,8 +127,9 @@ def features_of(about: dict[str, Any]) -> Map:
     Parameters
     ----------
     about : dict
-        ``features_of_a_row`` of the file: {"kind": "columns", "columns", "low", "high"}, infinite ends as null or
-        infinity, or the kind of picture features and their side.
+        ``features_of_a_row`` of the file: {"kind": "columns", "columns", "low", "high", "missing_as"}, infinite ends as
+        null or infinity, the last one only where missing entries count as a number; or the kind of picture features and
+        their side.
 
     Raises
     ------
@@ -119,4 +142,5 @@ def features_of(about: dict[str, Any]) -> Map:
         return picture_features(str(about["kind"]), int(about["side"]))
     low = [-math.inf if end is None else float(end) for end in about["low"]]
     high = [math.inf if end is None else float(end) for end in about["high"]]
-    return Scaled(tuple(str(name) for name in about["columns"]), np.array(low), np.array(high))
+    missing_as = None if about.get("missing_as") is None else float(about["missing_as"])
+    return Scaled(tuple(str(name) for name in about["columns"]), np.array(low), np.array(high), missing_as)

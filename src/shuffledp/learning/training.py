@@ -40,7 +40,7 @@ from shuffledp.learning.target import aimed
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 _CHUNK = 2048
 

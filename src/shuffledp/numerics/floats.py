@@ -169,6 +169,18 @@ def root_down(square: Fraction) -> Lower:
     return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
 
 
+def decimal_up(value: Decimal) -> Upper:
+    """Return a double that is written as a decimal at or above this one: the nearest double, or the one above it.
+
+    Examples
+    --------
+    >>> decimal_up(Decimal("0.1") * 3), decimal_up(Decimal("0.1234567890123456789"))
+    (0.3, 0.12345678901234569)
+    """
+    near = float(value)
+    return Upper(near if Decimal(repr(near)) >= value else next_above(near))
+
+
 def few_digits_up(value: float, digits: int = DIGITS) -> Upper:
     """Return the number of so many significant digits at or above a double: itself if it has no more.
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.transforms import ComplexArray, complex_product
 
 # ------------------------------------------------------------------ loss laws
 # Laws of losses with finitely many atoms, and what tilting by exp(t loss) makes of them, in logarithms.
@@ -129,15 +129,12 @@ class Tilted:
 #
 # No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
 
-ComplexArray = NDArray[np.complex128]
 SMALLEST = 1e-300
 """A divergence below this is reported as [0, SMALLEST]."""
 _FALL = 46.0
 _SMOOTHING = 0.01
 _WIDEST = 0.25
 _MOST_POINTS = 1 << 16
-_ONE_THREAD = 1 << 18
-"""Multiplications of one real matrix product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,18 +405,7 @@ def _characteristic(losses: FloatArray, weight: FloatArray, y: FloatArray, first
     baby = np.exp(1j * np.outer(losses, step * np.arange(width)))
     turns = np.outer(first + step * width * np.arange(math.ceil(y.size / width)), losses)
     giant = np.asarray(weight * np.exp(1j * turns), dtype=np.complex128)
-    return _product(giant, baby).ravel()[: y.size]
-
-
-def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
-    """Matrix product by real products of a few rows: larger ones start threads, which wait longer than they compute."""
-    real, imaginary = np.ascontiguousarray(right.real), np.ascontiguousarray(right.imag)
-    rows, found = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
-    for start in range(0, left.shape[0], rows):
-        part = left[start : start + rows]
-        a, b = np.ascontiguousarray(part.real), np.ascontiguousarray(part.imag)
-        found.append((a @ real - b @ imaginary) + 1j * (a @ imaginary + b @ real))
-    return np.concatenate(found)
+    return complex_product(giant, baby).ravel()[: y.size]
 
 
 def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> float:

@@ -347,6 +347,17 @@ def simulation_random(seed: int) -> Randomness:
     return _SimulationRandom(int(seed), _SIMULATION)
 
 
+def choose_random(simulation_seed: int | None) -> Randomness:
+    """Choose secure randomness, unless the seed of a simulation is given.
+
+    Examples
+    --------
+    >>> choose_random(None).private, choose_random(1).private
+    (True, False)
+    """
+    return secure_random() if simulation_seed is None else simulation_random(simulation_seed)
+
+
 def simulation_of_partition(root: int, partition: int) -> Randomness:
     """Reproducible randomness for one partition of a simulation: *not private*, and independent between partitions.
 

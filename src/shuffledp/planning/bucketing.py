@@ -19,10 +19,11 @@ from shuffledp.planning import caps, visible
 from shuffledp.planning.cells import common_delta
 from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
 from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.target import ONCE, Circumstances
 from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
-from shuffledp.protocol.weights import WEIGHTS, Weights
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import WEIGHTS, Weights
 from shuffledp.randomizers.base import RandomizerLaw
 from shuffledp.setting import Seen
 
@@ -46,7 +47,7 @@ def bucket_budgets(
     levels: int | None = None,
     weights: Weights = "population",
     drop_below: float = 0.0,
-    rounds: int = 1,
+    around: Circumstances = ONCE,
     max_bytes: int | None = None,
     within: float = math.inf,
 ) -> Bucketing:
@@ -78,8 +79,9 @@ def bucket_budgets(
         How visible levels are combined.
     drop_below : float
         Users with a smaller budget take no part (and hide nobody). Default 0: everybody does.
-    rounds : int
-        As in `Setting`; the error is that of one round.
+    around : Circumstances
+        Rounds, and whom of the users the guarantee counts on; the error is that of one round in which all report, the
+        dummies' variance included.
     max_bytes : int, optional
         A report may have at most so many bytes, at least 1; default: any number.
     within : float
@@ -113,7 +115,7 @@ def bucket_budgets(
     shown = weights if seen == "levels" else None
     dropped = budgets.n - staying.n
     task = Task(
-        staying, asked, mechanism, seen, shown, most, check_delta(delta), rounds, drop_below, dropped, max_bytes
+        staying, asked, mechanism, seen, shown, most, check_delta(delta), around, drop_below, dropped, max_bytes
     )
     found: list[Bucketing] = []
     refusals: list[Exception] = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.errors import Refused, attempt
-from shuffledp.planning.error import predict
 from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import Wish, scaled, stand_in
@@ -46,7 +45,7 @@ def error_curve(
     question : PlannedQuestion
         What is asked.
     wish : Wish
-        Its delta and rounds.
+        Its delta and circumstances.
     factors : tuple of float
         Positive, ascending.
     """
@@ -56,7 +55,7 @@ def error_curve(
     def at(factor: float) -> Point:
         population = scaled(rule.budgets, factor)
         family = question.family(rule.mechanism, population, rule.seen)
-        error = predict(family, population, rule.weights, question.moments, question.width).standard_error
+        error = question.predict(family, population, rule.weights, wish.around.dummies).standard_error
         return Point(factor, wish.certified(scaled(few, factor), family, rule.seen), error)
 
     for factor in factors:

@@ -1,12 +1,12 @@
 """The standard error an estimate will have, before a record is collected.
 
-Every estimator of `shuffledp.protocol` is linear. With value_i the reading of report i, and E(value_i | t) =
+Every estimator of `shuffledp.questions` is linear. With value_i the reading of report i, and E(value_i | t) =
 offset_i + slope_i t for a record t in [0, 1] (a number scaled to its range, or whether the record is category j),
 
     estimate = sum_i a_i (value_i - offset_i),   sum_i a_i slope_i = 1,   w_i = a_i slope_i                       (E)
 
 so that, the records fixed, and budgets assigned to them at random where the w_i differ (formula (V) of
-`shuffledp.protocol.frequencies` is the case of a category),
+`shuffledp.questions.frequency` is the case of a category),
 
     variance = sum_i a_i^2 E v_i(t) + (sum_i w_i^2 - 1/n) n/(n-1) Var(t),   v_i(t) = c0_i + c1_i t + c2_i t^2     (P)
 
@@ -25,7 +25,7 @@ import numpy as np
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.base import FrequencyOracle, NumberLaw, NumberRandomizer
 
 
@@ -128,7 +128,7 @@ def weight_of_reports(known: Reading, weights: Weights | None) -> FloatArray:
     known : Reading
         Of each level's reports.
     weights : {"population", "precision"} or None
-        How visible levels are combined, as in `shuffledp.protocol`; None: levels are withheld, and all weights
+        How visible levels are combined, as in `shuffledp.questions.task`; None: levels are withheld, and all weights
         are the same.
     """
     slope = known.law.slope

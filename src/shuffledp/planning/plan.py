@@ -9,19 +9,20 @@ from typing import Literal
 
 from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import Budgets
+from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, NotConverged, Refused, attempt, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
 from shuffledp.planning.cells import capped
 from shuffledp.planning.curve import Point, error_curve
-from shuffledp.planning.error import Prediction, predict
+from shuffledp.planning.error import Prediction
 from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
 from shuffledp.planning.remedies import Ask, Remedies, Way, find_remedies
 from shuffledp.planning.rule import Bucketing, report_bytes
-from shuffledp.planning.target import Wish, stand_in
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
-from shuffledp.protocol.weights import Weights
+from shuffledp.planning.target import Circumstances, Wish, stand_in
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
 from shuffledp.told import Told
 
@@ -195,6 +196,10 @@ def plan(
     drop_below: float = 0.0,
     rounds: int = 1,
     max_bytes: int | None = None,
+    colluding: int = 0,
+    missing: float = 0.0,
+    group_size: int = 1,
+    dummies: Dummies | None = None,
 ) -> Plan:
     """Plan a collection: the smallest certified epsilon that meets a wanted error, or else the smallest error.
 
@@ -216,8 +221,12 @@ def plan(
         Randomizers to compare; default: all that can answer the question.
     seen : {"reports", "levels"}, optional
         Whether levels are withheld or shown; default: whichever is better.
-    levels, drop_below, rounds, max_bytes
+    levels, drop_below, max_bytes
         As in `bucket_budgets`.
+    rounds, colluding, missing, group_size, dummies
+        As in `Setting`: the guarantee covers all rounds, and holds whoever of so many users colludes or stays away.
+        The error is that of one round in which all report, the dummies' variance included; of dummies only ways with
+        levels withheld are left.
     correlated : bool
         Whether budgets may depend on the records: then only ways that are right in spite of it are compared. (The
         guarantee always needs that one's budget would be the same, whatever one's own record.)
@@ -233,7 +242,8 @@ def plan(
     >>> made.bucketing.certified_epsilon <= 0.1, made.met
     (True, True)
     """
-    wish = _check(target_epsilon, delta, target_error, rounds, seen)
+    around = Circumstances(rounds, colluding, missing, group_size, dummies)
+    wish = _check(target_epsilon, delta, target_error, around, seen)
     check_rounding(levels, drop_below)
     who_stays(budgets, drop_below)
     check_bytes(max_bytes)
@@ -307,7 +317,7 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
     def answered() -> Alternative:
         own = ask.staying(budgets)
         family = ask.question.family(way.mechanism, own, way.seen)
-        given = predict(family, own, way.weights, ask.question.moments, ask.question.width)
+        given = ask.question.predict(family, own, way.weights, ask.wish.around.dummies)
         epsilon = ask.wish.certified(own, family, way.seen)
         small = capped(own, min(ask.wish.safe, float(own.epsilons[-1])))
         shaped = ask.question.family(way.mechanism, small, way.seen) != family
@@ -378,11 +388,11 @@ def _batch(rule: Bucketing, wish: Wish) -> Budgets:
     return found if found.n <= rule.budgets.n else rule.budgets
 
 
-def _check(epsilon: float, delta: float, error: float | None, rounds: int, seen: Seen | None) -> Wish:
+def _check(epsilon: float, delta: float, error: float | None, around: Circumstances, seen: Seen | None) -> Wish:
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"target_epsilon must be a positive number of nats; got {shown(epsilon)}")
     if error is not None and not 0.0 < error < math.inf:
         raise InvalidInput(f"target_error must be a positive number; got {shown(error)}")
     if seen not in (None, "reports", "levels"):
         raise InvalidInput(f"seen must be reports or levels, or left out to compare both; got {shown(seen)}")
-    return Wish(float(epsilon), check_delta(delta), rounds)
+    return Wish(float(epsilon), check_delta(delta), around)

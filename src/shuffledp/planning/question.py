@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shuffledp.budgets import Budgets
+from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.planning.error import Moments
-from shuffledp.protocol.number_questions import Mean
-from shuffledp.protocol.questions import Frequency
+from shuffledp.planning.dummies_price import dummies_price
+from shuffledp.planning.error import Moments, Prediction, predict
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.setting import Seen
 
@@ -115,6 +118,29 @@ class PlannedQuestion:
     def mechanisms(self) -> tuple[str, ...]:
         """Names of the randomizers that are compared; for two categories ``"krr"`` is what ``"rr"`` is."""
         return tuple(name for name in self.question.mechanisms if name != "rr")
+
+    def predict(
+        self, family: Family, budgets: Budgets, weights: Weights | None, dummies: Dummies | None = None
+    ) -> Prediction:
+        """Predict the standard error of the answer.
+
+        Parameters
+        ----------
+        family : Family
+            The randomizer.
+        budgets : Budgets
+            The population; everybody reports.
+        weights : {"population", "precision"} or None
+            How visible levels are combined; None where they are withheld.
+        dummies : Dummies, optional
+            What the shuffler adds.
+        """
+        found = predict(family, budgets, weights, self.moments, self.width)
+        if dummies is None:
+            return found
+        at = Moments(found.mean, found.square, binary=self.moments.binary)
+        error = dummies_price(family, budgets, dummies, at, self.width).total
+        return replace(found, standard_error=error, variance_of_one=error**2 * budgets.n)
 
     def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> Family:
         """Return the randomizer of that name as `release` would run it for these budgets.

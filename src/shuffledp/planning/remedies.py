@@ -14,7 +14,7 @@ from shuffledp.planning.cells import rounded_down, some_values
 from shuffledp.planning.question import PlannedQuestion
 from shuffledp.planning.rule import Bucketing
 from shuffledp.planning.target import Wish, scaled
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
 
 MOST_USERS = 10**12
@@ -89,7 +89,7 @@ class Ask:
             levels=self.levels,
             weights=way.weights or "population",
             drop_below=self.drop_below,
-            rounds=self.wish.rounds,
+            around=self.wish.around,
             max_bytes=self.max_bytes,
             within=within,
         )

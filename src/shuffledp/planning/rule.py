@@ -14,8 +14,8 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import level_of
 from shuffledp.planning.error import Prediction
 from shuffledp.planning.question import Family
-from shuffledp.planning.target import Wish
-from shuffledp.protocol.weights import Weights
+from shuffledp.planning.target import Circumstances, Wish
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.bits import bytes_for
 from shuffledp.randomizers.wire import WireFormat
 from shuffledp.setting import Seen, Setting
@@ -53,8 +53,8 @@ class Bucketing:
         with budgets rounded up to about 500, so `certify` of `setting` may say a little less).
     delta : float
         Central delta.
-    rounds : int
-        Collections it covers.
+    around : Circumstances
+        What it covers.
     """
 
     levels: FloatArray | None
@@ -69,12 +69,12 @@ class Bucketing:
     prediction: Prediction
     certified_epsilon: float
     delta: float
-    rounds: int
+    around: Circumstances
 
     @property
     def setting(self) -> Setting:
         """The setting that was certified."""
-        return Wish(math.inf, self.delta, self.rounds).setting(self.budgets, self.family, self.seen)
+        return Wish(math.inf, self.delta, self.around).setting(self.budgets, self.family, self.seen)
 
     @property
     def report_bytes(self) -> int:

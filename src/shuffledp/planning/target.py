@@ -15,6 +15,7 @@ import numpy as np
 
 from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
 from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.dummies import Dummies
 from shuffledp.numerics.floats import JUST_BELOW, TINY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning.cells import MOST_HIDING, rounded_up
@@ -37,29 +38,59 @@ _USERS_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
+class Circumstances:
+    """How often people are asked, and whom of them the guarantee counts on; each as in `Setting`.
+
+    Parameters
+    ----------
+    rounds, colluding, missing, group_size, dummies
+        As in `Setting`.
+    """
+
+    rounds: int = 1
+    colluding: int = 0
+    missing: float = 0.0
+    group_size: int = 1
+    dummies: Dummies | None = None
+
+    @property
+    def reports(self) -> int:
+        """Reports in which one protected person, or group, may change."""
+        return self.rounds * self.group_size
+
+
+ONCE = Circumstances()
+"""One round of people who are all there and honest, each protected by herself."""
+
+
+@dataclass(frozen=True)
 class Wish:
-    """The central guarantee that is wanted, of so many rounds.
+    """The central guarantee that is wanted.
 
     Parameters
     ----------
     epsilon, delta : float
         For the worst level; epsilon positive (inf: no wish), delta in (0, 1).
-    rounds : int
-        As in `Setting`.
+    around : Circumstances
+        What it must hold for.
     """
 
     epsilon: float
     delta: float
-    rounds: int = 1
+    around: Circumstances = ONCE
 
     @property
     def safe(self) -> float:
         """A pure local budget that is within the wish without any help of a crowd."""
-        return self.epsilon / self.rounds * _SLACK
+        return self.epsilon / self.around.reports * _SLACK
 
     def setting(self, budgets: Budgets, family: Family, seen: Seen) -> Setting:
         """Return the question to the accountant."""
-        return Setting(budgets, accounted(family), seen=seen, neighboring="replace-one", rounds=self.rounds)
+        around = self.around
+        return Setting(
+            budgets, accounted(family), seen=seen, neighboring="replace-one", rounds=around.rounds,
+            colluding=around.colluding, missing=around.missing, group_size=around.group_size, dummies=around.dummies,
+        )  # fmt: skip
 
     def certified(self, budgets: Budgets, family: Family, seen: Seen) -> float:
         """Certified central epsilon of the worst level; very many withheld levels are rounded up for it."""
@@ -118,7 +149,7 @@ def steps_of(wish: Wish, top: float) -> FloatArray:
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
     """Budgets from one that is safe by itself up to `top`: a fixed grid, so that certificates are found again."""
-    safe = wish.epsilon / wish.rounds * (1.0 - 1e-8)
+    safe = wish.epsilon / wish.around.reports * (1.0 - 1e-8)
     if safe >= top:
         return np.array([top])
     first = math.floor(math.log(safe) / math.log(ratio)) + 1
@@ -135,6 +166,8 @@ def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> flo
     """
 
     def excess(users: float) -> float:
+        if math.ceil(users) < max(wish.around.colluding + 1, wish.around.group_size):
+            return math.inf
         one = Budgets([value], [math.ceil(users)], [delta0])
         return Target.of(wish.epsilon * _SLACK, wish.delta).excess(wish.setting(one, family, "levels"))
 
@@ -142,7 +175,7 @@ def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> flo
     if over <= 0.0:
         return 1.0
     # about where: a normal law of the clones' mean and variance, at four deviations; other bounds may need a sixth
-    guess = 2.0 * (1.0 + math.exp(value)) * (4.0 * math.tanh(value / 2.0) / wish.epsilon) ** 2 * wish.rounds
+    guess = 2.0 * (1.0 + math.exp(value)) * (4.0 * math.tanh(value / 2.0) / wish.epsilon) ** 2 * wish.around.reports
     at, high = min(max(guess / 6.0, 2.0), LARGEST_N), math.inf
     while True:
         found = excess(at)

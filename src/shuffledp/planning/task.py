@@ -15,8 +15,8 @@ from shuffledp.planning.error import Prediction, predict, user_terms
 from shuffledp.planning.partition import Candidates, best_levels
 from shuffledp.planning.question import Family, PlannedQuestion
 from shuffledp.planning.rule import Bucketing, report_bytes
-from shuffledp.planning.target import Wish
-from shuffledp.protocol.weights import Weights
+from shuffledp.planning.target import Circumstances, Wish
+from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
 
 DEFAULT_LEVELS = 8
@@ -37,8 +37,8 @@ class Task:
         Levels at most; None: cap only.
     delta : float
         Central delta.
-    rounds : int
-        As in `Setting`.
+    around : Circumstances
+        What the guarantee must hold for.
     max_bytes : int or None
         A report may have at most so many bytes; None: any number.
     """
@@ -50,14 +50,14 @@ class Task:
     weights: Weights | None
     most: int | None
     delta: float
-    rounds: int
+    around: Circumstances
     drop_below: float
     dropped: int
     max_bytes: int | None = None
 
     def wish(self, epsilon: float) -> Wish:
         """Return the wanted guarantee with this epsilon; inf: no wish."""
-        return Wish(epsilon, self.delta, self.rounds)
+        return Wish(epsilon, self.delta, self.around)
 
     def family(self, budgets: Budgets) -> Family:
         """Return the randomizer that the pipeline runs for these budgets: its shape follows them."""
@@ -65,7 +65,7 @@ class Task:
 
     def predict(self, rounded: Budgets, family: Family) -> Prediction:
         """Predict the standard error for a rounded population."""
-        return predict(family, rounded, self.weights, self.question.moments, self.question.width)
+        return self.question.predict(family, rounded, self.weights, self.around.dummies)
 
     def fits(self, family: Family) -> bool:
         """Tell whether a report is short enough."""
@@ -112,7 +112,7 @@ class Task:
         return Bucketing(
             levels, cap, self.drop_below, self.dropped, rounded, self.mechanism, family, self.seen, self.weights,
             self.predict(rounded, family), self.wish(math.inf).certified(rounded, family, self.seen), self.delta,
-            self.rounds,
+            self.around,
         )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
             return task.finish(None, math.inf, own)
     tried: list[Bucketing] = []
     for slack in _SLACKS:
-        narrower = Wish(wish.epsilon * (1.0 - slack), wish.delta, wish.rounds)
+        narrower = Wish(wish.epsilon * (1.0 - slack), wish.delta, wish.around)
         tried.extend(_in_turns(task, narrower))
         good = [one for one in tried if one.certified_epsilon <= wish.epsilon and task.fits(one.family)]
         if good:

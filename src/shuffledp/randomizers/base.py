@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -238,9 +238,18 @@ class NoiseLaw(Protocol):
         ...
 
 
+Triples = Literal["alike", "alike by parts", "free"]
+"""What a law of two likelihoods may state of any three different records.
+
+"alike": every pair of records has the law of `pair_blankets`, every triple that of `triple`. "alike by parts": the same
+once a part of the report is known that does not depend on the record, but for records that are one there. "free": all
+records are likely on a share of the reports of one size, which may overlap in any way.
+"""
+
+
 @runtime_checkable
-class AlikeTriples(Protocol):
-    """A law over k records that may state that any three different ones are alike."""
+class StatesTriples(Protocol):
+    """A law of two likelihoods over k records that may state how any three of them lie to each other."""
 
     @property
     def k(self) -> int:
@@ -248,16 +257,20 @@ class AlikeTriples(Protocol):
         ...
 
     @property
-    def triples_alike(self) -> bool:
-        """Whether every pair of records has the law of `pair_blankets`, every triple that of `witness_pairs`."""
+    def triples(self) -> Triples | None:
+        """What is stated; None if nothing is."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
         """See `RandomizerLaw.pair_blankets`."""
         ...
 
-    def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """See `RandomizerLaw.witness_pairs`."""
+    def triple(self, epsilon0: float) -> PairBlanket:
+        """Two records against the report of a third one; undefined where triples are "free"."""
+        ...
+
+    def share(self, epsilon0: float) -> float:
+        """How many of all reports, under the blanket's law, a record makes likely: a few ulps off."""
         ...
 
 

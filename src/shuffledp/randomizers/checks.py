@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +14,12 @@ from shuffledp.numerics.interval import FloatArray
 
 MAX_SIZE = 10**9
 """Most categories, and most values of a hash."""
+
+
 MAX_BUDGET = 700.0
 """Nats; beyond, a law leaves double precision."""
+
+
 MAX_COUNTED = 2**24
 """Most categories whose reports are written bit by bit, or counted: tables of that length must fit in memory."""
 
@@ -259,3 +265,34 @@ def report_rows(reports: NDArray[np.generic], kinds: str, columns: int | None, w
         raise InvalidInput(
             f"reports must be {what}; got {reports.dtype} of shape {reports.shape}; are they of this task?"
         )
+
+
+def check_choice(what: str, value: object, known: tuple[str, ...]) -> None:
+    """Raise InvalidInput unless `value` is one of `known`."""
+    if value not in known:
+        raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")
+
+
+def check_options(options: Mapping[str, Any], kinds: type, function: str) -> None:
+    """Refuse options as Python does, in the name of the function that was called and not of the one behind it.
+
+    Parameters
+    ----------
+    options : mapping
+        What was given by keyword.
+    kinds : type
+        The TypedDict of those that there are.
+    function : str
+        The function's name, or that of its question, whose hyphens become underscores.
+
+    Raises
+    ------
+    TypeError
+        For the first that there is not, and if `delta` is missing.
+    """
+    called = f"{function.replace('-', '_')}()"
+    for name in options:
+        if name not in kinds.__annotations__:
+            raise TypeError(f"{called} got an unexpected keyword argument {name!r}")
+    if "delta" not in options:
+        raise TypeError(f"{called} missing 1 required keyword-only argument: 'delta'")

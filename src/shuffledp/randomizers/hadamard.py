@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import ReportSets, SupportLaw
+from shuffledp.randomizers.base import ReportSets, SupportLaw, Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
@@ -92,9 +92,9 @@ class HadamardResponse(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 1.0, 1.0)
 
     @property
-    def triples_alike(self) -> bool:
-        """True: rows are orthogonal, and with the sign all eight patterns of three rows are alike."""
-        return True
+    def triples(self) -> Triples:
+        """Alike: rows are orthogonal, and with the sign all eight patterns of three rows are alike."""
+        return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three rows and the sign: all eight patterns are alike, even if one row is the product of the others."""

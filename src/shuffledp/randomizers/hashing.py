@@ -14,7 +14,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.numerics.rounded import logs_rounded
 from shuffledp.randomizers.affine import AffineHash
-from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw
+from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw, Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
@@ -157,6 +157,11 @@ class LocalHashing(TwoLevelFamily):
             return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 0.0, others - 1.0)
         # per hash and value, times g^2: (h0, h1) differ with chance (g-1)/g, and y is h0 with chance 1/g
         return TwoLevelLaw.of(local_budgets(epsilon0), others, 1.0, others * others)
+
+    @property
+    def triples(self) -> Triples:
+        """Alike: hashes of three records are independent and uniform. Free if nothing is known of collisions."""
+        return "alike" if self.collision == "exact" else "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Each of three records has the reported value with chance 1/g, independently."""

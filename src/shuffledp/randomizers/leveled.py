@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.base import SupportLaw, Triples
 from shuffledp.randomizers.bits import PackedBits, bytes_for
 from shuffledp.randomizers.checks import local_budgets, matching, report_rows, whole_number
 from shuffledp.randomizers.hashing import LocalHashing
@@ -110,6 +110,11 @@ class LeveledHashing(TwoLevelFamily):
             Local budgets, nats, from 0 to 700.
         """
         return self._flat.law(epsilon0)
+
+    @property
+    def triples(self) -> Triples:
+        """Alike on a level, where their codes differ."""
+        return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three records that differ at every level: each has the reported value with chance 1/g, independently."""

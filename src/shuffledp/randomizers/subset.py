@@ -12,7 +12,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.numerics.rounded import exp_rounded, steps_between
-from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.base import SupportLaw, Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
@@ -114,9 +114,9 @@ class SubsetSelection(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), d * rest, d * (d - 1.0), rest * (rest - 1.0))
 
     @property
-    def triples_alike(self) -> bool:
-        """True: categories may be renamed."""
-        return True
+    def triples(self) -> Triples:
+        """Alike: categories may be renamed."""
+        return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Numbers of subsets with none, one, two, three of three given categories, over C(k, d)/(k (k-1) (k-2))."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, record_codes, report_rows, whole_number
 from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_masses, keep_thresholds, sampled_law
@@ -106,6 +107,11 @@ class RangeTree(TwoLevelFamily):
             Local budgets, nats, from 0 to 700.
         """
         return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 1.0, 1.0)
+
+    @property
+    def triples(self) -> Triples:
+        """Alike on a level, where they are below different nodes: three rows and a sign."""
+        return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three records below different topmost nodes: at every level three rows and a sign, eight patterns alike."""

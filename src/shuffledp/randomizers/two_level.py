@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.randomizers.base import PairBlanket, PairCounts
+from shuffledp.randomizers.base import PairBlanket, PairCounts, Triples
 from shuffledp.randomizers.checks import one_budget
 
 
@@ -124,12 +124,12 @@ class TwoLevelFamily(ABC):
         return False
 
     @property
-    def triples_alike(self) -> bool:
-        """Whether any two different records of the k have the law `law`, and any three the cells `triple_weights`.
+    def triples(self) -> Triples | None:
+        """What is stated of any three records; see `Triples`.
 
-        False unless a family states it: an upper bound may then be derived from them, not only an attack.
+        None unless a family states it: an upper bound may then be derived from it, not only an attack.
         """
-        return False
+        return None
 
     @abstractmethod
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
@@ -207,9 +207,30 @@ class TwoLevelFamily(ABC):
         """
         if self.k == 2:
             return None
-        budget = one_budget(epsilon0)
-        pair = third_record(budget, self.triple_weights(budget))
+        pair = self.triple(epsilon0)
         return pair, pair
+
+    def triple(self, epsilon0: float) -> PairBlanket:
+        """Return two records seen against the report of a third one, by `triple_weights`.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        budget = one_budget(epsilon0)
+        return third_record(budget, self.triple_weights(budget))
+
+    def share(self, epsilon0: float) -> float:
+        """Return f = omega(A_x).
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        law = self.law(one_budget(epsilon0))
+        return float(law.only + law.both)
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
         """P(in A_x0 only | x2) for a third record x2: as under omega, where A_x2 is independent of that cell."""

@@ -12,7 +12,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.numerics.rounded import exp_rounded
-from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.base import SupportLaw, Triples
 from shuffledp.randomizers.bits import (
     PackedBits,
     bernoulli_bytes,
@@ -132,9 +132,9 @@ class UnaryEncoding(TwoLevelFamily):
         return TwoLevelLaw.of(budgets, odds, odds * odds, 1.0)
 
     @property
-    def triples_alike(self) -> bool:
-        """True: bits are independent, and look the same for every record."""
-        return True
+    def triples(self) -> Triples:
+        """Alike: bits are independent, and look the same for every record."""
+        return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Three independent bits of chance q each."""

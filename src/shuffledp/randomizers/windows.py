@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.numerics.rounded import steps_between
-from shuffledp.randomizers.base import NumberLaw, PairBlanket
+from shuffledp.randomizers.base import NumberLaw, PairBlanket, Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
-from shuffledp.randomizers.grid import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
+from shuffledp.randomizers.noise import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
@@ -108,6 +108,11 @@ class WindowFamily(TwoLevelFamily):
         cells = share * (hit * law.top + (2 * own - hit) * law.gamma)
         bits = (WHOLE - share) * self.cells * (law.top + law.gamma) / 2.0
         return (cells + bits) / (2.0 * self.cells * WHOLE)
+
+    @property
+    def triples(self) -> Triples:
+        """Free: of two or three windows every overlap may occur."""
+        return "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Not defined: three records here are not alike; `witness_pairs` lists the outputs of those it takes."""

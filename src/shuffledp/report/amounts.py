@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp.protocol.released import COUNTED, MEANS
+from shuffledp.releases.release import COUNTED, MEANS
 from shuffledp.report.rows import CONFIDENCE, bin_rows
 from shuffledp.report.wording import count, with_error
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 _FIRST = {"frequency": "category", "histogram": "bin", "vector-mean": "coordinate", "frequent-items": "item"}
 

@@ -28,8 +28,8 @@ from shuffledp.report.rows import (
 from shuffledp.report.svg import bars_picture, distribution_picture, histogram_picture, mean_picture
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.release_kinds import RangeRelease
-from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import RangeRelease
+from shuffledp.releases.release import Release
 
 MOST_ROWS = 400
 """Bins a page lists, and points of a curve it draws."""

@@ -19,9 +19,9 @@ from shuffledp.report.to_json import guarantee_to_json
 from shuffledp.report.wording import count, counted, near, points, probability, share, unit, up, with_error
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.by_group import GroupedRelease
-    from shuffledp.protocol.margins import Margins
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.margins import Margins
+    from shuffledp.releases.release import Release
+    from shuffledp.releases.verb import GroupedRelease
 
 PUBLIC = (
     "A person's group is public and is not protected: it selects whose answers hers are mixed with. Within her group "

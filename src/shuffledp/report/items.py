@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.protocol.release_kinds import ItemsRelease
 from shuffledp.randomizers.item_domain import ItemDomain, ListedItems
+from shuffledp.releases.release import ItemsRelease
 from shuffledp.report.remarks import notes
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import count, percent, points, share
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 NOTHING = "No item is frequent enough to be named."
 

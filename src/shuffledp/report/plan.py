@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,7 +13,21 @@ from rich.table import Table
 
 from shuffledp.planning import MOST_FACTOR, Alternative, Bucketing, Plan
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
-from shuffledp.report.wording import DIGITS, count, counted, distance, down, near, probability, situation, up
+from shuffledp.report.wording import (
+    DIGITS,
+    count,
+    counted,
+    covers,
+    distance,
+    down,
+    enumerated,
+    near,
+    over_rounds,
+    probability,
+    situation,
+    unshuffled,
+    up,
+)
 
 MOST_LEVELS = 1000
 """Levels listed in JSON."""
@@ -57,6 +72,7 @@ def plan_to_json(plan: Plan, other_steps: Sequence[str] = ()) -> dict[str, Any]:
             for point in plan.curve
         ],
         "guarantee": guarantee_to_json(plan.guarantee),
+        "unshuffled": dict(zip(("a_round", "in_all"), plan.guarantee.setting.unshuffled(), strict=True)),
     }
 
 
@@ -134,10 +150,14 @@ def headline(plan: Plan) -> list[str]:
     said = [
         f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}. "
         f"A report has {counted(rule.report_bytes, 'byte')}.",
-        f"Central epsilon at most {up(plan.guarantee.epsilon.upper)} at delta = {probability(plan.delta)}, wanted "
-        f"{near(plan.target_epsilon)}; a batch may be released from {counted(plan.batch.n, 'user')} on"
+        f"Central epsilon at most {up(plan.guarantee.epsilon.upper)} at delta = {probability(plan.delta)}"
+        f"{over_rounds(plan.guarantee.setting)}, wanted {near(plan.target_epsilon)}; a batch may be released from "
+        f"{counted(plan.batch.n, 'user')} on"
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
+    if covered := covers(replace(plan.guarantee.setting, rounds=1)):
+        said.append(f"It holds {enumerated(covered)}.")
+    said.append(unshuffled(plan.guarantee.setting))
     if plan.chosen.least is not None:
         said.append("This is the smallest certified epsilon that was found for the wanted error.")
     return said
@@ -224,7 +244,8 @@ def advice(plan: Plan) -> list[str]:
 def ways_title(plan: Plan) -> str:
     """Title of the list of ways: what comes first, and at which delta its epsilons hold."""
     first = "smallest error within the target" if plan.chosen.least is None else "smallest epsilon with the error"
-    return f"Ways to ask, the {first} first (every epsilon at delta = {probability(plan.delta)})"
+    over = over_rounds(plan.guarantee.setting)
+    return f"Ways to ask, the {first} first (every epsilon at delta = {probability(plan.delta)}{over})"
 
 
 def way_headings(plan: Plan) -> list[str]:
@@ -270,7 +291,8 @@ def way_numbers(row: Alternative, plan: Plan) -> list[str]:
 
 
 def _levels_table(plan: Plan) -> Table:
-    table = Table(title=f"What is certified at delta = {probability(plan.delta)}", title_justify="left")
+    over = over_rounds(plan.guarantee.setting)
+    table = Table(title=f"What is certified at delta = {probability(plan.delta)}{over}", title_justify="left")
     for heading in ("local budget", "users", "epsilon at most", "at least"):
         table.add_column(heading, justify="right")
     levels = plan.guarantee.levels

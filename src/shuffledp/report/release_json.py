@@ -14,8 +14,7 @@ from shuffledp.report.to_json import guarantee_to_json
 from shuffledp.report.wording import weighted_by
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.amounts import Amounts
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Amounts, Release
 
 MOST_EDGES = 1000
 """Points of a distribution function that are listed."""

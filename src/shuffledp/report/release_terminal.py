@@ -30,7 +30,7 @@ from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.wording import PROJECTED, count, near, points, share, unit, with_error
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 MOST_ROWS = 60
 """Categories, bins and coordinates that a table on the terminal lists."""

@@ -10,7 +10,7 @@ import numpy as np
 from shuffledp.report.wording import SAYS_NOTHING, count, counted, guarantee_notes, weighted_by
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 
 def notes(release: Release) -> list[str]:

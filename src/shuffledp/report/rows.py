@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp.protocol.simplex import project_to_simplex
+from shuffledp.questions.frequency import project_to_simplex
 from shuffledp.report.wording import SAYS_NOTHING, near, share
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.release_kinds import RangeRelease
-from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import RangeRelease
+from shuffledp.releases.release import Release
 
 CONFIDENCE = 0.95
 """Level of the confidence intervals that are shown."""

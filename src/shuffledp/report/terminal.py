@@ -15,6 +15,7 @@ from shuffledp.report.wording import (
     count,
     down,
     local_budget,
+    lower_end,
     moves,
     probability,
     promise,
@@ -54,7 +55,7 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
     setting = guarantee.setting
     console.print(
         f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)} at delta = {probability(guarantee.delta)}[/] "
-        + (f"(and at least {down(guarantee.epsilon.lower)}: a real attack shows it)" if guarantee.epsilon.lower else "")
+        + lower_end(guarantee.epsilon)
     )
     console.print(
         f"{situation(setting, counts)}, seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",

@@ -11,10 +11,11 @@ from shuffledp.dummies import Uniform
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, LevelGuarantee
 from shuffledp.numerics.floats import next_above
+from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:
-    from shuffledp.protocol.released import Release
+    from shuffledp.releases.release import Release
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"
@@ -215,6 +216,51 @@ def covers(setting: Setting) -> list[str]:
         ),
     }
     return [words for words, applies in known.items() if applies]
+
+
+_WIDE = 1.1
+"""So many times the lower end an upper end is far from it."""
+
+
+def lower_end(epsilon: Interval) -> str:
+    """Say in brackets what an attack reaches, and whose the gap above it is.
+
+    Examples
+    --------
+    >>> lower_end(Interval(0.56, 0.57)), lower_end(Interval(0.0, 0.57))
+    ('(and at least 0.56: a real attack shows it)', "(no attack was found: the gap below is the proof's)")
+    >>> lower_end(Interval(0.2, 0.57))
+    "(and at least 0.2: a real attack shows it; no attack is known above, the gap is the proof's)"
+    """
+    if not epsilon.upper:
+        return ""
+    if not epsilon.lower:
+        return "(no attack was found: the gap below is the proof's)"
+    gap = "; no attack is known above, the gap is the proof's" if epsilon.upper > _WIDE * epsilon.lower else ""
+    return f"(and at least {down(epsilon.lower)}: a real attack shows it{gap})"
+
+
+def over_rounds(setting: Setting) -> str:
+    """Say after a number how many rounds it covers; nothing of a single one."""
+    return f", over all {count(setting.rounds)} rounds" if setting.rounds > 1 else ""
+
+
+def unshuffled(setting: Setting) -> str:
+    """Say what is left against whoever sees the reports before they are shuffled, the shuffler among them.
+
+    Budgets add up: over rounds, over the reports of a round, and over the records of a group.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> unshuffled(Setting(Budgets([7.225], [10**6]), "any", "reports", "replace-one", rounds=12))
+    'To whoever sees reports unshuffled: 7.225 a round, 86.7 in all.'
+    """
+    delta0, (a_round, in_all) = float(setting.budgets.deltas.max()), setting.unshuffled()
+    said = f"To whoever sees reports unshuffled: {up(a_round)}"
+    if setting.rounds > 1:
+        said += f" a round, {up(in_all)} in all"
+    return said + (f" (at delta0 = {probability(delta0)} for each report)." if delta0 else ".")
 
 
 def enumerated(parts: Sequence[str]) -> str:

@@ -10,16 +10,27 @@ import numpy as np
 
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.protocol.frequencies import frequency
-from shuffledp.protocol.means import mean
-from shuffledp.protocol.shuffler import ShuffledReports
-from shuffledp.protocol.weights import Weights
+from shuffledp.questions.frequency import frequency
+from shuffledp.questions.mean import mean
+from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.task import Weights
 from shuffledp.randomizers.base import NumberRandomizer
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.noise import Laplace
 from shuffledp.randomizers.numeric import OneBit
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.style import BLUE, GREEN, ORANGE, PURPLE
+from shuffledp.reproduce.base import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    number,
+)
 from shuffledp.setting import Seen
 
 if TYPE_CHECKING:

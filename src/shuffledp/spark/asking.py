@@ -8,26 +8,23 @@ from typing import Any, Required, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from shuffledp import protocol
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.protocol import (
-    Ask,
-    Frequency,
-    FrequentItems,
-    Histogram,
-    JointRelease,
-    Mean,
-    Quantiles,
-    Question,
-    Variance,
-)
-from shuffledp.protocol.owners import RowsPerPerson
-from shuffledp.protocol.people import RowBudgets
-from shuffledp.protocol.release_kinds import ItemsRelease, RangeRelease
-from shuffledp.protocol.released import Release
-from shuffledp.protocol.weights import Weights
-from shuffledp.protocol.wrappers import as_items, as_ranges
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.randomizers.checks import check_options
+from shuffledp.records.owners import RowsPerPerson
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases import verb
+from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
+from shuffledp.releases.run import Ask
+from shuffledp.releases.verb import JointRelease
+from shuffledp.releases.wrappers import as_items, as_ranges
 from shuffledp.setting import Seen
 from shuffledp.spark.engine import SparkEngine
 
@@ -35,11 +32,12 @@ from shuffledp.spark.engine import SparkEngine
 class RunOptions(TypedDict, total=False):
     """What holds for all questions of a run; see `shuffledp.release`."""
 
-    seen: Required[Seen | None]
+    seen: Seen | None
     delta: Required[float]
     person: str | None
     rows_per_person: RowsPerPerson
     missing_budget: float | None
+    target_epsilon: float | None
     any_delta: bool
     consent: Mapping[str, float] | None
     weights: Weights
@@ -64,7 +62,7 @@ def release(
     frame: Any,
     *,
     value: str | Sequence[str],
-    budgets: float | str | RowBudgets,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
@@ -84,7 +82,7 @@ def release(
     budgets : float, str or RowBudgets
         As for `shuffledp.release`.
     **options
-        `seen`, `delta` (both needed), `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
+        `delta` (needed), `seen`, `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
         `other`, `missing_budget`, `any_delta`, `clip`, `consent`, `weights`, `random`, `ledger`, `population`,
         `fixed_in_advance`, `title`, each as for `shuffledp.release`. Of a `simulation_random` one word is drawn, and
         partition p draws from the seed (word, p); see `simulate_partitions`.
@@ -109,11 +107,11 @@ def release(
     >>> sps.release(question, people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000
     """
-    return protocol.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
+    return verb.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
 
 
 def release_together(
-    asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets, **options: Unpack[RunOptions]
+    asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
 ) -> JointRelease:
     """Ask several questions in one pass over the records of a dataframe of Spark.
 
@@ -142,14 +140,14 @@ def release_together(
     >>> len(release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6).releases)
     2
     """
-    return protocol.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
+    return verb.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
 
 
 def frequency(
     frame: Any,
     value: str,
     categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate how frequent each category is in a column; see `release` and `shuffledp.frequency_of_table`."""
@@ -157,7 +155,12 @@ def frequency(
 
 
 def mean(
-    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the mean of a column; see `release` and `shuffledp.mean_of_table`."""
     return _of_frame(Mean(low, high), frame, value, epsilon0, options)
@@ -169,7 +172,7 @@ def histogram(
     low: float,
     high: float,
     bins: int,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the histogram of a column; see `release` and `shuffledp.histogram_of_table`."""
@@ -182,7 +185,7 @@ def quantiles(
     low: float,
     high: float,
     probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -194,7 +197,12 @@ def quantiles(
 
 
 def variance(
-    frame: Any, value: str, low: float, high: float, epsilon0: float | str | RowBudgets, **options: Unpack[SparkOptions]
+    frame: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[SparkOptions],
 ) -> Release:
     """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
     return _of_frame(Variance(low, high), frame, value, epsilon0, options)
@@ -203,7 +211,7 @@ def variance(
 def frequent_items(
     frame: Any,
     value: str,
-    epsilon0: float | str | RowBudgets,
+    epsilon0: float | str | RowBudgets | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -219,7 +227,8 @@ def frequent_items(
 
 
 def _of_frame(
-    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets, options: SparkOptions
+    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets | None, options: SparkOptions
 ) -> Release:
     given: SparkOptions = {"any_delta": True, **options}
+    check_options(options, SparkOptions, question.name)
     return release(question, frame, value=value, budgets=epsilon0, **given)

@@ -14,12 +14,10 @@ from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
-from shuffledp.protocol.budget_grid import HIGHEST, LOWEST, steps_of
-from shuffledp.protocol.collecting import Part, columns_wanted
-from shuffledp.protocol.engine import Engine
-from shuffledp.protocol.owners import RowsPerPerson, checked_rule, several_budgets, several_rows
-from shuffledp.protocol.people import NOTHING, People, RowBudgets
-from shuffledp.protocol.tally import Tally
+from shuffledp.questions.tally import Tally
+from shuffledp.records.owners import RowsPerPerson, checked_rule, several_budgets, several_rows
+from shuffledp.records.people import HIGHEST, LOWEST, NOTHING, People, RowBudgets, steps_of
+from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
     asked,
     check_columns,

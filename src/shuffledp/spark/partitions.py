@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from shuffledp import protocol
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, simulation_of_partition
 from shuffledp.progress import Progress
-from shuffledp.protocol import Question
-from shuffledp.protocol.collecting import Part
-from shuffledp.protocol.engine import Engine
-from shuffledp.protocol.owners import RowsPerPerson
-from shuffledp.protocol.people import People, RowBudgets, count_people
-from shuffledp.protocol.released import Release
-from shuffledp.protocol.sources import Rows
-from shuffledp.protocol.tally import Tally
+from shuffledp.questions.question import Question
+from shuffledp.questions.tally import Tally
+from shuffledp.records.owners import RowsPerPerson
+from shuffledp.records.people import People, RowBudgets, count_people
+from shuffledp.records.sources import Rows
+from shuffledp.releases import verb
+from shuffledp.releases.engine import Engine, Part
+from shuffledp.releases.release import Release
 from shuffledp.spark.asking import SparkOptions
 from shuffledp.spark.engine import refused_records
 from shuffledp.spark.worker import Counted, Job, tally_partition
@@ -116,4 +115,4 @@ def simulate_partitions(
     >>> first.n, first.private, bool((first.estimate == again.estimate).all())
     (1000, False, True)
     """
-    return protocol.release(question, Partitions(tables), value=value, budgets=budgets, **options)
+    return verb.release(question, Partitions(tables), value=value, budgets=budgets, **options)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 import shuffledp
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_of_partition
-from shuffledp.protocol.collecting import Part, columns_wanted
-from shuffledp.protocol.drawn import expected_levels, level_counts
-from shuffledp.protocol.people import People
-from shuffledp.protocol.sources import Batch
-from shuffledp.protocol.tally import Tally, tally_for, tally_from_state
+from shuffledp.questions.tallies import tally_for, tally_from_state
+from shuffledp.questions.tally import Tally
+from shuffledp.records.people import People
+from shuffledp.records.sources import Batch
+from shuffledp.releases.engine import Part, columns_wanted, expected_levels, level_counts
 from shuffledp.tables import read_frame
 from shuffledp.tables.spelling import spelled
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shuffledp.tables.files import TableOptions
+from shuffledp.tables.options import TableOptions
 from shuffledp.tables.spelling import canonical, canonical_texts
 from shuffledp.tables.table import BATCH, Columns, Table, read_columns, read_frame
 

@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
-from shuffledp.tables.marks import plain_numbers, way_out
-from shuffledp.tables.spelling import MISSING, TRUTH, as_text, spans_of_time
+from shuffledp.tables.marks import plain_numbers, text_number, way_out
+from shuffledp.tables.options import AS_FOUND, TableOptions
+from shuffledp.tables.spelling import MISSING, TRUTH, as_text, canonical_texts, spans_of_time
 
 if TYPE_CHECKING:
     import polars as pl
 
+_OR_MISSING = ", or name a word that means missing with `missing_values`"
+
 
 def numbers(
-    column: pl.Series, before: int, *, gaps: bool = False, decimal: str = ".", thousands: str | None = None
+    column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND
 ) -> NDArray[np.float64]:
     """Read a column as numbers.
 
@@ -33,8 +36,8 @@ def numbers(
         Rows that came before these, for the row in an error.
     gaps : bool
         Whether an entry may be missing; it is NaN then.
-    decimal, thousands
-        The marks in numbers written as text, see `shuffledp.tables.marks`.
+    options : TableOptions
+        The marks in numbers written as text, and what means that an entry is missing.
 
     Raises
     ------
@@ -51,10 +54,14 @@ def numbers(
     elif not (kind.is_numeric() or kind == pl.Boolean or kind == pl.Null or kind == pl.String):
         raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not numbers; name a numeric one")
     if kept.dtype == pl.String:
-        kept = kept.str.strip_chars()
-        values = _parsed(kept, decimal, thousands)
+        kept = _without(kept.str.strip_chars(), options.missing_values)
+        values = _parsed(kept, options.decimal, options.thousands)
     else:
         values = kept.cast(pl.Float64, strict=False)
+    standing = [number for word in options.missing_values if (number := text_number(word)) is not None]
+    if standing:  # -99 means the same as -99.0, and in a column of numbers nothing is written
+        kept = kept.set(values.is_in(standing).fill_null(False), None)
+        values = values.set(values.is_in(standing).fill_null(False), None)
     if values.null_count() == 0:
         found = values.to_numpy()
         if not np.isnan(found).any():  # as nearly always; what is bad is looked for only if something is
@@ -66,8 +73,19 @@ def numbers(
         missing = kept.is_null() | (values.is_nan() if kept.dtype != pl.String else False)
         bad &= ~missing.fill_null(True)
         values = values.fill_null(float("nan"))
-    _refuse_first(bad, kept, before, lambda entry: way_out(entry, decimal, thousands) or "give every row a number")
+    _refuse_first(bad, kept, before, lambda entry: _way_to_number(entry, options))
     return values.to_numpy()
+
+
+def _way_to_number(entry: str, options: TableOptions) -> str:
+    """Say how an entry may be read as a number, or as none."""
+    marks = way_out(entry, options.decimal, options.thousands)
+    return marks or f"give every row a number{_OR_MISSING if entry else ''}"
+
+
+def _without(texts: pl.Series, missing: tuple[str, ...]) -> pl.Series:
+    """Texts, null where one means that the entry is missing."""
+    return texts.set(canonical_texts(texts).is_in(missing), None) if missing else texts
 
 
 def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
@@ -82,7 +100,7 @@ def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
     return values
 
 
-def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
+def texts(column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND) -> pl.Series:
     """Read a column as words; white space at both ends is no part of them.
 
     Parameters
@@ -94,13 +112,15 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False) -> pl.Series:
     gaps : bool
         Whether an entry may be missing: null, or nothing but white space. The words are then handed over as they
         stand, for whoever looks them up to say what is missing and to remove the white space where there is any.
+    options : TableOptions
+        What means that an entry is missing.
 
     Raises
     ------
     InvalidInput
         For the first entry that is missing, unless it may be; if an entry is no word but a container.
     """
-    text = as_text(column)
+    text = _without(as_text(column), options.missing_values)
     if gaps:
         return text
     text = text.str.strip_chars()
@@ -119,4 +139,7 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable
     what = "missing" if missing else f"{VALUE}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
     told = way("" if missing else str(entry))
-    raise BadEntry(f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", str(entry), entries.name)
+    place = before + row + 1 if told.endswith(_OR_MISSING) and count <= 2 else None  # a header is no column of words
+    raise BadEntry(
+        f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", str(entry), entries.name, row=place
+    )

@@ -8,6 +8,7 @@ read; it is gone when the table is.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import difflib
 import gzip
 import re
@@ -21,8 +22,16 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from shuffledp.errors import InvalidInput, named, path_shown, shown
-from shuffledp.tables.marks import THOUSANDS
+from shuffledp.errors import InvalidInput, named, path_shown
+from shuffledp.locks import WINDOWS
+from shuffledp.tables.layout import (
+    agreed_separator,
+    declared_separator,
+    laid_out,
+    needs_layout,
+    refuse_descriptions,
+)
+from shuffledp.tables.options import BLANKS, TableOptions
 from shuffledp.tables.rows import BYTE_ORDER_MARK, LINE_END, field_count
 
 STANDARD_INPUT = "-"
@@ -45,71 +54,6 @@ JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*\")")
 _SAMPLE = 1 << 16
 _PIECE = 1 << 20
 _NAMELESS = Path("/proc/self/fd")
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """How a text file is written, where that is not to be found out.
-
-    Parameters
-    ----------
-    separator : str, optional
-        The one ASCII character between two fields; ``"tab"`` for a tab. By default the one of comma, semicolon, tab
-        and bar that cuts all of the first rows into equally many fields.
-    encoding : str, optional
-        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with their
-        mark.
-    decimal : str
-        The decimal mark of numbers, ``"."`` or ``","``.
-    thousands : str, optional
-        The mark between thousands: ``","``, ``"."``, ``"_"``, ``"apostrophe"`` or ``"space"``. By default there is
-        none, and a number that may have one is refused with both its readings.
-    show_values : bool
-        Whether a refusal of an entry shows what stands in the row: for whoever holds the table. By default it names
-        the row and the rule alone.
-
-    Raises
-    ------
-    InvalidInput
-        If one of them is no such thing.
-
-    Examples
-    --------
-    >>> TableOptions(separator=";", decimal=",").separator
-    ';'
-    """
-
-    separator: str | None = None
-    encoding: str | None = None
-    decimal: str = "."
-    thousands: str | None = None
-    show_values: bool = False
-
-    def __post_init__(self) -> None:
-        mark = {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
-        object.__setattr__(self, "separator", mark)
-        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n\0'):
-            raise InvalidInput(
-                f"`separator` must be one ASCII character, such as ; or tab; got {shown(mark)}", "separator"
-            )
-        if self.decimal not in (".", ",") or self.decimal == mark:
-            raise InvalidInput(f"`decimal` must be . or , and not the separator; got {shown(self.decimal)}", "decimal")
-        between = {"space": " ", "apostrophe": "'"}.get(self.thousands or "", self.thousands)
-        object.__setattr__(self, "thousands", between)
-        if between is not None and (between not in THOUSANDS or between == self.decimal):
-            raise InvalidInput(
-                "`thousands` must be one of , . _ apostrophe and space, and not the decimal mark; got "
-                f"{shown(self.thousands)}",
-                "thousands",
-            )
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except (LookupError, ValueError):
-                raise InvalidInput(
-                    f"`encoding` must be one that Python knows, such as utf-8 or cp1252; got {shown(self.encoding)}",
-                    "encoding",
-                ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +116,9 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
             copy = _spooled(_unpacked(copy.path, start))
             start = _beginning(copy.path, name)
         if start.startswith(PARQUET_MAGIC):
+            options.refuse_for_text(f"{name} is Parquet")
             return Opened(copy.path, name, None, copy)
-        encoding = options.encoding or _marked_encoding(start)
+        encoding = _encoding(start, options.encoding, name)
         _refuse_foreign(start, name, file, encoding)
         if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
             copy = _spooled(_in_utf_8(copy.path, encoding, name))
@@ -181,11 +126,18 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
         if (marks := _marks(start)) > 1 or _old_lines(start):
             copy = _spooled(_plain(copy.path, marks))
             start = _beginning(copy.path, name)
+        _refuse_line_ends(start, name)
+        declared = declared_separator(start)
+        stated = agreed_separator(declared, options, name)
+        if needs_layout(declared, options):
+            copy = _spooled(laid_out(copy.path, name, declared, options))
+            start = _beginning(copy.path, name)
+        refuse_descriptions(start, name, options)
     except FileNotFoundError:
         raise InvalidInput(f"table {name} does not exist; {_similar_file(Path(source))}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(name, error) from None
-    separator = options.separator or _sniffed(start, SEPARATORS.get(_suffix(file), ","))
+    separator = "\t" if stated == BLANKS else stated or _sniffed(start, SEPARATORS.get(_suffix(file), ","))
     return Opened(copy.path, name, separator, copy)
 
 
@@ -206,7 +158,7 @@ class _Copy:
         self.path = path
         self._mine = file is not None
         if file is not None:
-            weakref.finalize(self, file.close)
+            weakref.finalize(self, _close, file)
         self.written = self.now()
 
     def now(self) -> tuple[int, ...]:
@@ -217,13 +169,21 @@ class _Copy:
         return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
+def _close(file: IO[bytes]) -> None:
+    """Close a temporary file, which then goes; Windows lets no such file be opened twice, so there it is removed."""
+    file.close()
+    if WINDOWS:
+        with contextlib.suppress(OSError):  # the table reader may still map it
+            Path(file.name).unlink()
+
+
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
     """Write a temporary copy, which nobody else can open."""
     if _NAMELESS.is_dir():
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
         copy = _Copy(_NAMELESS / str(file.fileno()), file)
     else:
-        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-"))  # noqa: SIM115
+        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-", delete=not WINDOWS))  # noqa: SIM115
         copy = _Copy(Path(file.name), file)
     for piece in pieces:
         file.write(piece)
@@ -324,11 +284,20 @@ def _wide(start: bytes) -> bool:
     return len(start) <= 5 * len(letters) and text >= 0.9 * len(letters) and 3 * len(letters) <= 2 * len(start)
 
 
-def _marked_encoding(start: bytes) -> str:
-    """The encoding that a mark tells, which for UTF-32 begins as that for UTF-16; else UTF-8."""
-    if start.startswith(UTF_32):
-        return "utf-32"
-    return "utf-16" if start.startswith(UTF_16) else "utf-8"
+def _encoding(start: bytes, stated: str | None, name: str) -> str:
+    """The encoding that is stated, or that a mark tells; else UTF-8. The mark of UTF-32 begins as that of UTF-16."""
+    kinds = {"utf-32": UTF_32, "utf-16": UTF_16, "utf-8": (BYTE_ORDER_MARK,)}
+    marked = next((kind for kind, marks in kinds.items() if start.startswith(marks)), None)
+    if marked and stated and not codecs.lookup(stated).name.startswith(marked):
+        raise InvalidInput(f"{name} begins with the mark of {marked}, and `encoding` says {stated}; leave it out")
+    return stated or marked or "utf-8"
+
+
+def _refuse_line_ends(start: bytes, name: str) -> None:
+    """Refuse text whose lines end as nowhere else: with U+0085, as on mainframes, or with U+2028."""
+    for end in ("\x85", "\u2028"):
+        if b"\n" not in start and end.encode() in start:
+            raise InvalidInput(f"the lines of {name} end with U+{ord(end):04X}; save it with LF or CR LF at their ends")
 
 
 def _marks(start: bytes) -> int:
@@ -340,8 +309,13 @@ def _marks(start: bytes) -> int:
 
 
 def _old_lines(start: bytes) -> bool:
-    """Whether lines end as on old computers of Apple, and in what some spreadsheets still write: with CR alone."""
-    return b"\r" in start and b"\n" not in start
+    """Whether lines end as on old computers of Apple, and in what some spreadsheets still write: with CR alone.
+
+    An entry in quotes may hold line ends of its own.
+    """
+    if b"\r" not in start:
+        return False
+    return b"\n" not in start or b"\n" not in re.sub(rb'"[^"]*"', b"", start)
 
 
 def _plain(path: Path, marks: int) -> Iterator[bytes]:

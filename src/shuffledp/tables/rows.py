@@ -28,6 +28,8 @@ LONGEST = 1_000_000
 QUOTE, NEWLINE = ord('"'), ord("\n")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = b"\r\n"
+_ABOVE = 20
+"""Rows from the top in which a title may end."""
 CHUNK = 1 << 22
 
 
@@ -140,7 +142,7 @@ class _Counter:
         wrong = np.flatnonzero(fields != self.width)
         if wrong.size:
             first = int(wrong[0])
-            raise self._ragged(self.records + first, int(fields[first]), not block.record(first).strip(LINE_END))
+            raise self._ragged(self.records + first, int(fields[first]), block.record(first).rstrip(LINE_END))
         self.records += fields.size
 
     def _fields(self, block: _Block) -> NDArray[np.int64]:
@@ -154,16 +156,24 @@ class _Counter:
             fields[record] = field_count(block.record(record), self._separator)
         return fields
 
-    def _ragged(self, row: int, fields: int, blank: bool) -> InvalidInput:
+    def _ragged(self, row: int, fields: int, record: bytes) -> InvalidInput:
+        blank = not record.strip(LINE_END)
         if blank:
             found = f"row {row} of {self._rows.name} is a blank line, the header has {_counted(self.width)}"
         else:
             found = f"row {row} of {self._rows.name} has {_counted(fields)}, the header has {self.width}"
+        above = ""
+        if self.width == 1 and row <= _ABOVE:
+            above = "; if the first lines are a title and the header comes later, say how many with `skip_lines`"
         if fields < self.width:  # whoever takes part must not depend on the record: no advice to leave out a row
             empty = " or, if it stands for nobody, delete the line" if blank else ""
-            return InvalidInput(f"{found}; the file may be cut short: complete the row from its source{empty}")
+            return InvalidInput(f"{found}; the file may be cut short: complete the row from its source{empty}{above}")
+        if b"\r" in record and b'"' not in record:
+            return InvalidInput(f"{found}; a CR without LF stands in it: save the file with one kind of line ends")
         mark = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(self._rows.separator, repr(self._rows.separator))
-        return InvalidInput(f"{found}; put quotes around an entry that holds a {mark}, or remove what is too much")
+        return InvalidInput(
+            f"{found}; put quotes around an entry that holds a {mark}, or remove what is too much{above}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ fields than the header. Columns that were not asked for are not decoded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import BadEntry, InvalidInput, named, shown, values_shown
 from shuffledp.tables import entries
-from shuffledp.tables.files import STANDARD_INPUT, Opened, TableOptions, open_file, unreadable
+from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, open_file, unreadable
+from shuffledp.tables.frames import Frame, Lazy, as_frame
+from shuffledp.tables.layout import blank_columns
+from shuffledp.tables.options import AS_FOUND, TableOptions
 from shuffledp.tables.rows import TextRows
 from shuffledp.tables.spelling import same_word
 
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 19
 """Rows read at a time: a few MB a column."""
+_DESCRIBING = 2
+"""Rows below the names that exports of surveys fill with texts of questions and marks of their own."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +60,22 @@ class Table:
 
     Parameters
     ----------
-    frame : polars LazyFrame
+    frame : Frame
         The rows.
     name : str
         What error messages call it.
     lines : TextRows, optional
         The rows of a text file as they stand there; None for every other table, whose rows cannot differ in length.
-    decimal, thousands
-        The marks in numbers written as text, see `shuffledp.tables.marks`.
+    options : TableOptions
+        The marks in numbers written as text, and what means that an entry is missing.
     opened : Opened, optional
         The file behind it. A temporary copy of a packed file lives as long as this, so `frame` needs it to be kept.
     """
 
-    frame: pl.LazyFrame
+    frame: Frame
     name: str
     lines: TextRows | None = None
-    decimal: str = "."
-    thousands: str | None = None
+    options: TableOptions = AS_FOUND
     opened: Opened | None = None
 
     @classmethod
@@ -79,39 +84,31 @@ class Table:
 
         Parameters
         ----------
-        source : str, Path, polars DataFrame or LazyFrame, or any object with ``__arrow_c_stream__``
+        source : str, Path, polars DataFrame or LazyFrame, pandas DataFrame, or any object with ``__arrow_c_stream__``
             A file of text with a header line (CSV, TSV and the like) or of Parquet, known by its content, plain or
-            packed with gzip or zstd; ``"-"`` for standard input; or a table of any library that speaks the Arrow
-            PyCapsule interface (pandas, pyarrow, duckdb, ...).
+            packed with gzip or zstd; ``"-"`` for standard input; or a table of pandas, or of any library that speaks
+            the Arrow PyCapsule interface (pyarrow, duckdb, ...).
         options : TableOptions, optional
-            Separator, encoding and marks of numbers of a text file, where they are not to be found out.
+            How it is written, where that is not to be found out.
 
         Raises
         ------
         InvalidInput
-            If the file is missing, empty or of an unknown format, or the object is no table.
+            If the file is missing, empty or of an unknown format, the object is no table, or an option says nothing of
+            it.
         """
         import polars as pl
 
-        how = options or TableOptions()
-        if isinstance(source, str | Path):
-            opened = open_file(STANDARD_INPUT if str(source) == STANDARD_INPUT else Path(source), how)
-            if opened.separator is None:
-                return cls(pl.scan_parquet(opened.path), opened.name, opened=opened)
-            frame = pl.scan_csv(opened.path, separator=opened.separator, infer_schema=False)
-            lines = TextRows(opened.path, opened.separator, opened.name)
-            return cls(frame, opened.name, lines, how.decimal, how.thousands, opened)
-        if isinstance(source, pl.LazyFrame):
-            return cls(source, "the table", decimal=how.decimal, thousands=how.thousands)
-        if hasattr(source, "__arrow_c_stream__"):
-            try:
-                return cls(pl.DataFrame(source).lazy(), "the table", decimal=how.decimal, thousands=how.thousands)
-            except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
-                raise unreadable("the dataframe", error) from None
-        raise InvalidInput(
-            f"a table is a file, or a dataframe with the Arrow interface (__arrow_c_stream__); "
-            f"got {type(source).__name__}"
-        )
+        how = options or AS_FOUND
+        if not isinstance(source, str | Path):
+            frame = as_frame(source)
+            how.refuse_for_text("this is a dataframe")
+            return cls(frame, "the table", options=how)
+        opened = open_file(STANDARD_INPUT if str(source) == STANDARD_INPUT else Path(source), how)
+        if opened.separator is None:
+            return cls(Lazy(pl.scan_parquet(opened.path)), opened.name, options=how, opened=opened)
+        rows = Lazy(pl.scan_csv(opened.path, separator=opened.separator, infer_schema=False))
+        return cls(rows, opened.name, TextRows(opened.path, opened.separator, opened.name), how, opened)
 
     def batches(
         self,
@@ -148,9 +145,7 @@ class Table:
         read = 0
         try:
             for batch in self._frames(self._names(wanted), rows):
-                yield read_frame(
-                    batch, read, numbers=numbers, texts=texts, gaps=gaps, decimal=self.decimal, thousands=self.thousands
-                )
+                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, options=self.options)
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
@@ -179,7 +174,7 @@ class Table:
                 rows = self.lines.survey.rows
                 self._names([])
             else:
-                rows = int(self.frame.select(pl.len()).collect().item())
+                rows = self.frame.height()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
         if rows == 0:
@@ -198,14 +193,12 @@ class Table:
 
         try:
             self._names([])
-            return self.frame.collect()
+            return self.frame.chosen({name: name for name in self.frame.names()}).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
 
     def _frames(self, wanted: dict[str, str], rows: int | None) -> Iterator[pl.DataFrame]:
-        import polars as pl
-
-        chosen = self.frame.select(pl.col(own).alias(name) for name, own in wanted.items())
+        chosen = self.frame.chosen(wanted)
         if rows is None:
             yield chosen.collect()
             return
@@ -225,7 +218,7 @@ class Table:
         for name in header:  # the table reader calls the second one so
             if header.count(name) > 1 and any(other.startswith(f"{name}_duplicated_") for other in header):
                 raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}; rename one")
-        names = self.frame.collect_schema().names()
+        names = self.frame.names()
         if self.lines is not None and len(names) != self.lines.survey.width:
             raise unreadable(self.name, f"its header has {self.lines.survey.width} fields, and {len(names)} were read")
         header = header if len(header) == len(names) else names
@@ -237,13 +230,25 @@ class Table:
         if not same:
             if any("\ufffd" in other for other in header) and (other_encoding := self._encoding_error()):
                 raise other_encoding
-            raise no_column(name, header, self.name)
+            raise self._no_column(name, header)
         if len(same) > 1:
             written = "" if same[1] == same[0] else f", also as {shown(same[1])}"
             raise InvalidInput(f"column {shown(name)} stands twice in the header of {self.name}{written}; rename one")
         return header.index(same[0])
 
+    def _no_column(self, name: str, header: list[str]) -> InvalidInput:
+        """Say that there is no such column; of one text column alone, how there may be more."""
+        refusal = no_column(name, header, self.name)
+        if self.lines is None or (len(header) > 1 and all(map(str.strip, header))):
+            return refusal
+        blanks = "if blanks separate columns, say `separator = 'blanks'`; " if blank_columns(tuple(header)) else ""
+        return refusal.and_then(
+            f"; {blanks}if the first lines are a title and the header comes later, say how many with `skip_lines`"
+        )
+
     def _no_rows(self) -> InvalidInput:
+        if undecodable := self._encoding_error():
+            return undecodable
         return InvalidInput(f"table {self.name} has no rows; give one row per user")
 
     def _undecodable(self, error: Exception) -> InvalidInput | None:
@@ -286,8 +291,7 @@ def read_frame(
     numbers: Sequence[str] = (),
     texts: Sequence[str] = (),
     gaps: Sequence[str] = (),
-    decimal: str = ".",
-    thousands: str | None = None,
+    options: TableOptions = AS_FOUND,
 ) -> Columns:
     """Read the named columns of some rows, each row checked.
 
@@ -299,8 +303,8 @@ def read_frame(
         Rows that came before these, for the row in an error.
     numbers, texts, gaps
         As for `Table.batches`.
-    decimal, thousands
-        The marks in numbers written as text, see `shuffledp.tables.marks`.
+    options : TableOptions
+        The marks in numbers written as text, and what means that an entry is missing.
 
     Raises
     ------
@@ -308,17 +312,19 @@ def read_frame(
         For the first entry that is missing and may not be, or no number; if a column holds neither numbers nor words.
     """
     return Columns(
-        numbers={
-            name: entries.numbers(frame[name], before, gaps=name in gaps, decimal=decimal, thousands=thousands)
-            for name in numbers
-        },
-        texts={name: entries.texts(frame[name], before, gaps=name in gaps) for name in texts},
+        numbers={name: entries.numbers(frame[name], before, gaps=name in gaps, options=options) for name in numbers},
+        texts={name: entries.texts(frame[name], before, gaps=name in gaps, options=options) for name in texts},
         rows=frame.height,
     )
 
 
 def read_columns(
-    path: str | Path, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), options: TableOptions | None = None
+    path: str | Path,
+    *,
+    numbers: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    gaps: Sequence[str] = (),
+    options: TableOptions | None = None,
 ) -> Columns:
     r"""Read the named columns of a table, each row checked.
 
@@ -330,6 +336,8 @@ def read_columns(
         Columns that must hold a number in every row.
     texts : sequence of str
         Columns read as text, whatever their type.
+    gaps : sequence of str
+        Those of them that may have missing entries: NaN among numbers, null among texts.
     options : TableOptions, optional
         As for `Table.of`.
 
@@ -349,5 +357,28 @@ def read_columns(
     >>> read_columns(file, numbers=["hours"]).numbers["hours"]
     array([40. , 38.5])
     """
-    (whole,) = Table.of(path, options).batches(numbers=numbers, texts=texts, rows=None)
+    with explained(path, options):
+        (whole,) = Table.of(path, options).batches(numbers=numbers, texts=texts, gaps=gaps, rows=None)
     return whole
+
+
+@contextmanager
+def explained(source: Any, options: TableOptions | None) -> Generator[None]:
+    """Say more of a bad entry: that the first rows of a text file may describe it, and what stands there if asked to.
+
+    Parameters
+    ----------
+    source
+        As for `Table.of`.
+    options : TableOptions, optional
+        As for `Table.of`.
+    """
+    how = options or AS_FOUND
+    text = isinstance(source, str | Path) and Path(source).suffix.lower() not in PARQUET
+    with values_shown(how.show_values):
+        try:
+            yield
+        except BadEntry as refusal:
+            if refusal.row is None or refusal.row > _DESCRIBING or not text or how.header_rows > 1:
+                raise
+            raise refusal.and_then("; if the first rows describe the columns, say so with `header_rows`") from None

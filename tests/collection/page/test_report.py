@@ -72,6 +72,7 @@ give(hex(await sealReport(task, level, bytes(code), inners.map(bytes))));
     assert sealed != frozen["sealed"]
 
 
+@pytest.mark.costly("codes")
 @pytest.mark.parametrize("admission", ["codes", "open"])
 def test_python_opens_the_page_s_reports_whatever_level_and_answer(node, admission):
     asked = posted(choice(5), choice(300, family="hadamard:300"), number(0, 80, 0.5), choice(2), admission=admission)

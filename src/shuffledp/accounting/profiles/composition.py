@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from shuffledp.accounting.profiles.knots import ProfileTable, View
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.errors import InconsistentBounds, InvalidInput, shown
 from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
@@ -31,6 +31,8 @@ _TILT_STEP = math.log(1.5)
 _REPEATS = 12
 CHORDS = 5e-4
 """Relative width of the composed epsilon that chords may cost, about."""
+_ROUGHLY = (64.0, 8.0)
+"""So many times `CHORDS`, a rival of a smaller bound is composed before it is composed in earnest."""
 
 Parts = tuple[tuple[PrivacyProfile, int], ...]
 
@@ -76,12 +78,15 @@ class ComposedProfile(PrivacyProfile):
     chords : float
         Relative width of the composed epsilon that chords between known values may cost, about. The bracket is
         certified whatever it is; with a larger one it is found sooner, and is wider.
+    apart : tuple of ProfileTable, optional
+        Tables of the rounds to use in place of their own.
     """
 
     tolerance: ClassVar[float] = 1e-5
 
     parts: Parts
     chords: float = CHORDS
+    apart: tuple[ProfileTable, ...] | None = None
     _sums: dict[tuple[bool, View], tuple[int, LossSum]] = field(
         default_factory=dict[tuple[bool, View], tuple[int, LossSum]], repr=False
     )
@@ -169,20 +174,24 @@ class ComposedProfile(PrivacyProfile):
             at = math.log(self._sum(True, view).best_tilt(epsilon)) / _TILT_STEP
             known = self._knots
             for tilt in (math.floor(at), math.ceil(at)):
-                for part, _ in self.parts:
-                    part.table.refine(math.exp(_TILT_STEP * tilt), capped=True, tolerance=self.chords)
+                for table in self._tables:
+                    table.refine(math.exp(_TILT_STEP * tilt), capped=True, tolerance=self.chords)
             if self._knots == known:
                 return
 
     @property
     def _knots(self) -> int:
-        return sum(part.table.knots for part, _ in self.parts)
+        return sum(table.knots for table in self._tables)
+
+    @cached_property
+    def _tables(self) -> tuple[ProfileTable, ...]:
+        return tuple(part.table for part, _ in self.parts) if self.apart is None else self.apart
 
     def _sum(self, above: bool, view: View) -> LossSum:
         """The rounds' finite pairs, as the tables are now."""
         key: tuple[bool, View] = (above, view if self._both else "forward")
         if key not in self._sums or self._sums[key][0] != self._knots:
-            laws = tuple(part.table.law(key[1], above=above) for part, _ in self.parts)
+            laws = tuple(table.law(key[1], above=above) for table in self._tables)
             self._sums[key] = self._knots, LossSum(laws, tuple(count for _, count in self.parts))
         return self._sums[key][1]
 
@@ -192,6 +201,27 @@ class ComposedProfile(PrivacyProfile):
         guess = self._sum(True, view).guess(math.log(delta))
         self._refine(guess, view)
         return self._sum(True, view).guess(math.log(delta))
+
+    def epsilon_below(self, delta: float, ceiling: float) -> Interval:
+        """Compose few knots first: if that leaves no doubt that epsilon is above the ceiling, it is the answer.
+
+        Every answer is certified: which one is given decides only how wide it is. Where the rounds are not known from
+        below, what chords may cost is taken off the upper end, twice.
+        """
+        if check_delta(delta) in self._inverses or not 0.0 < ceiling < math.inf:
+            return self.epsilon(delta)
+        for factor in _ROUGHLY:
+            apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
+            if len(apart) < len(self.parts):
+                break
+            rough = ComposedProfile(self.parts, factor * self.chords, tuple(apart))
+            found = rough.epsilon(delta)
+            room = 2.0 * rough.chords * max(part.coarseness for part, _ in self.parts)
+            if max(found.lower, found.upper * (1.0 - min(room, 1.0))) > ceiling:
+                return found
+            if found.upper <= ceiling:
+                break
+        return self.epsilon(delta)
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Renyi divergences of a product are the sums of the rounds'."""
@@ -334,11 +364,22 @@ class SmallestProfile(PrivacyProfile):
         The last part, of the theorem that knows most, is usually the smallest; one look at each other curve there
         tells that it is not below.
         """
-        found = [self.parts[-1].epsilon(target)]
+        return self._smallest(target, math.inf)
+
+    def epsilon_below(self, delta: float, ceiling: float) -> Interval:
+        """The smallest of the parts' epsilons, none of them looked at more closely than the ceiling deserves."""
+        target = check_delta(delta)
+        return self._inverses[target] if target in self._inverses else self._smallest(target, ceiling)
+
+    def _smallest(self, target: float, ceiling: float) -> Interval:
+        found = [self.parts[-1].epsilon_below(target, ceiling)]
         for part in reversed(self.parts[:-1]):
             least = min(f.upper for f in found)
-            if not (math.isfinite(least) and part.delta(least).lower > target):
-                found.append(part.epsilon(target))
+            if len(part.rounds) == 1 == part.rounds[0][1] and math.isfinite(least):
+                if part.delta(least).lower <= target:
+                    found.append(part.epsilon(target))
+            else:
+                found.append(part.epsilon_below(target, min(least, ceiling)))
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
 

@@ -56,8 +56,8 @@ class Curve(Protocol):
         """Factor on what knots may cost in accuracy."""
         ...
 
-    def delta(self, epsilon: float) -> Interval:
-        """The hockey-stick divergence, the larger direction."""
+    def log_roughly(self, epsilon: float) -> float:
+        """Log of about the hockey-stick divergence, the larger direction."""
         ...
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
@@ -69,6 +69,8 @@ class Curve(Protocol):
         ...
 
 
+Known = dict[float, tuple[list[float], list[float]]]
+"""By exponent, the logarithms of the lower ends and of the upper ends of each direction."""
 View = Literal["forward", "reverse", "worst"]
 """Which pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""
 TOLERANCE = 2e-4
@@ -89,10 +91,12 @@ class ProfileTable:
     ----------
     profile : Curve
         Whose directions are tabulated: one if they are alike, else both.
+    known : dict, optional
+        Values by exponent, to look up and to add to: several tables of one profile share them.
     """
 
-    def __init__(self, profile: Curve) -> None:
-        self._profile = profile
+    def __init__(self, profile: Curve, known: Known | None = None) -> None:
+        self._profile, self._known = profile, {} if known is None else known
         self._directions = 2 if profile.directed else 1
         self._eps: FloatArray = np.empty(0)
         self._lower: FloatArray = np.empty((self._directions, 0))
@@ -126,8 +130,10 @@ class ProfileTable:
         """Log of the lower and upper ends of each direction at one exponent."""
         if eps >= self._profile.vanishes_at:
             return [-math.inf] * self._directions, [-math.inf] * self._directions
-        ends = self._profile.log_delta_pair(eps)[: self._directions]
-        return [end.lower for end in ends], [end.upper for end in ends]
+        if eps not in self._known:
+            ends = self._profile.log_delta_pair(eps)[: self._directions]
+            self._known[eps] = [end.lower for end in ends], [end.upper for end in ends]
+        return self._known[eps]
 
     def _test_masses(self, eps: float) -> list[list[float]]:
         """Lower and upper ends of each direction's test mass; NaN if the profile states none."""
@@ -142,7 +148,8 @@ class ProfileTable:
 
         Of those below the range of doubles only the smallest is kept; `refine` finds back if it must.
         """
-        start, top = self._rough(0.0), self._profile.vanishes_at
+        rough = self._profile.log_roughly
+        start, top = rough(0.0), self._profile.vanishes_at
         if start == -math.inf or top == 0.0:
             return [0.0]
         if math.isinf(top):
@@ -150,24 +157,19 @@ class ProfileTable:
         knots, at = [0.0, top], top
         for _ in range(70):
             at *= 0.5
-            value = self._rough(at)
-            if value < _DEEP and self._rough(0.5 * at) < _DEEP:
+            value = rough(at)
+            if value < _DEEP and rough(0.5 * at) < _DEEP:
                 continue
             knots.append(at)
             if value > start - math.log(2.0):
                 break
         return [*knots, 0.5 * at]
 
-    def _rough(self, eps: float) -> float:
-        """Log of the upper end at one exponent, without the care for deep values."""
-        value = self._profile.delta(eps).upper
-        return math.log(value) if value > 0.0 else -math.inf
-
     def _finite_top(self) -> float:
         """Where a profile that never vanishes has fallen below double range, or no longer falls."""
-        top, last = 1.0, self._rough(1.0)
+        top, last = 1.0, self._profile.log_roughly(1.0)
         while last > _DEEP and top < 1e6:
-            following = self._rough(2.0 * top)
+            following = self._profile.log_roughly(2.0 * top)
             if following >= last - 1e-9:
                 break
             top, last = 2.0 * top, following

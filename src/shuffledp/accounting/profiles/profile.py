@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.accounting.profiles.knots import ProfileTable, check_alpha, check_order, renyi_divergences, tradeoff
+from shuffledp.accounting.profiles.knots import (
+    Known,
+    ProfileTable,
+    check_alpha,
+    check_order,
+    renyi_divergences,
+    tradeoff,
+)
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import TINY, Upper, deflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
@@ -194,7 +201,24 @@ class PrivacyProfile(ABC):
     @cached_property
     def table(self) -> ProfileTable:
         """Values at knots that accumulate as divergences, trade-offs and compositions are asked for."""
-        return ProfileTable(self)
+        return ProfileTable(self, self._tabulated)
+
+    @cached_property
+    def _tabulated(self) -> Known:
+        """Values at knots of any table of this profile."""
+        return {}
+
+    def table_apart(self) -> ProfileTable | None:
+        """Return a table with few knots of its own, for a rough answer that leaves `table` as it is; None without one.
+
+        A profile that makes its `table` in a way of its own has none.
+        """
+        return ProfileTable(self, self._tabulated) if type(self).table is PrivacyProfile.table else None
+
+    def log_roughly(self, epsilon: float) -> float:
+        """Log of about the upper end of `delta`, without care for deep values: first knots are placed by it."""
+        value = self.delta(epsilon).upper
+        return math.log(value) if value > 0.0 else -math.inf
 
     @cached_property
     def compositions(self) -> dict[int, PrivacyProfile]:
@@ -250,6 +274,19 @@ class PrivacyProfile(ABC):
         if target not in self._inverses:
             self._inverses[target] = self._inverse(target)
         return self._inverses[target]
+
+    def epsilon_below(self, delta: float, ceiling: float) -> Interval:
+        """Enclose `epsilon`; where it is above the ceiling, perhaps more widely, if that is found sooner.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+        ceiling : float
+            Whoever asks has an upper bound as small as this already (nats, possibly inf).
+        """
+        del ceiling
+        return self.epsilon(delta)
 
     @cached_property
     def _inverses(self) -> dict[float, Interval]:

@@ -23,7 +23,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import SuccessRange
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.setting import Setting
 
 PAPER, CODE, SECOND, OWN = "paper", "code", "second", "own"
@@ -48,7 +48,9 @@ class PublishedBound(AmplificationBound):
         require_plain(replace(setting, rounds=1) if self.composes else setting, self.key)
         return self.over_rounds(setting, self.one_round(setting.plain(setting.budgets), epsilon0))
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """One number for all."""
         found = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))

@@ -200,10 +200,12 @@ class EqualCrowdWitness(AmplificationBound):
             found.append(RecordsProfile(forward, backward))
         return found[0] if len(found) == 1 else LargestProfile(tuple(found))
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Of each listed level; where budgets belong to steps, one number for everybody."""
         if setting.seen != "users" or setting.budgets.levels == 1:
-            return super().level_epsilons(setting, delta, levels)
+            return super().level_epsilons(setting, delta, levels, ceilings)
         one = super().level_epsilons(setting, delta, levels[-1:])
         return Enclosure(np.repeat(one.lower, levels.size), np.repeat(one.upper, levels.size))
 

@@ -19,7 +19,7 @@ from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw, StatesBundles
 from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 from shuffledp.setting import Setting
@@ -50,13 +50,15 @@ class LinkedBound(AmplificationBound):
         del setting
         return False
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Of each listed level; of many levels by reports whose records may change."""
         if setting.budgets.levels <= MANY_LEVELS:
-            return super().level_epsilons(setting, delta, levels)
+            return super().level_epsilons(setting, delta, levels, ceilings)
         if setting.seen == "levels":
             raise OutOfRegime(f"linked is not evaluated for more than {MANY_LEVELS} visible levels")
-        return super().level_epsilons(self._changing(setting), delta, levels)
+        return super().level_epsilons(self._changing(setting), delta, levels, ceilings)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Profile of (I) for one victim, of reports taken together; see `AmplificationBound.one_round`."""

@@ -28,7 +28,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import Upper, inflated
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Setting
@@ -151,7 +151,9 @@ class OrderedBound(AmplificationBound):
         parts = tuple(KnownStepsProfile(steps, pairs) for pairs in zip(*by_level, strict=True))
         return SmallestProfile((OrderedProfile(steps), parts[0] if len(parts) == 1 else LargestProfile(parts)))
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """One number for all."""
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))

@@ -178,11 +178,13 @@ class SumBound(AmplificationBound):
         left = noises.without_widest(exposed, level, float(setting.reports_per_user))
         return left.profile(self._shift(setting), setting.rounds)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """One evaluation for all levels, unless exposed users make a difference among a few levels."""
         target, exposed = check_delta(delta), setting.exposed * setting.reports_per_user
         if exposed and setting.budgets.levels <= MANY_LEVELS:
-            return super().level_epsilons(setting, target, levels)
+            return super().level_epsilons(setting, target, levels, ceilings)
         noises = self._noises(setting)
         # a victim who would be among the exposed keeps her noise, and another one's narrower noise goes instead
         left = noises.without_widest(exposed, 0, 0.0)

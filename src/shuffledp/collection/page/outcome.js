@@ -86,7 +86,7 @@ export function result(reader, task, { releases, collection, signed }) {
         "div",
         { class: "outcome" },
         el("h3", { class: "question-text" }, text(question.text)),
-        question.kind === "choice" ? shares(reader, question, releases[j]) : mean(reader, question, releases[j]),
+        outcomeOf(reader, question, releases[j]),
       ),
     ),
     el("p", { class: "quiet" }, say("resultSure", { confidence: number(CONFIDENCE) })),
@@ -95,13 +95,34 @@ export function result(reader, task, { releases, collection, signed }) {
   );
 }
 
-function shares({ say, text, number }, question, release) {
+// Shares, or a mean; of a scale both, of a table its margins before the cells, of a list the words that are present.
+function outcomeOf(reader, question, release) {
+  const { choices } = question;
+  if (question.kind === "number") return mean(reader, question, release);
+  if (question.kind === "table")
+    return [
+      shares(reader, question.rows, release.margins.rows),
+      shares(reader, question.columns, release.margins.columns),
+      el("details", {}, el("summary", {}, reader.say("resultCells")), shares(reader, choices, release.estimates)),
+    ];
+  if (question.kind === "list") {
+    const there = choices.map((_, i) => i).filter((i) => release.present.includes(Object.values(choices[i])[0]));
+    const words = shares(reader, there.map((i) => choices[i]), there.map((i) => release.estimates[i]));
+    return [el("p", {}, reader.say("resultPresent", { count: reader.number(there.length) })), words];
+  }
+  const found = shares(reader, choices, release.estimates);
+  if (question.kind !== "scale") return found;
+  const [low, high] = [question.values[0], question.values[question.values.length - 1]];
+  return [mean(reader, { low, high }, release.mean), found];
+}
+
+function shares({ say, text, number }, choices, estimates) {
   const percent = (share) => number(toPercent(share), { maximumFractionDigits: 0 });
   return el(
     "ul",
     { class: "shares" },
-    question.choices.map((choice, i) => {
-      const { frequency, confidence_interval: ends } = release.estimates[i];
+    choices.map((choice, i) => {
+      const { frequency, confidence_interval: ends } = estimates[i];
       const [bar, range] = [el("div", { class: "bar" }), el("div", { class: "range" })];
       bar.style.width = `${toPercent(frequency)}%`;
       range.style.left = `${toPercent(ends[0])}%`;

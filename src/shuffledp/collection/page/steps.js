@@ -1,6 +1,11 @@
 // The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
 import { casesOf, numbersOf, promised, whatIsRead } from "./promise.js";
-import { button, choiceField, codeField, el, numberField, section } from "./view.js";
+import { button, choiceField, codeField, el, listField, numberField, section, severalField, tableField } from "./view.js";
+
+const FIELDS = { choice: choiceField, scale: choiceField, several: severalField, number: numberField, table: tableField, list: listField };
+
+// What stands before anything was chosen: of several options none is an answer, of other questions nothing is.
+export const unanswered = (task) => task.questions.map(({ kind }) => (kind === "several" ? 0 : null));
 
 // Who asks, and what; at length only before the first step.
 export function introduction(reader, task, atLength) {
@@ -16,7 +21,7 @@ export function introduction(reader, task, atLength) {
 }
 
 export function asked(reader, task) {
-  const { say, text, number } = reader;
+  const { say, text } = reader;
   return section(
     "asked",
     say("asked"),
@@ -28,13 +33,21 @@ export function asked(reader, task) {
           "li",
           {},
           el("p", { class: "question-text" }, text(question.text)),
-          question.kind === "choice"
-            ? el("ul", { class: "choices" }, question.choices.map((choice) => el("li", {}, text(choice))))
-            : el("p", { class: "quiet" }, say("askedRange", { low: number(question.low), high: number(question.high) })),
+          answersOf(reader, question),
         ),
       ),
     ),
   );
+}
+
+// The answers that a question has: its choices, a range, the headings of a table, or words to unfold.
+function answersOf({ say, text, number }, question) {
+  const listed = (texts) => el("ul", { class: "choices" }, texts.map((choice) => el("li", {}, text(choice))));
+  if (question.kind === "number") return el("p", { class: "quiet" }, say("askedRange", { low: number(question.low), high: number(question.high) }));
+  if (question.kind === "table") return [question.rows, question.columns].map(listed);
+  if (question.kind === "several") return [el("p", { class: "quiet" }, say("checkAll")), listed(question.choices)];
+  if (question.kind !== "list") return listed(question.choices);
+  return el("details", {}, el("summary", {}, say("askedWords", { count: number(question.choices.length) })), listed(question.choices));
 }
 
 export function codeStep(reader, count, onuse) {
@@ -116,8 +129,7 @@ export function answerStep(reader, task, levelNumber, answers, onanswer) {
     say("answerTitle"),
     el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
     task.questions.map((question, j) => {
-      const field = question.kind === "choice" ? choiceField : numberField;
-      return field(reader, question, j, answers[j], (answer) => {
+      return FIELDS[question.kind](reader, question, j, answers[j], (answer) => {
         onanswer(j, answer);
         if (answer !== null) showMissing(j, false);
       });
@@ -128,7 +140,7 @@ export function answerStep(reader, task, levelNumber, answers, onanswer) {
 function showMissing(j, missing) {
   const field = document.getElementById(`q${j}`);
   document.getElementById(`q${j}-error`).hidden = !missing;
-  for (const input of field.querySelectorAll("input:not([type=range])")) {
+  for (const input of field.querySelectorAll("input:not([type=range]), select")) {
     if (missing) input.setAttribute("aria-describedby", `q${j}-error`);
     if (input.type === "number") input.setAttribute("aria-invalid", missing);
   }
@@ -138,7 +150,7 @@ function showMissing(j, missing) {
 export function allAnswered(answers) {
   answers.forEach((answer, j) => showMissing(j, answer === null));
   const first = answers.indexOf(null);
-  if (first >= 0) document.getElementById(`q${first}`).querySelector("input").focus();
+  if (first >= 0) document.getElementById(`q${first}`).querySelector("input, select").focus();
   return first < 0;
 }
 

@@ -8,7 +8,7 @@ import { attempt, underAnotherCode } from "./send.js";
 import { WORDS } from "./words.js";
 import { readRelease } from "./release.js";
 import { button, el, reader } from "./view.js";
-import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, whoStep } from "./steps.js";
+import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, unanswered, whoStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
 import { spentByAnswering } from "./promise.js";
 
@@ -75,7 +75,7 @@ async function usePerson(code) {
   const isPerson = state.task.codeBytes === 0 || code !== null;
   state.slot = isPerson ? await slotOf(state.id, state.task.codeBytes ? code : null) : null;
   state.level = state.task.levels.length === 1 ? 0 : null;
-  state.answers = state.task.questions.map(() => null);
+  state.answers = unanswered(state.task);
   await readRecords();
 }
 
@@ -299,7 +299,7 @@ async function send(pressed) {
     pressed.disabled = false;
     return announce(say("error.storage"));
   }
-  state.answers = task.questions.map(() => null);
+  state.answers = unanswered(task);
   await pump();
 }
 

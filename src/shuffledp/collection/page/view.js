@@ -64,6 +64,78 @@ export function choiceField({ text, say }, question, j, chosen, onchange) {
   );
 }
 
+// Boxes to check: the answer is the set of those that are checked, as bits. None is an answer, too.
+export function severalField({ text, say }, question, j, chosen, onchange) {
+  let checked = chosen ?? 0;
+  const isChecked = (i) => Math.floor(checked / 2 ** i) % 2 === 1;
+  const toggle = (i) => {
+    checked += isChecked(i) ? -(2 ** i) : 2 ** i;
+    onchange(checked);
+  };
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    el("p", { class: "quiet" }, say("checkAll")),
+    question.choices.map((choice, i) =>
+      el(
+        "label",
+        { class: "row" },
+        el("input", { type: "checkbox", name: `q${j}`, value: i, checked: isChecked(i), onchange: () => toggle(i) }),
+        el("span", {}, text(choice)),
+      ),
+    ),
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
+  );
+}
+
+// Two groups of radio buttons, for a table's row and its column; an answer once both are chosen.
+export function tableField({ text, say }, question, j, chosen, onchange) {
+  const width = question.columns.length;
+  const at = chosen === null ? [null, null] : [Math.floor(chosen / width), chosen % width];
+  const choose = (part, i) => {
+    at[part] = i;
+    onchange(at.includes(null) ? null : at[0] * width + at[1]);
+  };
+  const group = (part, texts, label) =>
+    el(
+      "fieldset",
+      { class: "part" },
+      el("legend", {}, label),
+      texts.map((choice, i) =>
+        el(
+          "label",
+          { class: "row" },
+          el("input", { type: "radio", name: `q${j}-${part}`, value: i, checked: at[part] === i, onchange: () => choose(part, i) }),
+          el("span", {}, text(choice)),
+        ),
+      ),
+    );
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    group(0, question.rows, say("tableFirst")),
+    group(1, question.columns, say("tableSecond")),
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingTable")),
+  );
+}
+
+// A menu of many words.
+export function listField({ text, plain, say }, question, j, chosen, onchange) {
+  const options = question.choices.map((word, i) => el("option", { value: i, selected: chosen === i }, plain(word)));
+  const none = el("option", { value: "", selected: chosen === null }, say("chooseWord"));
+  const menu = el("select", { id: `q${j}-word`, "aria-describedby": `q${j}-error` }, none, options);
+  menu.addEventListener("change", () => onchange(menu.value === "" ? null : Number(menu.value)));
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    el("p", { class: "field" }, el("label", { for: `q${j}-word` }, say("word")), menu),
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
+  );
+}
+
 export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(15));
 
 // The answer whose number was typed: a whole count of steps from the low end; null if there is none.

@@ -39,7 +39,7 @@ from shuffledp.learning.torch.tracing import traced
 from shuffledp.learning.training import Run
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.protocol.entering import Entering
+from shuffledp.releases.entering import Entering
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)

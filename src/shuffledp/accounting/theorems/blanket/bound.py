@@ -32,7 +32,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 from shuffledp.setting import Setting
 
@@ -76,19 +76,23 @@ class BlanketBound(AmplificationBound):
         keep = left > 0
         return Budgets(budgets.epsilons[keep], left[keep], budgets.deltas[keep])
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Of added noise with many levels, victims by ranges of scales; see `AmplificationBound.level_epsilons`."""
         law, budgets = setting.adds_noise, setting.budgets
         if law is None or budgets.levels <= MANY_LEVELS or self.links_matter(setting):
-            return super().level_epsilons(setting, delta, levels)
+            return super().level_epsilons(setting, delta, levels, ceilings)
         self._check(setting.plain(budgets))
         once = setting.changed_reports == setting.rounds == 1
         exposed = setting.exposed * setting.reports_per_user
         every = np.full(budgets.levels, math.inf)
         most = _RANGES if once else _FEW_RANGES
         for members, profile in range_profiles(law, several_reports(setting), exposed, most):
-            if np.isin(members, levels).any():
-                every[members] = self.over_rounds(setting, profile).epsilon(delta).upper
+            mine = np.isin(levels, members)
+            if mine.any():
+                most = math.inf if ceilings is None else float(ceilings[mine].max())
+                every[members] = self.over_rounds(setting, profile).epsilon_below(delta, most).upper
         upper = every[levels]
         if once and budgets.is_pure:
             upper = np.minimum(upper, budgets.epsilons[levels])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,16 +11,9 @@ import numpy as np
 from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.chain.moments import RatioMoments, finite_moments, laplace_moments
+from shuffledp.accounting.theorems.chain.laws import any_law, laplace_law, stated_law
 from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, Links, links
-from shuffledp.accounting.theorems.chain.pure import (
-    CHARGES,
-    MOST_COPIES,
-    MOST_SPARSE_COPIES,
-    PureLinks,
-    copies_of,
-    pure_divergence,
-)
+from shuffledp.accounting.theorems.chain.pure import CHARGES, PureLaw, PureLinks, counted_copies, pure_divergence
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
@@ -29,7 +21,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Interval
-from shuffledp.randomizers.base import AlikeTriples
+from shuffledp.randomizers.base import StatesTriples
 from shuffledp.setting import Setting
 
 # ------------------------------------------------------------------ chain
@@ -88,19 +80,13 @@ class PureChainProfile(PrivacyProfile):
         Budget, nats, positive.
     n : int
         Users, the victim included.
-    kinds : callable
-        As for `PureLinks`.
-    active : float
-        As for `PureLinks`, if users of one record are a group; else 1.
-    records : int or None
-        How many records there are; None for numbers in a range with Laplace noise.
+    law : PureLaw
+        What is known of the reports.
     """
 
     epsilon0: float
     n: int
-    kinds: Callable[[float], Sequence[RatioMoments]]
-    active: float
-    records: int | None
+    law: PureLaw
 
     @property
     def vanishes_at(self) -> Upper:
@@ -113,51 +99,31 @@ class PureChainProfile(PrivacyProfile):
         return 4.0
 
     @cached_property
-    def ways(self) -> tuple[tuple[PureLinks, ...], ...]:
-        """Groups of a few sizes, for each charge; none if there are too few users.
-
-        By the pigeonhole principle some record is held by (n - 1)/records of the others, some bin by (n - 1)/bins.
-        """
-        spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
-        chosen: list[tuple[int, int]] = []
-        for share in _SHARES:
-            size = math.ceil(share * math.sqrt(2.0 * self.n * spread) + 1.0)
-            if self.records is None:
-                bins = (self.n - 1) // size
-                copies = copies_of(size, bins / self.epsilon0) if bins else 0
-            else:
-                most = MOST_COPIES if self.active == 1.0 else MOST_SPARSE_COPIES
-                size = min(size, (self.n - 1) // self.records, most)
-                copies = size
-            if copies >= _FEWEST and self.n - 1 - size >= _FEWEST and (size, copies) not in chosen:
-                chosen.append((size, copies))
-        return tuple(
-            tuple(
-                PureLinks(self.epsilon0, self.n - 1 - size, copies, self.active, charge, self.kinds)
-                for size, copies in chosen
-            )
-            for charge in CHARGES
-        )
+    def ways(self) -> PureLinks:
+        """Groups of a few sizes, for each charge; none if there are too few users."""
+        wish, others = math.sqrt(2.0 * self.n * self.law.spread), self.n - 1
+        groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
+        groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}
+        chosen = [(m, copies) for m, copies in groups if copies >= _FEWEST and others - m >= _FEWEST]
+        found = np.array([(others - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
+        last, copies = np.tile(found, (len(CHARGES), 1)).T
+        charges = np.repeat(CHARGES, len(found))
+        return PureLinks(self.law, last.astype(np.float64), copies, charges)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The best group, with the smaller charge where the larger one would be felt, or the report's own curve."""
-        least = pure_divergence(self.epsilon0, epsilon)
-        for charge, groups in zip(CHARGES, self.ways, strict=True):
-            least = min([least, *(group.divergence(epsilon) for group in groups)])
-            if least > 30.0 * charge:
-                break
-        return Interval(0.0, least)
+        """The best group and charge, or the report's own curve."""
+        return Interval(0.0, min(pure_divergence(self.epsilon0, epsilon), self.ways.divergence(epsilon)))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """The normal limit for many users."""
-        most = max(kind.second for kind in self.kinds(0.0))
+        most = max(kind.second for kind in self.law.kinds(0.0))
         guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
 
 
 LARGEST_EPSILON0, FEWEST = 5.0, 100
 """Pure reports: budgets and sizes of levels for which the theorem is evaluated."""
-_SERVES = "chain is for normal and Laplace noise, hadamard, unary encoding and subsets over three records or more"
+_SERVES = "chain is for 'any', noise, and reports of two likelihoods that state how any three records overlap"
 _TOO_FEW = (
     "chain needs messages up to 1.2 standard deviations of their noise apart, and enough users to form its groups; "
     "got {}"
@@ -165,7 +131,7 @@ _TOO_FEW = (
 
 
 class ChainBound(AmongEquals):
-    """The chain theorem among the users of the victim's level: normal and Laplace noise, reports of two likelihoods.
+    """The chain theorem among the users of the victim's level: any pure reports, normal noise, and some stated laws.
 
     See docs/theorems/chain.md.
     """
@@ -196,52 +162,24 @@ class ChainBound(AmongEquals):
 
 
 def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
-    """Laplace noise, or reports that are likely or unlikely, the same way for any three records."""
-    budgets, noise, law = setting.budgets, setting.adds_noise, setting.discrete
+    """Any pure reports, Laplace noise, or reports likely or unlikely, the same way for any three records."""
+    budgets, noise = setting.budgets, setting.adds_noise
     if not budgets.is_pure:
         raise OutOfRegime(f"chain needs pure budgets or normal noise; got delta0 = {budgets.deltas.max():g}")
-    family = law if isinstance(law, AlikeTriples) and law.triples_alike and law.k > 2 else None
-    if noise is None and family is None:
+    stated = setting.discrete if isinstance(setting.discrete, StatesTriples) else None
+    law = None if stated is None else stated_law(stated)
+    if law is None and noise is None and setting.law is not None:
         raise OutOfRegime(f"{_SERVES}; got {setting.randomizer_name}")
+    if setting.law is None and setting.seen == "users":
+        raise OutOfRegime("chain needs independent reports; ordered outputs of 'any' may depend on earlier ones")
     served = (budgets.epsilons > 0.0) & (budgets.epsilons <= LARGEST_EPSILON0) & (budgets.counts >= FEWEST)
     if not served.any():
         raise OutOfRegime(f"chain is evaluated for {FEWEST} users of a budget up to {LARGEST_EPSILON0:g} and more")
     if not served[budgets.epsilons == epsilon0][0]:
         return LocalProfile(epsilon0, 0.0)
-    if family is None:
-        return _laplace_profile(1.0 / float(noise.scale(epsilon0, 0.0)) if noise is not None else epsilon0, n)
-    kinds, active = two_level_kinds(family, epsilon0)
-    return PureChainProfile(epsilon0, n, kinds, active, family.k)
-
-
-def _laplace_profile(epsilon0: float, n: int) -> PureChainProfile:
-    """Records in one bin of the range are a group; the ratios of others to them are taken at their ends."""
-    raised = round_up(epsilon0, 8)
-    moments = laplace_moments(raised)
-    return PureChainProfile(raised, n, lambda growth: (moments.at(growth),), 1.0, None)
-
-
-def two_level_kinds(law: AlikeTriples, epsilon0: float) -> tuple[Callable[[float], list[RatioMoments]], float]:
-    """Return the moments of L for every place of the third record, and how likely a ratio of two records is not 1.
-
-    Parameters
-    ----------
-    law : TwoLevelFamily
-        Over three records or more: any three different ones are alike.
-    epsilon0 : float
-        Nats, positive.
-    """
-    pair = law.pair_blankets(epsilon0)[0]
-    weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1  # the third record is x1
-    third, _ = law.witness_pairs(epsilon0) or (pair, pair)  # there is none only of two records
-    one = np.ones_like(own)
-    places = [(weight, own, one), (weight, one, own), (third.masses, third.ratios0, third.ratios1)]
-    active = float(weight[own != 1.0].sum())
-
-    def kinds(growth: float) -> list[RatioMoments]:
-        return [finite_moments(*place, growth) for place in places]
-
-    return kinds, min(round_up(active, 64), 1.0)
+    if noise is not None:
+        epsilon0, law = round_up(1.0 / float(noise.scale(epsilon0, 0.0)), 8), laplace_law
+    return PureChainProfile(epsilon0, n, (law or any_law)(epsilon0))
 
 
 def chain_hides(mu: float, n: int) -> bool:

@@ -1,8 +1,8 @@
 """The chain theorem for pure reports: one small group of alike users, and everybody else (docs/theorems/chain.md).
 
 n users of one budget e0; all density ratios lie in [e^-e0, e^e0]. The group A_2 has m users whose densities are
-within a factor b of each other (b = 1 if they hold one record): they exist by the pigeonhole principle, and the hub
-says next to nothing, since the weights it leaves them are at most b/m. A_1 is everybody else, n1 = n - 1 - m. The
+within a factor b of each other, so that the weights that the hub leaves them are at most b/m: any m users with b =
+e^e0, or users of one record, b = 1, who exist by the pigeonhole principle. A_1 is everybody else, n1 = n - 1 - m. The
 weight zeta_J of a seat J in A_1 is an average of independent ratios with weights at most b/m; a ratio of mean 1 in
 [e^-e0, e^e0] is below the two-point law on the ends in convex order, so with N = floor(m/b)
 
@@ -13,7 +13,7 @@ Where a ratio is e^e0, 1 or e^-e0, the law itself is used: it is 1 but for a sha
 zeta is cut at 1 + s and lifted to 1 - l; with E(zeta* - 1 - s)_+ <= p and E(1 - l - zeta*)_+ <= p this costs p D(eps)
 + p (e^eps - 1), D the divergence of one report, and mean weights are at most 1 + p. So H is at most that plus E(
 sum_J zeta_J L_J )_+/n1, the L_J independent of the zeta_J, with |E(L - E L)^3| <= k3 and moments v2, b3, b4, as in
-`ratio_moments.RatioMoments`; g = e^eps - 1.
+`moments.RatioMoments`; g = e^eps - 1.
 
 **The tail.** Normalise: given the zeta_J, the sum is zbar times S = sum_J w_J L_J, zbar their mean, w_J = zeta_J/(n1
 zbar), and with chi = n1 sum w^2 - 1, r = (1 + s)/(1 - l): w <= r/n1, n1^2 sum w^3 <= 1 + (2 + r) chi, n1^3 sum w^4 <=
@@ -42,7 +42,9 @@ and j = v2 (v2/2 + o k3/6 + o^2 b4 r_4) + (v2 + o k3/2 + o^2 b4 r_3)^2, t = thet
     third moments <= ( f + F + ((2 + r) f + (r^2 + 2 r + 3) F) chi )/n1^2,
         f = (1 + L)^2 b3,  F = (1 + L)^2 t b4 r_1 + (1 + 1/L)^2 (t (v2 + o k3/2 + o^2 b4 r_3))^3 r^2   for any L > 0
 
-(from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3).
+(from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3). A place that is a mixture of kinds has mixtures of their moments,
+and of the V_T, so that e is the same; all but j and F are linear in them. There, and in the v2, k3 and b4 of j and of
+the second term of F alone, the largest of all kinds are taken if places may be `mixed`.
 
 h(m) = E s_+ e^(-theta s), s ~ N(m, v), is log-concave in m (a convolution of log-concave functions), h(0) = sqrt(v)
 phi(0) k(X), X = theta sqrt(v), and its logarithmic slope there is kappa = (M(X) - X k(X))/(k(X) sqrt(v)), M Mills'
@@ -62,7 +64,7 @@ zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt
     E( sum zeta L )_+/n1 <= (1 + p) E N(-g, sd^2)_+ + phi(0) sd tau/(2 (1 - l)) + (1 + s) b3/(2 v2 n1).            (M)
 
 **Rounding.** Probabilities of counts by log-gamma, good to 1e-9 for N up to 1e5; values of zeta* of probability below
-1e-30 are left out of sums, at most 1e9 of them: 1e-20 in s and l (half the charge is kept for it), and 1e-20 times
+1e-26 are left out of sums, at most 1e7 of them: 1e-19 in s and l (half the charge is kept for it), and 1e-19 times
 values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Sums of positive terms; everything is
 raised by 1e-7 relative, (C) by 1e-9.
 """
@@ -73,8 +75,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.accounting.theorems.chain.moments import BERRY_ESSEEN, RatioMoments, remainders
 from shuffledp.numerics.gaussian_tail import mills_ratio, mills_slope
@@ -89,98 +93,153 @@ CHARGES = (2e-8, 1e-10, 1e-14)
 """Charges worth trying: the first for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
 _SPREAD = 0.1
-_TINY, _SHALLOW = 1e-300, math.log(1e-30)
+_SHALLOW = math.log(1e-26)
 _DOUBT = 1e-7
 _DEEPEST = 30.0
 _LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
-_WIDEST, _POINTS = 0.9, 600
+_WIDEST, _POINTS, _MANY_COPIES = 0.9, 800, 1_000
 _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
-class PureLinks:
-    """Two groups of users with pure reports of one budget.
+class PureLaw:
+    """What is known of pure reports of one budget.
 
     Parameters
     ----------
     epsilon0 : float
         Nats, in (0, 8], rounded up.
-    last : int
-        n1, users of A_1; at least 2.
-    copies : int
-        N, from 2 to 100,000.
-    active : float
-        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
-    charge : float
-        p, in [1e-18, 1e-3].
     kinds : callable
         From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
+    active : float
+        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
+    groups : tuple of callable
+        Each from how many others there are, and a wished size, to the size m of a group A_2 that must exist, and N;
+        (0, 0) if there is none.
+    mixed : bool
+        Whether a place may be a mixture of kinds, told or not.
     """
 
     epsilon0: float
-    last: int
-    copies: int
-    active: float
-    charge: float
     kinds: Callable[[float], Sequence[RatioMoments]]
+    active: float
+    groups: tuple[Callable[[int, float], tuple[int, int]], ...]
+    mixed: bool = False
+
+    @property
+    def spread(self) -> float:
+        """The largest variance of a ratio."""
+        return self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
+
+
+@dataclass(frozen=True, eq=False)
+class PureLinks:
+    """Two groups of users with pure reports of one budget, in several ways; the best one serves.
+
+    Parameters
+    ----------
+    law : PureLaw
+        What is known of the reports.
+    last : ndarray, shape (ways,)
+        n1, users of A_1; at least 2.
+    copies : ndarray of int, shape (ways,)
+        N, from 2 to 100,000.
+    charges : ndarray, shape (ways,)
+        p, in [1e-18, 1e-3].
+    """
+
+    law: PureLaw
+    last: FloatArray
+    copies: NDArray[np.int64]
+    charges: FloatArray
 
     def divergence(self, epsilon: float) -> float:
-        """Return an upper bound of the divergence, without the cap by one report's.
+        """Return an upper bound of the divergence, without the cap by one report's; infinite without ways.
 
         Parameters
         ----------
         epsilon : float
             Nats, from 0 to epsilon0.
         """
+        if self.last.size == 0:
+            return math.inf
         growth = math.expm1(epsilon)
-        own = pure_divergence(self.epsilon0, epsilon)
-        body = min(self._centre(growth), self._tail(growth))
-        return (body + self.charge * (own + growth)) * (1.0 + _DOUBT)
+        columns = self._columns(growth)
+        paid = self.charges * (pure_divergence(self.law.epsilon0, epsilon) + growth)
+        least = float((paid + self._centre(growth, columns)).min())
+        return self._tail(growth, columns, paid, least) * (1.0 + _DOUBT)
 
     @cached_property
-    def _law(self) -> tuple[FloatArray, FloatArray, float, float]:
-        """Values of zeta* with their probabilities, raised, but for some of together 1e-20; s and l."""
-        zeta, mass = _averages(self.epsilon0, self.copies, self.active)
-        over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
-        under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
-        allowed = 0.5 * self.charge
-        s = float(zeta[int(np.argmax(over <= allowed))]) - 1.0
-        short = 1.0 - float(zeta[int(np.flatnonzero(under <= allowed)[-1])])
-        return zeta, mass, max(s, 0.0) + _DOUBT, max(short, 0.0) + _DOUBT
+    def _laws(self) -> list[Averages]:
+        """The law of zeta* in each way, with s and l."""
+        pairs = zip(self.copies.tolist(), self.charges.tolist(), strict=True)
+        return [Averages.of(self.law.epsilon0, copies, self.law.active, charge) for copies, charge in pairs]
 
-    def _columns(self, growth: float) -> tuple[list[float], ...]:
-        """v2, k3, b3 and b4 of every kind."""
-        kinds = self.kinds(growth)
-        return tuple([getattr(kind, name) for kind in kinds] for name in ("second", "third", "absolute", "fourth"))
+    @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """How far zeta* strays in every way: s and l."""
+        return np.array([law.excess for law in self._laws]), np.array([law.shortfall for law in self._laws])
 
-    def _centre(self, growth: float) -> float:
-        """(M)."""
-        _, _, s, short = self._law
-        if short >= 1.0:
-            return math.inf
-        second, _, absolute, _ = (max(column) for column in self._columns(growth))
-        sd = math.sqrt(second / self.last)
+    @cached_property
+    def _spread(self) -> FloatArray:
+        """The variance of zeta* in every way."""
+        return self.law.spread / self.copies
+
+    def _columns(self, growth: float) -> tuple[FloatArray, ...]:
+        """v2, k3, b3 and b4 of every kind, shape (kinds, 1, 1) each."""
+        kinds = self.law.kinds(growth)
+        names = ("second", "third", "absolute", "fourth")
+        return tuple(np.array([getattr(kind, name) for kind in kinds])[:, None, None] for name in names)
+
+    def _centre(self, growth: float, columns: tuple[FloatArray, ...]) -> FloatArray:
+        """(M) of every way."""
+        s, short = self._ends
+        second, absolute = float(columns[0].max()), float(columns[2].max())
+        sd = np.sqrt(second / self.last)
         z = growth / sd
-        normal = sd * _PHI0 * math.exp(-0.5 * z * z) * float(mills_slope(z))
-        spread = self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0) / self.copies
-        uneven = _PHI0 * sd * spread / (2.0 * (1.0 - short))
-        return (1.0 + self.charge) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
+        normal = sd * _PHI0 * np.exp(-0.5 * z * z) * mills_slope(z)
+        room = short < 1.0
+        uneven = _PHI0 * sd * self._spread / (2.0 * np.where(room, 1.0 - short, 1.0))
+        found = (1.0 + self.charges) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
+        return np.where(room, found, math.inf)
 
-    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not good
-    def _tail(self, growth: float) -> float:
-        """(T) at the best theta of a grid."""
-        _, _, s, short = self._law
-        if growth == 0.0 or max(s, short) >= _WIDEST:
-            return math.inf
-        n, ratio = float(self.last), (1.0 + s) / (1.0 - short)
-        v2, k3, b3, b4 = (np.array(column)[:, None] for column in self._columns(growth))
-        theta = np.concatenate((growth * n / float(v2.max()) * _RELATIVE, math.sqrt(n / float(v2.max())) * _FIXED))
-        y = theta * ratio / n * (math.exp(self.epsilon0) + growth)
-        theta = theta[y < _DEEPEST]
-        if theta.size == 0:
-            return math.inf
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is not good
+    def _tail(self, growth: float, columns: tuple[FloatArray, ...], paid: FloatArray, least: float) -> float:
+        """Return the smallest of ``least`` and of (T) plus what is paid, in all ways and at all theta of a grid.
+
+        The expectations (C) take most of the time. They are about e^(A Var zeta*) or more, which tells which are not
+        worth it.
+        """
+        terms = self._terms(growth, columns)
+        if terms is None:
+            return least
+        body, error = (np.exp(power * self._spread[:, None]) for power in (terms.bodys, terms.errors))
+        hopes = terms.factor * (terms.body * body + terms.error * error) + paid[:, None]
+        hopes = np.where(np.isfinite(hopes) & terms.good, hopes, math.inf)
+        for place in np.argsort(hopes, axis=None):
+            way, at = divmod(int(place), hopes.shape[1])
+            if not hopes[way, at] < least:
+                break
+            body, error = self._laws[way].uneven(np.array([terms.bodys[way, at], terms.errors[way, at]]))
+            total = terms.body[way, at] * body + terms.error[way, at] * error
+            least = min(least, float(terms.factor[way, at] * total + paid[way]))
+        return least
+
+    def _terms(self, growth: float, columns: tuple[FloatArray, ...]) -> _Terms | None:
+        """(T) in pieces, shape (ways, thetas); None where the centre is all there is."""
+        s, short = (end[:, None] for end in self._ends)
+        if growth == 0.0:
+            return None
+        usable = np.maximum(s, short) < _WIDEST
+        s, short = np.where(usable, s, 0.0), np.where(usable, short, 0.0)
+        n, ratio = self.last[:, None].astype(np.float64), (1.0 + s) / (1.0 - short)
+        v2, k3, b3, b4 = columns
+        largest = float(v2.max())
+        theta = np.concatenate((growth * n / largest * _RELATIVE, np.sqrt(n / largest) * _FIXED), axis=1)
         one = theta * ratio / n
-        r1, r2, r3, r4 = remainders(y[y < _DEEPEST])
+        y = one * (math.exp(self.law.epsilon0) + growth)
+        good = usable & (y < _DEEPEST)
+        r1, r2, r3, r4 = remainders(np.where(good, y, 1.0))
         own = theta**2 * v2 / (2.0 * n), theta**3 * k3 / (6.0 * n**2), theta**4 * b4 * r4 / n**3
         whole = own[0] + own[1] + own[2]
         level = whole.max(axis=0)
@@ -192,94 +251,173 @@ class PureLinks:
         at = -growth + (mean[0] + mean[1] + mean[2]).max(axis=0)
         moves = (mean[0] + cube * mean[1] + fourth * mean[2]).max(axis=0)
         # what depends on the largest weight is second order in theta/n
-        lean = v2 + one * k3 / 2.0 + one**2 * b4 * r3
-        curve = v2 * (v2 / 2.0 + one * k3 / 6.0 + one**2 * b4 * r4) + lean**2
+        m2, m3, m4 = (column.max(axis=0, keepdims=True) if self.law.mixed else column for column in (v2, k3, b4))
+        lean = m2 + one * m3 / 2.0 + one**2 * m4 * r3
+        curve = m2 * (m2 / 2.0 + one * m3 / 6.0 + one**2 * m4 * r4) + lean**2
         step = theta / n
-        least, most = padded.min(axis=0), padded.max(axis=0)
+        narrow, most = padded.min(axis=0), padded.max(axis=0)
         bend, flex, swell = step * k3.max(), step**2 * curve.max(axis=0), step**2 * b4.max() * r2
-        low, high = (least - bend - flex) / n, (most + bend + swell) / n
+        low, high = (narrow - bend - flex) / n, (most + bend + swell) / n
         wider = (most + cube * bend + fourth * swell) / n
-        good = (least >= cube * bend + fourth * flex) & (low > 1e-2 * high)
+        good &= (narrow >= cube * bend + fourth * flex) & (low > 1e-2 * high)
         low = np.where(good, low, high)
         x = theta * np.sqrt(low)
         slope = mills_slope(x)
         kappa = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / np.sqrt(low)
         turn = [_width(2.0 * a + 3.0 * b + 4.0 * c) for a, b, c in (parts, mean)]
-        body = np.sqrt(low) * _PHI0 * slope * np.exp(kappa * at + kappa**2 * (high - low) / 2.0)
         skew = turn[0] + kappa * turn[1]
-        uneven = self._uneven(grow.max(axis=0) + kappa * moves + kappa**2 * wider / 2.0 + skew / _SPREAD)
+        body = np.sqrt(low) * _PHI0 * slope * np.exp(kappa * at + kappa**2 * (high - low) / 2.0 + _SPREAD * skew)
         inner = np.cbrt(b3 + step * b4 * r1)
         share = step * lean / inner
-        flat = (1.0 + share) ** 2 * b3
+        flat = ((1.0 + share) ** 2 * b3).max(axis=0)
         steep = (1.0 + share) ** 2 * step * b4 * r1 + (1.0 + 1.0 / share) ** 2 * (step * lean) ** 3 * ratio**2
-        flat, steep = flat.max(axis=0), steep.max(axis=0)
+        steep = steep.max(axis=0)
         third, more = flat + steep, (cube * flat + fourth * steep) / (flat + steep)
-        error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (math.sqrt(n) * (n * low) ** 1.5)
-        total = body * uneven * np.exp(_SPREAD * skew)
-        total += error * self._uneven(grow.max(axis=0) + more + turn[0] / _SPREAD) * np.exp(_SPREAD * turn[0])
-        factor = np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT))
-        good &= np.isfinite(total)
-        return float(np.where(good, factor * np.where(good, total, 0.0), math.inf).min())
+        error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (np.sqrt(n) * (n * low) ** 1.5)
+        most_grown = grow.max(axis=0)
+        return _Terms(
+            np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT)),
+            body,
+            error * np.exp(_SPREAD * turn[0]),
+            most_grown + kappa * moves + kappa**2 * wider / 2.0 + skew / _SPREAD,
+            most_grown + more + turn[0] / _SPREAD,
+            good,
+        )
 
-    def _uneven(self, factor: FloatArray) -> FloatArray:
+
+class _Terms(NamedTuple):
+    """(T) in pieces, shape (ways, thetas) each.
+
+    It is factor (body C(bodys) + error C(errors)), C the expectation (C), where it is good.
+    """
+
+    factor: FloatArray
+    body: FloatArray
+    error: FloatArray
+    bodys: FloatArray
+    errors: FloatArray
+    good: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """The law of zeta*, and how far it strays for a charge.
+
+    Parameters
+    ----------
+    values, masses : ndarray, shape (cells,)
+        Ascending values, with their probabilities, raised, but for some of together 1e-19.
+    excess, shortfall : float
+        s and l.
+    """
+
+    values: FloatArray
+    masses: FloatArray
+    excess: float
+    shortfall: float
+
+    @classmethod
+    def of(cls, epsilon0: float, copies: int, active: float, charge: float) -> Averages:
+        """The average of so many ratios, and s and l for half the charge."""
+        zeta, mass = _averages(epsilon0, copies, active)
+        over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
+        under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
+        s = _crossing(zeta, over, 0.5 * charge) - 1.0
+        short = 1.0 - _crossing(zeta[::-1], under[::-1], 0.5 * charge)
+        return cls(zeta, mass, max(s, 0.0) + _DOUBT, max(short, 0.0) + _DOUBT)
+
+    def uneven(self, factor: FloatArray) -> FloatArray:
         """(C) for each A of an array."""
-        zeta, mass, s, short = self._law
-        x = np.clip(zeta - 1.0, -short, s)
+        x = np.clip(self.values - 1.0, -self.shortfall, self.excess)
         square = x * x
         exponent = x + factor[:, None] * (square / (1.0 - square))
         slope = 1.0 + factor[:, None] * (2.0 * x / (1.0 - square) ** 2)
-        beyond = 1.0 + np.maximum(slope * (zeta - 1.0 - x), 0.0)
-        found = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ mass
+        beyond = 1.0 + np.maximum(slope * (self.values - 1.0 - x), 0.0)
+        found = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ self.masses
         return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, found * (1.0 + _DOUBT), math.inf)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _averages(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
-    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-20."""
+    """Values of zeta*, ascending, with their probabilities, raised, but for some of together 1e-19.
+
+    Of many copies with two counts the law is made from that of a quarter of them.
+    """
+    if active == 1.0 or copies < _MANY_COPIES:
+        return _on_a_line(*_counted(epsilon0, copies, active))
+    quarter, mass = _on_a_line(*_counted(epsilon0, copies // 4, active))
+    half = np.convolve(mass, mass)
+    whole = np.convolve(half, half) * (1.0 + _DOUBT)
+    kept = whole > math.exp(_SHALLOW)
+    return _on_a_line(np.linspace(quarter[0], quarter[-1], whole.size)[kept], whole[kept])
+
+
+def _counted(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
+    """The law of zeta* by counts of the ratios above 1 and, if there are ratios 1, below, in any order."""
     n, high = float(copies), math.exp(epsilon0)
     up, down = active / (1.0 + high), active * high / (1.0 + high)
-    ups, downs = _reach(n, up), _reach(n, down) if active < 1.0 else np.empty(0)
-    i, j = (ups[:, None], downs[None, :]) if active < 1.0 else (ups, n - ups)
-    idle = n - i - j
-    idle, there = np.maximum(idle, 0.0), idle >= 0.0
-    log = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(j + 1.0) - gammaln(idle + 1.0)
-    log = log + i * math.log(up) + j * math.log(down) + idle * math.log(max(1.0 - active, _TINY))
-    mass = np.where(there & (log > _SHALLOW), np.exp(log), 0.0).ravel() * (1.0 + _DOUBT)
-    zeta = (1.0 + (i * math.expm1(epsilon0) + j * math.expm1(-epsilon0)) / n).ravel()
-    order = np.argsort(zeta)
-    order = order[mass[order] > 0.0]
-    return _on_a_line(zeta[order], mass[order])
+    i = _reach(n, up)
+    values, logs = i * math.expm1(epsilon0) / n, gammaln(n + 1.0) - gammaln(i + 1.0) + i * math.log(up)
+    if active == 1.0:
+        logs = logs - gammaln(n - i + 1.0) + (n - i) * math.log(down)
+        values = values + (n - i) * math.expm1(-epsilon0) / n
+    else:
+        j = _reach(n, down)
+        idle = np.arange(max(n - i[-1] - j[-1], 0.0), n - i[0] - j[0] + 1.0)
+        rest = idle * math.log(1.0 - active) - gammaln(idle + 1.0)
+        place = (n - i[:, None] - j[None, :] - idle[0]).astype(np.int64)  # below 0 where i + j is above n
+        second = j * math.log(down) - gammaln(j + 1.0)
+        logs = logs[:, None] + second + np.where(place < 0, -math.inf, rest[np.maximum(place, 0)])
+        values = values[:, None] + j * math.expm1(-epsilon0) / n
+    kept = logs > _SHALLOW
+    return 1.0 + values[kept], np.exp(logs[kept]) * (1.0 + _DOUBT)
+
+
+def _crossing(values: FloatArray, lost: FloatArray, allowed: float) -> float:
+    """Where what is lost falls to what is allowed: it is linear between two values of zeta*."""
+    at = int(np.argmax(lost <= allowed))
+    if at == 0:
+        return float(values[0])
+    share = (allowed - lost[at]) / (lost[at - 1] - lost[at])
+    return float(values[at] + share * (values[at - 1] - values[at]))
 
 
 def _reach(n: float, chance: float) -> FloatArray:
-    """Counts out of n of that chance that may have a probability above 1e-30: 12 deviations and more on either side."""
+    """Counts out of n of that chance that may have a probability above 1e-26, by Bernstein's inequality."""
     mean, deviation = n * chance, math.sqrt(n * chance * (1.0 - chance))
-    reach = 14.0 * deviation + 60.0
+    reach = 11.0 * deviation + 45.0
     return np.arange(max(math.floor(mean - reach), 0.0), min(math.ceil(mean + reach), n) + 1.0)
 
 
 def _on_a_line(values: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Split every mass between the two next points of a line, with the same mean: larger in convex order."""
     if values.size <= _POINTS:
-        return values, masses
-    points = np.linspace(values[0], values[-1], _POINTS)
-    left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, _POINTS - 2)
-    share = np.clip((values - points[left]) / (points[left + 1] - points[left]), 0.0, 1.0)
+        order = np.argsort(values)
+        return values[order], masses[order]
+    points = np.linspace(values.min(), values.max(), _POINTS)
+    step = points[1] - points[0]
+    left = np.clip(((values - points[0]) / step).astype(np.int64), 0, _POINTS - 2)
+    share = np.clip((values - points[left]) / step, 0.0, 1.0)
     found = np.bincount(left, masses * (1.0 - share), _POINTS) + np.bincount(left + 1, masses * share, _POINTS)
     return points, found.astype(np.float64)
 
 
-def copies_of(size: int, bins: float) -> int:
-    """Return N for a group of numbers in one of so many bins, of which the ratio of densities is at most e^(e0/bins).
+def copies_of(size: int, log_ratio: float) -> int:
+    """Return N for a group of so many users, whose densities are within a factor e^log_ratio of each other.
 
     Parameters
     ----------
     size : int
         Users of the group.
-    bins : float
-        bins/epsilon0 of the range; at most 100,000 copies are counted.
+    log_ratio : float
+        At least 0; at most 100,000 copies are counted.
     """
-    return min(math.floor(size * math.exp(-1.0 / bins) * (1.0 - _DOUBT)), MOST_COPIES)
+    return min(math.floor(size * math.exp(-log_ratio) * (1.0 - _DOUBT)), MOST_COPIES)
+
+
+def counted_copies(copies: int, active: float) -> int:
+    """Return so many copies or, where the law needs a multiple of 4, a few less: larger in convex order."""
+    return copies - copies % 4 if active < 1.0 and copies >= _MANY_COPIES else copies
 
 
 def pure_divergence(epsilon0: float, epsilon: float) -> float:

@@ -24,7 +24,7 @@ from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.setting import Setting
 
 
@@ -67,10 +67,12 @@ class ClonesBound(AmongEquals):
             return AmplificationBound.company(self, setting, budgets, level, exposed)
         return super().company(setting, budgets, level, exposed)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Of each listed level; skipped where levels are many and 'blanket', which counts all users, is smaller."""
         if self._together(setting):
-            return super().level_epsilons(setting, delta, levels)
+            return super().level_epsilons(setting, delta, levels, ceilings)
         withheld = setting.seen in ("reports", "sum")
         common = setting.discrete is not None and setting.discrete.mixture
         many = MANY_LEVELS if setting.rounds == 1 else 1
@@ -79,8 +81,7 @@ class ClonesBound(AmongEquals):
                 f"clones of one level is never below 'blanket', which counts the users of every level; not evaluated "
                 f"for more than {MANY_LEVELS} levels, nor for several rounds"
             )
-        found = [self.profile(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        return self.level_by_level(setting, delta, levels, ceilings)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """With many levels that hide together, all victims are read off one curve (see `CloneCurve`)."""

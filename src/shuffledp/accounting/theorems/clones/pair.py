@@ -112,8 +112,7 @@ def _log_cdf(count: SuccessCount, x: FloatArray) -> FloatArray:
     """Upper bound on log P(C <= x) below the mean, and 0 from there on: the best of many tilts."""
     if count.counts.size == 0:
         return np.zeros_like(x)
-    t = np.concatenate(([0.0], np.geomspace(1e-3 / (count.deviation + 1.0), 60.0, 400)))
-    log_mgf = np.log1p(count.probabilities * np.expm1(-t)[:, None]) @ count.counts
+    t, log_mgf = count.tilts
     logs = log_mgf + t * np.minimum(x, count.mean)[:, None]
     best = np.argmin(logs, axis=1)
     doubt = roundoff(8, np.abs(log_mgf[best]) * count.counts.size + t[best] * x + 1.0)

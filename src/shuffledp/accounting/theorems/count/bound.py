@@ -374,6 +374,10 @@ class WorstCountProfile(PrivacyProfile):
         """By the rough cover."""
         return self._above(self.rough).log_above(epsilon)
 
+    def log_roughly(self, epsilon: float) -> float:
+        """By the rough cover, as all knots."""
+        return self.log_above(epsilon)
+
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """The same curve in both directions, by the rough cover; from below one record vector."""
         upper = self.log_above(epsilon)

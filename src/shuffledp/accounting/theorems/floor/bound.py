@@ -28,7 +28,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Kind
 from shuffledp.normal import NormalDummies
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
 from shuffledp.setting import Setting
 
@@ -352,7 +352,9 @@ class FloorBound(AmplificationBound):
         setting.budgets.index_of(epsilon0)
         return composed(self.one_round(setting, epsilon0), setting.rounds)
 
-    def level_epsilons(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
         """Level by level; of many levels a few are computed, because the floor rises with the budget."""
         epsilons = setting.budgets.epsilons[levels]
         if levels.size > MANY_LEVELS:

@@ -1,0 +1,342 @@
+"""The people of `demo collection`: their answers, their devices, and those who send junk; all over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from shuffledp.cli.demo.browser import Chromium
+from shuffledp.cli.demo.table import EDUCATIONS, TABLE
+from shuffledp.collection.client import Client, Device, outer_of
+from shuffledp.collection.codes import draw_codes, link_of
+from shuffledp.collection.report import Verdict
+from shuffledp.collection.sealing import Sealer
+from shuffledp.collection.sending import MOST_BODY, Link
+from shuffledp.collection.state import DeviceState
+from shuffledp.collection.task import PostedTask
+from shuffledp.errors import ShuffleDPError
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.tables import read_columns
+
+THREADS = 4
+PATIENCE = 60.0
+"""Seconds without any acknowledged report after which sending is given up."""
+CHROMIUM_SECONDS = 6.0
+NO_ANSWER = "no answer"
+HOURS = (1, 99)
+"""Least and greatest answer to the question about hours."""
+IMPOSSIBLE = b"\xff"
+"""No report of five answers, and none of a bit."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person who is invited: the answers' codes, the place of the level, and the one-time code."""
+
+    answers: tuple[int, int]
+    level: int
+    code: bytes
+
+    @property
+    def hours(self) -> int:
+        """The second answer in words."""
+        return self.answers[1] + HOURS[0]
+
+
+def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) -> list[Person]:
+    """Draw real records from the bundled table, and deal levels to them by chance.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        People per level.
+    codes : sequence of bytes
+        One a person.
+    random : Randomness
+        Where chance comes from.
+    """
+    columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["education"])
+    hours, schooling = columns.numbers["hours_per_week"], columns.texts["education"].to_list()
+    group = {name: place for place, names in enumerate(EDUCATIONS.values()) for name in names}
+    levels = [level for level, count in enumerate(counts) for _ in range(count)]
+    drawn = random.permutation(hours.size)[: len(levels)].tolist()
+    dealt = random.permutation(len(levels)).tolist()
+    return [
+        Person((group[schooling[row]], int(hours[row]) - HOURS[0]), levels[place], code)
+        for row, place, code in zip(drawn, dealt, codes, strict=True)
+    ]
+
+
+def sealed_reports(task: PostedTask, people: Sequence[Person]) -> list[bytes]:
+    """Draw and seal everybody's report, each on a device of its own."""
+    return [Client(task).seal(person.answers, person.level, person.code) for person in people]
+
+
+def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -> tuple[list[bytes], bytes]:
+    """Seal what invited people send who want to spoil the result: the shuffler cannot tell it from reports.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    people : sequence of Person
+        They share the kinds of junk: rows that do not open, impossible reports, and a copy of an honest person's first
+        message beside one that does not open. The shuffler would know a copy of the whole report, and hold it once.
+    honest : Person
+        Whose message is copied, as if it had been stolen from the device.
+
+    Returns
+    -------
+    list of bytes, bytes
+        The junk, and the honest person's own report.
+    """
+    copied = Client(task).draw(honest.answers, honest.level)
+    sealer, sizes = Sealer(task.draft.analyzer_key), [len(sealed) for sealed in copied]
+    places = [place for place, column in enumerate(task.draft.columns) for _ in range(column.family.pieces)]
+    kinds = (
+        lambda: [os.urandom(size) for size in sizes],
+        lambda: [sealer.seal(IMPOSSIBLE, task.inner_info(place)) for place in places],
+        lambda: [copied[0], *(os.urandom(size) for size in sizes[1:])],
+    )
+    junk = [
+        outer_of(task, kinds[place % len(kinds)](), person.level, person.code) for place, person in enumerate(people)
+    ]
+    return junk, outer_of(task, copied, honest.level, honest.code)
+
+
+def strangers_reports(task: PostedTask, count: int) -> list[tuple[bytes, Verdict]]:
+    """Seal what people without an invitation send, with the shuffler's due answer to each."""
+    made: list[tuple[bytes, Verdict]] = []
+    for place in range(count):
+        code = draw_codes(1)[0]
+        if place % 3 == 0:
+            made.append((os.urandom(task.size), Verdict.UNREADABLE))
+            continue
+        inners = Client(task).draw((0, 0), 0)
+        unfit = place % 3 == 1
+        level, verdict = (255, Verdict.UNFIT) if unfit else (0, Verdict.CODE_REFUSED)
+        made.append((outer_of(task, inners, level, code), verdict))
+    return made
+
+
+class Deliveries:
+    """Sealed reports on their way: one a request, and the same bytes again until there is a clear answer.
+
+    A context manager: threads send from its beginning and have ended at its end.
+
+    Parameters
+    ----------
+    server : str
+        The shuffler's address.
+    task : PostedTask
+        The task.
+    sealed : sequence of bytes
+        The reports.
+    """
+
+    def __init__(self, server: str, task: PostedTask, sealed: Sequence[bytes]) -> None:
+        parts = urlsplit(server)
+        self._host, self._port = parts.hostname or "", parts.port
+        self._path = f"/v1/{task.id}/reports"
+        self._sealed = sealed
+        self._waiting = iter(range(len(sealed)))
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._threads = [threading.Thread(target=self._send_all, daemon=True) for _ in range(THREADS)]
+        self._problem: str | None = None
+        self.verdicts: dict[int, Verdict] = {}
+        self.again: set[int] = set()
+        """Places of the reports that were sent more than once."""
+
+    def __enter__(self) -> Deliveries:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait(self, count: int) -> None:
+        """Wait until this many have a clear answer.
+
+        Raises
+        ------
+        ShuffleDPError
+            If the service refuses, or no answer comes for a minute.
+        """
+        seen, since = -1, time.monotonic()
+        while len(self.verdicts) < count:
+            if len(self.verdicts) > seen:
+                seen, since = len(self.verdicts), time.monotonic()
+            if self._problem is not None:
+                raise ShuffleDPError(self._problem)
+            if time.monotonic() - since > PATIENCE:
+                raise ShuffleDPError(f"the service has acknowledged nothing for {PATIENCE:g} seconds")
+            time.sleep(0.01)
+
+    def _places(self) -> Iterator[int]:
+        while not self._stop.is_set():
+            with self._lock:
+                place = next(self._waiting, None)
+            if place is None:
+                return
+            yield place
+
+    def _send_all(self) -> None:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE)
+        for place in self._places():
+            while not self._stop.is_set():
+                try:
+                    connection.request("POST", self._path, body=self._sealed[place])
+                    answer = connection.getresponse()
+                    body = answer.read()
+                except (OSError, http.client.HTTPException):  # killed: what was not acknowledged is sent again
+                    connection.close()
+                    self.again.add(place)
+                    self._stop.wait(0.1)
+                    continue
+                if answer.status == 200 and len(body) == 1 and body[0] <= max(Verdict):
+                    self.verdicts[place] = Verdict(body[0])
+                    break
+                if answer.status != 503:
+                    self._problem = f"the service answers {answer.status} to a report"
+                    return
+                self._stop.wait(0.5)
+        connection.close()
+
+
+def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence[Person]) -> list[Person]:
+    """Let people answer on the survey page in chromium; who has held reports comes back, within some seconds."""
+    until, held = time.monotonic() + CHROMIUM_SECONDS, list[Person]()
+    try:
+        with Chromium(path, CHROMIUM_SECONDS) as browser:
+            for person in people:
+                if time.monotonic() > until:
+                    break
+                link, values = link_of(task, server, person.code), (person.answers[0], person.hours)
+                if browser.answer(link, person.level, values) == "held":
+                    held.append(person)
+    except (ShuffleDPError, OSError):  # a slow or broken browser; the caller counts who is held
+        pass
+    return held
+
+
+class Relay:
+    """A machine between a client and the service that passes everything on, but keeps the answer to a report.
+
+    Parameters
+    ----------
+    server : str
+        The service's address.
+    """
+
+    def __init__(self, server: str) -> None:
+        self.report: bytes | None = None
+        self.taken, self._end = threading.Event(), threading.Event()
+        target, relay = urlsplit(server), self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing."""
+
+            def do_GET(self) -> None:
+                self._pass(b"")
+
+            def do_POST(self) -> None:
+                relay.report = self.rfile.read(int(self.headers["Content-Length"]))
+                self._pass(relay.report)
+
+            def _pass(self, body: bytes) -> None:
+                onward = http.client.HTTPConnection(target.hostname or "", target.port, timeout=PATIENCE)
+                onward.request(self.command, self.path, body=body or None)
+                answer = onward.getresponse()
+                content = answer.read(MOST_BODY)
+                onward.close()
+                if body:
+                    relay.taken.set()
+                    relay._end.wait()
+                    return
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        self._listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._listening.daemon_threads = True
+        self._thread = threading.Thread(target=self._listening.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._listening.server_address[1]}"
+
+    def __enter__(self) -> Relay:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._listening.shutdown()
+        self._thread.join()
+        self._listening.server_close()
+
+
+def answer_and_die(server: str, task: PostedTask, person: Person, words: Sequence[str], folder: Path) -> Verdict:
+    """Run `shuffledp answer`, kill it before it learns that its report is held, and let its device send again.
+
+    Parameters
+    ----------
+    server : str
+        The service's address.
+    task : PostedTask
+        The task.
+    person : Person
+        Who answers.
+    words : sequence of str
+        Level and answers as options of the command.
+    folder : Path
+        For the device's file.
+
+    Returns
+    -------
+    Verdict
+        The answer to the second attempt, which sends the same bytes.
+
+    Raises
+    ------
+    ShuffleDPError
+        If the command ends by itself, or the device would send other bytes.
+    """
+    state = folder / "device.json"
+    with Relay(server) as relay:
+        command = [sys.executable, "-c", "from shuffledp.cli import main; main()", "answer"]
+        command += [link_of(task, relay.url, person.code), *words, "--state", str(state)]
+        client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + PATIENCE
+            while not relay.taken.wait(0.05):
+                if client.poll() is not None or time.monotonic() > until:
+                    raise ShuffleDPError("the command shuffledp answer did not send its report")
+        finally:
+            client.kill()
+            client.wait()
+    device = Device(DeviceState(state))
+    if device.prepare(task, person.answers, person.level, person.code) != relay.report:
+        raise ShuffleDPError("a device that was killed would send other bytes than before")
+    link = Link(server, task.id, person.code)
+    return device.answer(link, task, person.answers, person.level, patience=PATIENCE)

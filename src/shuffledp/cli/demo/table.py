@@ -1,0 +1,230 @@
+"""`demo`: three questions about the people of UCI Adult, each with its guarantee and the true value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.table import Table
+
+import shuffledp
+from shuffledp import __version__
+from shuffledp.guarantee import LevelGuarantee
+from shuffledp.numerics.floats import next_above
+from shuffledp.numerics.randomness import Randomness, choose_random
+from shuffledp.releases.release import Release
+from shuffledp.releases.wrappers import estimate_frequency, estimate_mean
+from shuffledp.report.release_json import release_to_json
+from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
+from shuffledp.report.terminal import NOT_PRIVATE
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
+from shuffledp.tables import read_columns
+
+TABLE = Path(shuffledp.__file__).parent / "data" / "adult.parquet"
+HOURS = (1.0, 99.0)
+"""Hours per week the questionnaire allowed."""
+INCOMES = ("<=50K", ">50K")
+EDUCATIONS = {
+    "no diploma": ("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"),
+    "high school": ("HS-grad",),
+    "some college": ("Some-college", "Assoc-voc", "Assoc-acdm"),
+    "bachelor up": ("Bachelors", "Masters", "Prof-school", "Doctorate"),
+}
+"""The answers to choose from, each with the entries of the table that it stands for."""
+FRACTIONS = ((0.54, 1.0), (0.37, 2.0), (0.09, 4.0))
+"""Shares of cautious, medium and liberal users (those of GSPA, Figure 3), and the local budget of each."""
+SEEN = "reports"
+GSPA = "gspa"
+HOW_TO_READ = (
+    "Each answer is computed from randomized, shuffled reports only: noise moves it off the true value, and the "
+    "interval says how far. Each row of the table is taken as a person. The first number of a bracket is what a real "
+    "attack attains; the second is proved."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of the demo with its private answer and the true one."""
+
+    question: str
+    release: Release
+    truth: tuple[float, ...]
+    bounds: tuple[float, float] | None = None
+
+
+def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report: Path | None) -> None:
+    """Ask the three questions and show the answers."""
+    random = choose_random(simulation_seed)
+    with reserved(report, "--report") as page:
+        with working("Asking 48,842 people three questions"):
+            asked = ask(delta, random)
+        if page is not None:
+            page.write(_page(asked))
+    if as_json:
+        print(
+            dumps(
+                {
+                    "question": "demo",
+                    "private": asked[0].release.private,
+                    "answers": [_json(a) for a in asked],
+                }
+            )
+        )
+        return
+    _print(asked, delta)
+    if report is not None:
+        console().print(f"The same as a page: {report.resolve()}", soft_wrap=True, highlight=False)
+
+
+def ask(delta: float, random: Randomness) -> list[Asked]:
+    """Estimate the mean of hours, the shares of incomes and of educations, each with fresh noise."""
+    columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
+    hours = columns.numbers["hours_per_week"]
+    epsilon0 = assign_budgets(hours.size, random)
+    answers = [
+        Asked(
+            "Mean hours per week",
+            estimate_mean(hours, *HOURS, epsilon0, mechanism="one-bit", seen=SEEN, delta=delta, random=random),
+            (float(hours.mean()),),
+            HOURS,
+        )
+    ]
+    for question, records, categories, mechanism in (
+        ("Income over 50K", columns.texts["income"], INCOMES, "rr"),
+        ("Education", grouped(columns.texts["education"]), tuple(EDUCATIONS), "krr"),
+    ):
+        release = estimate_frequency(
+            records, list(categories), epsilon0, mechanism=mechanism, seen=SEEN, delta=delta, random=random
+        )
+        answers.append(
+            Asked(question, release, tuple(int((records == name).sum()) / len(records) for name in categories))
+        )
+    return answers
+
+
+def grouped(educations: pl.Series) -> pl.Series:
+    """Put the entries of the table into the groups of `EDUCATIONS`."""
+    groups = {entry: group for group, entries in EDUCATIONS.items() for entry in entries}
+    return educations.replace_strict(groups)
+
+
+def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
+    """Give every user a budget: exact shares by `FRACTIONS`, to whom is left to chance."""
+    counts = [round(fraction * n) for fraction, _ in FRACTIONS[1:]]
+    levels = np.repeat([budget for _, budget in FRACTIONS], [n - sum(counts), *counts])
+    return levels[random.permutation(n)]
+
+
+def write_table(path: Path) -> None:
+    """Write the people as a CSV that examples ask: hours, income, education, and a budget, drawn afresh, each."""
+    columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
+    hours = columns.numbers["hours_per_week"]
+    frame = pl.DataFrame(
+        {
+            "hours": hours.astype(np.int64),
+            "income": columns.texts["income"],
+            "education": grouped(columns.texts["education"]),
+            "budget": assign_budgets(hours.size, choose_random(None)).astype(np.int64),
+        }
+    )
+    with reserved(path, "--table") as file:
+        if file is not None:
+            file.write(frame.write_csv())
+
+
+def total_epsilon(levels: Iterable[LevelGuarantee]) -> float:
+    """Bound what all questions together cost: the guarantees add up (basic composition)."""
+    return next_above(math.fsum(level.epsilon.upper for level in levels))
+
+
+def worst_total(asked: list[Asked]) -> float:
+    """Bound what all questions together cost anybody."""
+    return total_epsilon(a.release.guarantee.worst for a in asked)
+
+
+def _json(asked: Asked) -> dict[str, Any]:
+    known = release_to_json(asked.release)
+    truth = asked.truth[0] if asked.bounds is not None else list(asked.truth)
+    return known | {
+        "asked": asked.question,
+        "truth": truth,
+        "gspa_claim": asymptotic_epsilon(asked.release.guarantee, GSPA),
+    }
+
+
+def _page(asked: list[Asked]) -> str:
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
+
+    total_delta = len(asked) * asked[0].release.guarantee.delta
+    return render(
+        "Three private estimates of 48,842 people",
+        [Answer(a.question, a.release.guarantee, a.release, a.truth) for a in asked],
+        command=COMMAND_LINE.get(),
+        version=__version__,
+        remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
+        f"Whoever answers all three questions is protected by ε ≤ {up(worst_total(asked))} in total "
+        f"at δ = {probability(total_delta)}, the sum of the three guarantees.",
+    )
+
+
+def _print(asked: list[Asked], delta: float) -> None:
+    """Show answers, guarantees, and how to read them: 40 lines of 80 columns, the first that anybody sees."""
+    out = console()
+    if not asked[0].release.private:
+        out.print(NOT_PRIVATE, style="bold red")
+    out.print(_answers_table(asked))
+    out.print(_guarantees_table(asked, delta))
+    out.print(HOW_TO_READ)
+    most = near(asked[0].release.guarantee.levels[-1].epsilon0)
+    out.print(
+        f"Whoever answers all three questions is protected by epsilon <= {up(worst_total(asked), 3)} at delta = "
+        f"{probability(len(asked) * delta)}: the guarantees add up. If somebody sees a report before it is shuffled, "
+        f"only the own budget protects: at most {most} for each question.",
+        highlight=False,
+    )
+
+
+def _answers_table(asked: list[Asked]) -> Table:
+    table = Table(title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left")
+    for heading in ("question", "estimate", f"{CONFIDENCE:.0%} interval", "true value"):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for a in asked:
+        if a.bounds is not None:
+            low, high = a.release.confidence_interval(CONFIDENCE)
+            numbers = (a.release.estimate, low, high, a.truth[0])
+            value, low, high, truth = (with_error(float(x), float(a.release.standard_error)) for x in numbers)
+            table.add_row(a.question, value, f"{low} to {high}", truth)
+            continue
+        rows = list(zip(frequency_rows(a.release), a.truth, strict=True))
+        if len(rows) > 2:
+            table.add_section()
+            table.add_row(a.question, "", "", "")
+        for row, truth in rows if len(rows) > 2 else rows[1:]:  # of two shares the second tells both
+            label = f"  {row.category}" if len(rows) > 2 else a.question
+            table.add_row(label, share(row.frequency), interval_words(row), share(truth))
+    return table
+
+
+def _guarantees_table(asked: list[Asked], delta: float) -> Table:
+    """A row per question, a column per level: what an attack attains, and what is proved."""
+    table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
+    table.add_column("own budget")
+    levels = [a.release.guarantee.levels for a in asked]
+    for level in levels[0]:
+        table.add_column(f"{near(level.epsilon0)}: {count(level.count)} people", justify="right")
+    for a in asked:
+        ends = (level.epsilon for level in a.release.guarantee.levels)
+        table.add_row(a.question, *(f"{down(end.lower, 3)} to {up(end.upper, 3)}" for end in ends))
+    table.add_section()
+    totals = (total_epsilon(same) for same in zip(*levels, strict=True))
+    table.add_row("all three together", *(f"at most {up(total, 3)}" for total in totals))
+    return table

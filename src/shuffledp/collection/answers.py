@@ -1,0 +1,300 @@
+"""`answer`, `open`, `task verify`: what participants, the analyzer and auditors do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp import __version__
+from shuffledp.collection.batch import read_batch
+from shuffledp.collection.client import Device, answer_code, certify_task, level_named
+from shuffledp.collection.estimates import JUNK, shift_of_levels
+from shuffledp.collection.fields import write_time
+from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
+from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
+from shuffledp.collection.release import LONGEST_SIGNED
+from shuffledp.collection.report import Verdict
+from shuffledp.collection.sending import Link, fetch_task
+from shuffledp.collection.state import DeviceState, default_state_file
+from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import count, counted, distance, points, probability, share, up, with_error
+from shuffledp.shell.entered import Entered
+from shuffledp.shell.left import will_change
+from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.whole_files import read_bytes
+
+if TYPE_CHECKING:
+    from shuffledp.collection.analyzer import Opened
+
+_SAYS = "the shuffler, or somebody on the way to it, says that"
+_ENDS = {
+    Verdict.UNREADABLE: f"{_SAYS} the report cannot be opened; then it is not counted. A second one is not drawn",
+    Verdict.UNFIT: f"{_SAYS} the report does not fit its task; then it is not counted. A second one is not drawn",
+    Verdict.CODE_REFUSED: f"{_SAYS} the code is unknown or was used before. If you have another link, repeat with that "
+    "one: the same report is sealed again for its code, and a dishonest shuffler could count it twice",
+}
+
+
+_HOW = {"several": "any of ", "list": "one of ", "table": "one of "}
+
+
+def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
+    """Show a task in words, and what a person has sent to its organizer from here; nothing is drawn or sent."""
+    _check_language(language)
+    link = Link.parse(link_text)
+    task = fetch_task(link)
+    with working("Certifying the promises"):
+        floors = certify_task(task)
+    device = Device(DeviceState(state or default_state_file()), person)
+    if as_json:
+        print(dumps(_shown_object(task, floors, device, language)))
+        return
+    _print_task(task, language)
+    _print_spent(task, device)
+
+
+def run_answer(
+    link_text: str,
+    level: str | None,
+    answers: list[str],
+    language: str,
+    person: str,
+    patience: float,
+    state: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Draw, store, and send one person's report."""
+    _check_language(language)
+    link = Link.parse(link_text)
+    if not 0.0 <= patience < float("inf"):
+        raise InvalidInput(f"--patience must be a number of seconds; got {patience}")
+    task = fetch_task(link)
+    if level is None:
+        names = ", ".join(quoted(in_language(each.name, language)) for each in task.draft.levels)
+        raise InvalidInput(f"choose a level with --level: {names}; --show tells what each promises")
+    if len(answers) != len(task.draft.questions):
+        raise InvalidInput(f"this task has {len(task.draft.questions)} questions; got {len(answers)} --answer")
+    place = level_named(task, level)
+    codes = [answer_code(question, text) for question, text in zip(task.draft.questions, answers, strict=True)]
+    with working("Certifying the promises"):
+        certify_task(task)
+    state = state or default_state_file()
+    will_change(state, "keeps the answer that was drawn: the same command sends it, and draws no other")
+    device = Device(DeviceState(state), person, lambda said: print(said, file=sys.stderr))
+    if not as_json:
+        told = what_is_promised(task.draft, place, language)
+        console().print(escape(told.sentences[0][1]), highlight=False)
+        _print_spent(task, device)
+        if device.waits(task):
+            console().print("The report that was drawn before is sent again; --level and --answer change nothing.")
+    with working("Sending"):
+        verdict = device.answer(link, task, codes, place, patience=patience)
+    if verdict is not Verdict.HELD:
+        raise InvalidInput(_ENDS[verdict])
+    if as_json:
+        print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
+    else:
+        console().print("The shuffler holds your answer.", highlight=False)
+
+
+def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
+    """Open a batch, write the signed release, and show it; a ledger has entered it before."""
+    from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
+    from shuffledp.collection.release import write_release
+    from shuffledp.collection.release_json import release_document
+    from shuffledp.collection.release_page import release_page
+
+    target = batch.parent / f"{batch.stem}.release" if out is None else out
+    if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
+        raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
+    secret = AnalyzerKey.parse(read_bytes(key, "the key", LONGEST_KEY))
+    with outputs({"--out": target, "--report": report}) as files:
+        with working("Opening the batch"):
+            opened = open_batch(
+                read_batch(batch, check=secret.check_task),
+                secret,
+                **entered.arguments(),
+            )
+        document = release_document(opened)
+        release = write_release(document, opened.batch.task, secret.identity)
+        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__}
+        files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
+        files.write("--report", lambda page: page.write(release_page(opened, **made)))
+        files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))
+
+
+def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: bool) -> None:
+    """Print the release, or what it says in words."""
+    if as_json:
+        sys.stdout.write(document.decode("utf-8") + "\n")
+        return
+    _print_opened(opened)
+    if entered.ledger is not None:
+        how = "Entered" if opened.entered else "Entered before"
+        more = "" if opened.entered else "; the same batch costs nothing more"
+        console().print(f"{how} in the ledger {escape(str(entered.ledger))}{more}.", highlight=False)
+
+
+def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
+    """Check a release and say what was found and what cannot be checked."""
+    from shuffledp.collection.verify import verify
+
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
+    with working("Certifying the promises"):
+        found = verify(
+            task,
+            read_bytes(release, "the release", LONGEST_SIGNED),
+            None if batch is None else read_batch(batch),
+        )
+    if as_json:
+        told = {"verified": True, "checks": found.checks, "cannot": found.cannot, "floor": found.floor}
+        print(dumps(told | {"promise_kept": found.promise_kept}))
+        return
+    shown = console()
+    for sentence in found.checks:
+        shown.print(f"checked: {escape(sentence)}", highlight=False)
+    for sentence in found.cannot:
+        shown.print(f"cannot be checked: {sentence}", highlight=False)
+    _print_verdict(task.draft, found.promise_kept)
+
+
+def _check_language(language: str) -> None:
+    if language not in LANGUAGES:
+        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}; got {shown(language)}")
+
+
+def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, language: str) -> dict[str, Any]:
+    draft = task.draft
+    return {
+        "id": task.id,
+        "title": dict(draft.title),
+        "organizer": draft.organizer,
+        "one_hand": draft.operated_by.one_hand,
+        "questions": [dict(question.text) for question in draft.questions],
+        "levels": [
+            {
+                "name": dict(level.name),
+                "floor": floor,
+                "headline": what_is_promised(draft, place, language).headline,
+                "sentences": [text for _, text in what_is_promised(draft, place, language).sentences],
+            }
+            for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True))
+        ],
+        "spent": device.spent(draft.organizer),
+    }
+
+
+def _print_task(task: PostedTask, language: str) -> None:
+    draft, shown = task.draft, console()
+
+    def theirs(text: str) -> str:
+        return quoted(text, language)  # whatever the organizer wrote: it must not pass for words of this program
+
+    shown.print(f"[bold]{escape(theirs(in_language(draft.title, language)))}[/]", highlight=False)
+    shown.print(
+        escape(
+            f"{theirs(draft.organizer)} ({theirs(draft.contact)}); privacy notice: {draft.privacy_notice}; open "
+            f"from {write_time(draft.opens)} to {write_time(draft.closes)}"
+        ),
+        highlight=False,
+    )
+    for place, question in enumerate(draft.questions, start=1):
+        if question.kind != "number":
+            said = _HOW.get(question.kind, "") + ", ".join(
+                theirs(in_language(choice, language)) for choice in question.choices
+            )
+        else:
+            said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
+        shown.print(escape(f"{place}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
+    for place in range(len(draft.levels)):
+        shown.print()
+        shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
+
+
+def _print_spent(task: PostedTask, device: Device) -> None:
+    spent = device.spent(task.draft.organizer)
+    if not spent["answers"]:
+        return
+    told = f"together {up(spent['epsilon0'])}"
+    if spent["promise"] < spent["epsilon0"]:  # where one hand ran everything nothing smaller was promised
+        central = f"{up(spent['promise'])} at delta = {probability(spent['delta'])} by their promises"
+        told += f" if shuffler and analyzer are one, {central}"
+    sent = counted(spent["answers"], "answer")
+    console().print(
+        f"Sent to {escape(quoted(task.draft.organizer))} before from this device: {sent}, {told}.",
+        highlight=False,
+    )
+
+
+def _print_opened(opened: Opened) -> None:
+    from shuffledp.collection.kinds_view import TOGETHER, more_lines
+    from shuffledp.report.rows import CONFIDENCE, frequency_rows
+
+    draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
+    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
+    for place, (question, release, junk, more) in enumerate(asked):
+        title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
+        if release.categories is None:
+            low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
+            value, error = float(release.estimate), float(release.standard_error)
+            words = [with_error(x, error) for x in (value, low, high)]
+            shown.print(f"[bold]{title}[/] {words[0]} ({CONFIDENCE:.0%} interval {words[1]} to {words[2]})")
+        else:
+            table = Table(title=title, title_justify="left")
+            for heading in ("answer", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
+                table.add_column(heading, justify="left" if heading == "answer" else "right")
+            for row in frequency_rows(release, simultaneous=question.kind in TOGETHER):
+                ends = f"{share(row.low)} to {share(row.high)}"
+                table.add_row(
+                    escape(row.category),
+                    share(row.frequency),
+                    points(row.standard_error),
+                    ends,
+                )
+            shown.print(table)
+        for line in more_lines(question, more):
+            shown.print(escape(line), highlight=False)
+        shown.print(
+            f"{counted(junk.total, 'row')} not used; 5 % of junk could shift this by "
+            f"{distance(junk.effect_of_share, shares=shares)}, "
+            "5 % of the people counted at another level than theirs by "
+            f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), shares=shares)}",
+            highlight=False,
+        )
+    table = Table(
+        title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"
+    )
+    central = ("promised", "whoever takes part", "if 95 % are honest")
+    for heading in ("level", "people", *(() if draft.operated_by.one_hand else central), "shuffler and analyzer one"):
+        table.add_column(heading, justify="left" if heading == "level" else "right")
+    for place, (level, people, floor, crowd) in enumerate(
+        zip(draft.levels, manifest.counts, opened.floor, opened.crowd, strict=True)
+    ):
+        row = [escape(next(iter(level.name.values()))), count(people)]
+        if not draft.operated_by.one_hand:
+            row += [
+                up(level.promise),
+                up(floor),
+                up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–",
+            ]
+        table.add_row(*row, up(what_is_promised(draft, place).local))
+    shown.print(table)
+    _print_verdict(draft, opened.promise_kept)
+
+
+def _print_verdict(draft: Draft, promise_kept: bool) -> None:
+    """Say whether the promises are kept; where one hand ran everything there is none below the local budgets."""
+    if draft.operated_by.one_hand:
+        name = escape(quoted(draft.operated_by.analyzer))
+        console().print(
+            f"{name} both shuffled and analyzed, so nothing below the local budgets is a promise.", highlight=False
+        )
+    else:
+        console().print("Every promise is kept." if promise_kept else "A PROMISE IS NOT KEPT.", style="bold")

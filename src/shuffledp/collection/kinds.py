@@ -1,0 +1,239 @@
+r"""What a kind of question tells besides its shares: a scale's mean, differences, margins, independence, present words.
+
+**Linear functionals** sum_j v_j f_j of the shares f are estimated by the same sum of the estimated shares. A report of
+slope s has the value v of its own answer with chance s, else that of a uniform one; people's variance follows from the
+shares, moved to the nearest ones that could be, and the dummies' law is exact (`spread`).
+
+**A margin** of c of k cells is a share whose reports support it with the chances s + (1 - s) c/k and (1 - s) c/k, so
+its interval inverts the exact law of a count (`protocol.count_laws`).
+
+**Independence** of rows and columns is tested by simulation: the statistic is sum (f_ab - f_a f_b)^2 / v_ab, v_ab the
+variance that sampling people, their local noise and the dummies give a cell. It is compared with that of tables drawn
+under independence from the estimated margins, with the same people, levels and dummies; the p-value is (1 + number of
+tables at least as far)/(1 + number of tables), so noise alone does not look like dependence.
+
+**A word is present** if so many reports of it have a chance of at most 5 % / k where nobody sent it (Bonferroni: over
+all words the chance that any is wrongly called present is at most 5 %).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.ball import below_of
+from shuffledp.collection.asked import Question, whole_values
+from shuffledp.collection.balls import single_ball
+from shuffledp.collection.estimates import Slopes, count_law, slopes_of
+from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
+from shuffledp.collection.task import Draft
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, simulation_random
+from shuffledp.questions.count_laws import Added, CountEstimate, CountLaw
+from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.frequency import project_to_simplex
+
+MOST_COMPARED = 12
+"""Choices up to which every two are compared."""
+ERROR_RATE = 0.05
+"""Chance that any word is called present that nobody sent."""
+_TABLES, _DRAWS = 999, 2 * 10**7
+"""Tables that are drawn for the test of independence, and people in all of them together."""
+
+
+@dataclass(frozen=True)
+class Independence:
+    """A test of independence of a table's rows and columns.
+
+    Parameters
+    ----------
+    statistic : float
+        Distance from independence, in units of the noise.
+    p_value : float
+        The chance of at least that distance under independence.
+    tables : int
+        How many tables were drawn.
+    """
+
+    statistic: float
+    p_value: float
+    tables: int
+
+
+@dataclass(frozen=True, eq=False)
+class More:
+    """What was estimated besides the shares; only what the kind has is there.
+
+    Parameters
+    ----------
+    mean : Estimate or None
+        Of a scale.
+    differences : tuple of (int, int, Estimate)
+        Share of the first choice less that of the second.
+    rows, columns : Estimate or None
+        Margins of a table.
+    independence : Independence or None
+        Of a table.
+    present : tuple of bool or None
+        Of a list, whether each word is present.
+    least : float
+        From about so many people on a word of a list is called present.
+    """
+
+    mean: Estimate | None = None
+    differences: tuple[tuple[int, int, Estimate], ...] = ()
+    rows: Estimate | None = None
+    columns: Estimate | None = None
+    independence: Independence | None = None
+    present: tuple[bool, ...] | None = None
+    least: float = 0.0
+
+
+def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -> More:
+    """Estimate what a question's kind tells besides its shares.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task's draft.
+    place : int
+        The question, from 0.
+    shares : Estimate
+        From `estimates.estimate_question`.
+    counts : sequence of int
+        People per level whose reports were used.
+    """
+    question, known = draft.questions[place], slopes_of(draft, place)
+    if draft.version == 1 or not isinstance(shares, CountEstimate):
+        return More()
+    task = _Asked(question, known, tuple(counts), shares)
+    if question.kind == "list":
+        return task.words()
+    if question.kind == "table":
+        return task.table(int.from_bytes(hashlib.sha256(draft.data).digest()[:8], "little"))
+    mean = task.along(question.values) if question.kind == "scale" else None
+    return More(mean=mean, differences=task.differences())
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One question of one column of choices with its estimated shares."""
+
+    question: Question
+    known: Slopes
+    counts: tuple[int, ...]
+    shares: CountEstimate
+
+    @property
+    def people(self) -> list[tuple[int, float]]:
+        return list(zip(self.counts, self.known.slopes, strict=True))
+
+    @property
+    def total(self) -> float:
+        return sum(count * slope for count, slope in self.people)
+
+    def along(self, values: Sequence[float]) -> SpreadEstimate:
+        """Estimate sum_j v_j f_j."""
+        order = sorted(set(values))
+        whole = dict(zip(order, whole_values(tuple(order)), strict=True))
+        unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
+        v, n, total = np.array(values, dtype=np.float64), sum(self.counts), self.total
+        likely = project_to_simplex(self.shares.value)
+        noise = 0.0
+        for count, s in self.people:
+            mean, square = s * v + (1.0 - s) * v.mean(), s * v**2 + (1.0 - s) * (v**2).mean()
+            noise += count * float(likely @ (square - mean**2))
+        uneven = max(sum(count * s * s for count, s in self.people) / total**2 - 1.0 / n, 0.0) * n / max(n - 1, 1)
+        dealt = uneven * max(float(likely @ v**2 - (likely @ v) ** 2), 0.0)
+        cells = tuple(whole[value] for value in values)
+        added = Spread(dummies_along(self.question.family, self.question.dummies, cells), unit / total)
+        return SpreadEstimate(
+            value=np.asarray(float(v @ self.shares.value)),
+            standard_error=np.asarray(np.sqrt(noise / total**2 + dealt + added.variance)),
+            step=float(v.max() - v.min()) / total,
+            support=(float(v.min()), float(v.max())),
+            uninformative=self.shares.uninformative,
+            added=added,
+        )
+
+    def differences(self) -> tuple[tuple[int, int, Estimate], ...]:
+        """Compare every two of a few choices."""
+        k = len(self.question.choices)
+        if not 2 < k <= MOST_COMPARED:
+            return ()
+        pairs = [(one, two) for one in range(k) for two in range(one + 1, k)]
+        return tuple(
+            (one, two, self.along([float(j == one) - float(j == two) for j in range(k)])) for one, two in pairs
+        )
+
+    def words(self) -> More:
+        """Say which words are present."""
+        law, k = self.shares.law, len(self.question.choices)
+        chance = ERROR_RATE / k
+        low, high = round(law.mean(0.0)), round(law.mean(0.0)) + 1
+        while law.at_least(high, 0) > chance:
+            low, high = high, high + 2 * (high - low)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if law.at_least(middle, 0) > chance else (low, middle)
+        present = tuple(bool(count >= high) for count in self.shares.counts.tolist())
+        return More(present=present, least=max(high - law.mean(0.0), 0.0) / law.slope * law.n)
+
+    def table(self, seed: int) -> More:
+        """Estimate the margins of a table and test their independence."""
+        shape = (len(self.question.rows), len(self.question.columns))
+        counts = self.shares.counts.reshape(shape)
+        rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))
+        return More(rows=rows, columns=columns, independence=self._independence(shape, simulation_random(seed >> 1)))
+
+    def _margin(self, counts: NDArray[np.int64], cells: int) -> CountEstimate:
+        """Estimate shares that are sums over so many cells each."""
+        family, dummies = self.question.family, self.question.dummies
+        share, mean = cells / family.cells, cells * dummies.count // family.cells
+        around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
+        reach = len(around) // 2
+        chances = (0.0,) * (mean - reach) + around[max(reach - mean, 0) :]
+        slopes = self.known.slopes
+        own = tuple(s + (1.0 - s) * share for s in slopes)
+        law = CountLaw(self.counts, own, tuple((1.0 - s) * share for s in slopes), Added(chances))
+        value = (counts.astype(np.float64) - law.mean(0.0)) / law.slope
+        errors = [np.sqrt(law.variance(min(max(float(each), 0.0), 1.0))) / law.slope for each in value]
+        return CountEstimate(value, np.array(errors), 1.0 / law.slope, (0.0, 1.0), 0, counts, law)
+
+    def _independence(self, shape: tuple[int, int], random: Randomness) -> Independence:
+        n = sum(self.counts)
+        found = self.shares.value.reshape(shape)
+        margins = [project_to_simplex(found.sum(axis=axis)) for axis in (1, 0)]
+        expected = np.outer(*margins)
+        noise = count_law(self.question, self.known, self.counts).variance(1.0 / expected.size) / self.total**2
+        spread = expected * (1.0 - expected) / n + noise
+        statistic = _distance(found, spread)
+        tables = int(min(max(_DRAWS // n, 199), _TABLES))
+        further = sum(_distance(self._drawn(expected, random), spread) >= statistic for _ in range(tables))
+        return Independence(statistic, (1 + further) / (1 + tables), tables)
+
+    def _drawn(self, expected: FloatArray, random: Randomness) -> FloatArray:
+        """Draw what would be estimated if people were drawn from `expected`."""
+        k, steps = expected.size, np.cumsum(expected.ravel())
+        counts = np.zeros(k, dtype=np.int64)
+        for count, s in self.people:
+            words = random.words(2 * count).astype(np.float64) / 2.0**64
+            records = np.minimum(np.searchsorted(steps, words[:count], side="right"), k - 1)
+            kept = words[count:] < s
+            others = random.integers(k, count)
+            counts += np.bincount(np.where(kept, records, others), minlength=k)
+        law = single_ball(self.question.family, self.question.dummies)
+        counts += law.draw(below_of(random))[0]
+        own = self.shares.law
+        return ((counts.astype(np.float64) - own.mean(0.0)) / own.slope).reshape(expected.shape)
+
+
+def _distance(shares: FloatArray, spread: FloatArray) -> float:
+    """Distance of a table from independence, in units of a cell's variance."""
+    apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    return float((apart**2 / spread).sum())

@@ -1,0 +1,372 @@
+"""The commands on the shuffler's machine: `serve`, and `task status | close | publish | destroy | clock-ok`."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shuffledp.errors import InvalidInput
+from shuffledp.shell import options as o
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shuffledp.collection.store import Store, TaskRow
+    from shuffledp.collection.task import PostedTask
+
+StorePath = Annotated[
+    Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store, a SQLite file.")
+]
+Task = Annotated[
+    str | None,
+    typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while there is only one."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; a script is never asked.")]
+STORE = Path("shuffledp.db")
+DELETION_SECONDS = 60.0
+"""How long a command waits until nothing deleted is left in the store."""
+WATCH_SECONDS = 5.0
+LONGEST_NAME = 256
+"""Letters of a file's name with its folders, for a task named by its file."""
+
+
+def register(app: typer.Typer, task: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(serve)
+    for name, command in (("status", status), ("close", close), ("publish", publish), ("destroy", destroy)):
+        task.command(name)(command)
+    task.command("clock-ok")(clock_ok)
+
+
+def serve(
+    store: StorePath = STORE,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8000,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; beyond this machine put TLS in front.")] = (
+        "127.0.0.1"
+    ),
+) -> None:
+    """Run the shuffler's service: it shows tasks and takes reports, nothing else.
+
+    Example:
+
+    shuffledp serve --store shuffledp.db --port 8000
+    """
+    from shuffledp.collection.server import serve as run
+
+    with opened(store, make=True) as shuffler:
+        shuffler.identity()  # a folder that cannot be written is found before anybody connects
+    run(store, host=host, port=port, ready=lambda url: print(f"serving {url} from {store}", flush=True))
+
+
+def status(
+    store: StorePath = STORE,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every few seconds until Ctrl-C.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show each task: its state, and for every level how many people have answered and how many were planned.
+
+    Example:
+
+    shuffledp task status --store shuffledp.db
+    """
+    from shuffledp.report.to_json import dumps
+    from shuffledp.shell.output import console
+
+    with opened(store) as shuffler:
+        if json:
+            print(dumps({"tasks": [_facts(shuffler, row) for row in shuffler.tasks()]}))
+            return
+        while True:
+            for table in _tables(shuffler):
+                console().print(table, markup=False, highlight=False, soft_wrap=True)
+            if not watch:
+                return
+            time.sleep(WATCH_SECONDS)
+
+
+def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None:
+    """Close a task, hand the batch over, and delete what the store held of it.
+
+    On a terminal it first says what will be lost, and asks for the task's title.
+
+    Example:
+
+    shuffledp task close --store shuffledp.db
+    """
+    from shuffledp.collection.closing import close_task
+    from shuffledp.collection.promised import quoted
+    from shuffledp.collection.task import PostedTask
+
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
+        posted = PostedTask.parse(row.posted)
+        if row.state == "open" and not yes:
+            _ask_title(shuffler, posted, "close", "will be handed over, and nobody can answer any more")
+        path = close_task(shuffler, row.digest)
+        print(path)
+        opens = f"{quoted(posted.draft.operated_by.analyzer)} opens it with: shuffledp open {path.name} --key NAME.key"
+        print(f"{_title(posted)} is handed over with this file. {opens}")
+        wait_for_deletion(shuffler, f"the batch is written, {path}")
+
+
+def publish(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", parser=o.file_path, help="The analyzer's signed release.")
+    ],
+    task: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TASK", help="A task's name or its .task file; not needed while one alone is handed over."
+        ),
+    ] = None,
+    store: StorePath = STORE,
+) -> None:
+    """Show a release to everybody who asks for it, until the task's retention ends.
+
+    Example:
+
+    shuffledp task publish lunch.release
+    """
+    from shuffledp.collection.release import LONGEST_SIGNED, SignedRelease
+    from shuffledp.collection.task import PostedTask
+    from shuffledp.whole_files import read_bytes
+
+    data = read_bytes(release, "the release", LONGEST_SIGNED)
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task, "released")
+        SignedRelease.parse(data, PostedTask.parse(row.posted))
+        shuffler.publish(row.digest, data)
+        print(f"published: {_title(PostedTask.parse(row.posted))}")
+
+
+def destroy(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name or its .task file.")],
+    store: StorePath = STORE,
+    yes: Yes = False,
+) -> None:
+    """Destroy all that was collected for a task, unopened, with its keys; this cannot be undone.
+
+    On a terminal it first says what will be lost, and asks for the task's title.
+
+    Example:
+
+    shuffledp task destroy lunch.task
+    """
+    from shuffledp.collection.closing import destroy_task
+    from shuffledp.collection.task import PostedTask
+
+    with opened(store) as shuffler:
+        row = chosen(shuffler, task)
+        posted = PostedTask.parse(row.posted)
+        if not yes:
+            _ask_title(shuffler, posted, "destroy", "will be lost for good, unopened, with the keys and the batch")
+        destroy_task(shuffler, row.digest)
+        wait_for_deletion(shuffler, "the task is destroyed")
+        print(f"destroyed: {_title(posted)}")
+
+
+def state_words(state: str) -> str:
+    """Name a task's state for people: its batch is handed over to the analyzer, which releases nothing yet."""
+    return "handed over" if state == "released" else state
+
+
+def _title(posted: PostedTask) -> str:
+    from shuffledp.collection.promised import quoted
+
+    return quoted(posted.draft.title[posted.draft.languages[0]])
+
+
+def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
+    """Ask for the task's title at a terminal, having said what will be lost; a script is not asked."""
+    from shuffledp.report.wording import counted
+
+    if not sys.stdin.isatty():
+        return
+    held = sum(reports for place, reports in store.tally(posted.digest).items() if place >= 0)
+    print(f"{_title(posted)}: {counted(held, 'answer')} {loss}.", file=sys.stderr)
+    print(f"Type the title to {verb} it: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != posted.draft.title[posted.draft.languages[0]].strip():
+        raise InvalidInput(f"that is not the title, so nothing was done; to {verb} it without being asked, say --yes")
+
+
+def clock_ok(store: StorePath = STORE) -> None:
+    """Say that this machine's clock is right: timers that wait after a jump go on.
+
+    Example:
+
+    shuffledp task clock-ok
+    """
+    from shuffledp.collection.clock import system_clock
+
+    with opened(store) as shuffler:
+        shuffler.confirm_clock(system_clock())
+        print("timers go on")
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, make: bool = False) -> Generator[Store]:
+    """Open a store for a command, and turn failures of the disk into one line for people.
+
+    Parameters
+    ----------
+    path : Path
+        The store's file.
+    make : bool
+        Make the store if there is none; by default it must be there.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, or it cannot be read or written now.
+    """
+    from shuffledp.collection.store import Store
+
+    if not make and not path.is_file():
+        raise InvalidInput(f"there is no store {path}; name it with --store, or make one with: shuffledp serve")
+    store = Store(path)
+    try:
+        yield store
+    except sqlite3.Error as error:
+        raise InvalidInput(f"the store {path} cannot be used now ({error}); make room, or try again") from None
+    except OSError as error:
+        where = error.filename or store.outbox
+        raise InvalidInput(f"{where} cannot be used now ({error.strerror or error}); make room, or try again") from None
+    finally:
+        store.close()
+
+
+def _handed_over(store: Store) -> str:
+    """Name the latest batches in the outbox: perhaps a command was killed between closing and saying so."""
+    from shuffledp.collection.closing import batch_path
+    from shuffledp.collection.task import PostedTask
+
+    rows = sorted((row for row in store.tasks() if row.state == "released"), key=lambda row: row.since, reverse=True)
+    paths = [batch_path(store, PostedTask.parse(row.posted)) for row in rows]
+    there = ", ".join([str(path) for path in paths if path.exists()][:3])
+    return f"; closed before, with the batch in {there}" if there else ""
+
+
+def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store], str] = lambda store: "") -> TaskRow:
+    """Find the task that an argument names: by its name, by its file, or as the only one in one of these states.
+
+    Parameters
+    ----------
+    store : Store
+        Where the task is.
+    task : str or None
+        The argument.
+    states : str
+        States of a task that needs no naming.
+    more : callable
+        What the refusal says besides, if there is no such task.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such task, or several could be meant.
+    """
+    from shuffledp.collection.fields import to_base64
+    from shuffledp.collection.task import LONGEST_POSTED, PostedTask, task_digest
+    from shuffledp.whole_files import read_bytes
+
+    rows = store.tasks()
+    if task is None:
+        left = [row for row in rows if row.state in states]
+        if len(left) == 1:
+            return left[0]
+        names = ", ".join(to_base64(row.digest) for row in left)
+        said = f"{': ' if names else ''}{names}" if left else more(store)
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(map(state_words, states))}{said}")
+    is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
+    if is_file:
+        digest = PostedTask.parse(read_bytes(Path(task), "the task", LONGEST_POSTED)).digest
+    else:
+        digest = task_digest(task)
+    for row in rows:
+        if row.digest == digest:
+            return row
+    raise InvalidInput(f"the store {store.path} has no task {to_base64(digest)}; see shuffledp task status")
+
+
+def wait_for_deletion(store: Store, done: str) -> None:
+    """Wait until nothing deleted is left in the store's files; `done` is what has succeeded, should this not."""
+    from shuffledp.collection.store import Tidying
+
+    tidying, end = Tidying(store), time.monotonic() + DELETION_SECONDS
+    while not tidying.step():
+        if time.monotonic() > end:
+            raise InvalidInput(
+                f"{done}; but some process reads the store, so deleted reports are still in its file: end that process "
+                "and run shuffledp serve, which goes on deleting"
+            )
+        time.sleep(0.1)
+
+
+def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
+    from shuffledp.collection.clock import is_trusted, system_clock
+    from shuffledp.collection.estimates import width_of
+    from shuffledp.collection.fields import write_time
+    from shuffledp.collection.price import half_width
+    from shuffledp.collection.task import PostedTask
+
+    task, tally = PostedTask.parse(row.posted), store.tally(row.digest)
+    draft = task.draft
+    first = draft.languages[0]
+    counts = [tally.get(place, 0) for place in range(len(draft.levels))]
+    worth = [half_width(draft, place, counts) if sum(counts) else None for place in range(len(draft.questions))]
+    return {
+        "id": task.id,
+        "title": draft.title[first],
+        "state": row.state,
+        "reason": row.reason,
+        "levels": [
+            {"name": level.name[first], "held": held, "planned": level.planned}
+            for level, held in zip(draft.levels, counts, strict=True)
+        ],
+        "questions": [
+            {"text": question.text[first], "kind": question.kind, "range": width_of(question), "half_width": width}
+            for question, width in zip(draft.questions, worth, strict=True)
+        ],
+        "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
+        "at_least": draft.at_least,
+        **{key: write_time(getattr(draft, key)) for key in ("opens", "closes", "expires")},
+        "timers_wait": row.state in ("open", "released") and not is_trusted(system_clock(), row.tick),
+    }
+
+
+def _tables(store: Store) -> Iterator[Table | str]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from shuffledp.collection.promised import quoted
+    from shuffledp.report.wording import SAYS_NOTHING, plus_minus
+
+    for row in store.tasks():
+        facts = _facts(store, row)
+        table = Table(title=Text(f"{facts['title']} ({state_words(facts['state'])})"), caption=facts["id"])
+        for heading in ("level", "held", "planned"):
+            table.add_column(heading, justify="left" if heading == "level" else "right")
+        for level in facts["levels"]:
+            table.add_row(Text(level["name"]), str(level["held"]), str(level["planned"]))
+        table.add_row("together", *(str(sum(level[key] for level in facts["levels"])) for key in ("held", "planned")))
+        yield table
+        for question in facts["questions"]:
+            if question["half_width"] is not None:
+                asked = quoted(question["text"])
+                worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
+                would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
+                yield f"{asked}: with these people {would} {worth}."
+        yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
+        if row.state == "restored":
+            yield "This store was put back from a copy: the task has ended before, and takes no answers."
+        if facts["timers_wait"]:
+            yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
+    if not store.tasks():
+        yield "no task has been posted"

@@ -1,0 +1,642 @@
+"""Frequent items of a long list or an unknown domain: the question, the search, and intervals that stand selection."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Words
+from shuffledp.numerics.special import betainccinv, betaincinv, ndtri
+from shuffledp.questions.estimate import Estimate, chance_of_a_miss
+from shuffledp.questions.question import Question
+from shuffledp.questions.tally import LevelSums, Tally, Whole
+from shuffledp.randomizers.base import SupportLaw
+from shuffledp.randomizers.checks import check_choice, numbers_within
+from shuffledp.randomizers.hashing import best_range
+from shuffledp.randomizers.item_domain import END, Codes, ItemDomain, ListedItems, WordItems
+from shuffledp.randomizers.leveled import LARGEST_RANGE, LeveledHashing
+from shuffledp.randomizers.walsh import walsh_hadamard
+from shuffledp.records.columns import Recode, category_codes, read_labels
+from shuffledp.records.words import read_words, word_symbols
+from shuffledp.setting import Seen
+
+# Searching for frequent items: which prefixes are followed, which items are named, and which surely would be.
+#
+# **Thresholds.** Of N prefixes that are tried at a level those are followed whose estimate is above the one that noise
+# alone exceeds with the chance kept/(2N), so that half of the places are left to what is real. Followed in vain a
+# prefix costs time, never truth: what is named is decided at the last level, by people who took no part in the search.
+# An item that nobody has, and whose cell is empty, is supported there by each report with the chance 1/g,
+# independently: it is named only if its estimate is above the one that noise alone exceeds with the chance
+# false_positives/(items tried). So any such item is named with the chance `false_positives` at most (Bonferroni).
+#
+# **What is found.** An item of share f is found with a chance of 95 % if f is above each level's threshold by the
+# normal quantile of 5 % / levels: then all levels together miss it with a chance of 5 % at most.
+
+POWER = 0.95
+"""Chance with which an item that is said to be found is found."""
+
+
+_HALVINGS = 16
+"""Steps of iterations that come closer by a factor of ten or more at each, where there are a hundred reports."""
+
+
+class Counted(NamedTuple):
+    """What is known of the reports of one level, over coefficients b_i of the people's budgets.
+
+    With a support's chance s_i = 1/g + (p_i - 1/g) f, the variance of an estimate at the share f is
+
+        sum b_i^2 s_i (1 - s_i) / total^2 = none + linear f - square f^2.
+
+    Parameters
+    ----------
+    total : float
+        sum b_i (p_i - 1/g); 0 without reports.
+    none, linear, square : float
+        See above.
+    step : float
+        The most by which one report moves an estimate: max b_i / total.
+    g : int
+        Range of the hash.
+    n : int
+        Number of reports, if all b_i are 1; else 0.
+    """
+
+    total: float
+    none: float
+    linear: float
+    square: float
+    step: float
+    g: int
+    n: int = 0
+
+    @classmethod
+    def of(
+        cls, total: float, squares: float, apart: float, apart_squares: float, largest: float, g: int, *, equal: bool
+    ) -> Counted:
+        """Return it from the sums of b (p - 1/g), b^2, b^2 (p - 1/g), b^2 (p - 1/g)^2, and the largest b."""
+        if total <= 0.0:
+            return cls(0.0, 1.0, 0.0, 0.0, 1.0, g)  # any share, off by less than 1
+        q, unit = 1.0 / g, 1.0 / total**2
+        known = (squares * q * (1.0 - q) * unit, apart * (1.0 - 2.0 * q) * unit, apart_squares * unit, largest / total)
+        return cls(total, *known, g, round(squares) if equal else 0)
+
+    @classmethod
+    def of_equal(cls, n: float, apart: float, g: int) -> Counted:
+        """Return it for n reports of equal weight, p - 1/g = apart in the mean."""
+        return cls.of(n * apart, n, n * apart, n * apart**2, 1.0, g, equal=True)
+
+    def error(self, share: FloatArray | float) -> FloatArray:
+        """Return the standard error at shares; beyond the share of largest variance, that of the largest."""
+        top = self.linear / (2.0 * self.square) if self.square > 0.0 else np.inf
+        at = np.clip(share, 0.0, min(max(top, 0.0), 1.0))
+        return np.sqrt(np.maximum(self.none + self.linear * at - self.square * at**2, self.none))
+
+    def half_width(self, miss: FloatArray | float, share: FloatArray | float) -> FloatArray:
+        """Return the half width of an interval that misses with that chance, if the share were this one."""
+        return self._bounded.half_width(np.asarray(miss), self.error(share))
+
+    def exceeded(self, chance: float, *, surely: bool = True) -> float:
+        """Return an estimate that an empty cell's exceeds with at most that chance.
+
+        Supports are binomial where all coefficients are equal: then it is the least such estimate. Else it is that of
+        Bennett's inequality, or, if not `surely`, the normal quantile with its first correction for skewness.
+        """
+        if self.n:
+            from scipy.stats import binom  # half a second, which only who searches items pays
+
+            count = float(binom.isf(chance, self.n, 1.0 / self.g))
+            return (count + 0.5 - self.n / self.g) / self.total
+        error = float(self.error(0.0))
+        if surely:
+            return float(self._bounded.bounded_half_width(2.0 * chance, np.asarray(error)))
+        z = float(-ndtri(chance))
+        return error * (z + (1.0 - 2.0 / self.g) * self.step / error * (z * z - 1.0) / 6.0)
+
+    def ends(self, value: FloatArray, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of intervals around estimates, each end missing with its own chance.
+
+        By Clopper and Pearson where all coefficients are equal, else by the half widths of `Estimate`.
+
+        Parameters
+        ----------
+        value : ndarray
+            Estimates.
+        below, above : ndarray
+            Chances with which the lower and the upper end miss.
+        """
+        if not self.n:
+            share = np.clip(value, 0.0, 1.0)
+            high = share
+            for _ in range(_HALVINGS):
+                high = np.minimum(share + self.half_width(2.0 * above, high), 1.0)
+            return value - self.half_width(2.0 * below, share), high
+        count = np.clip(np.rint(value * self.total + self.n / self.g), 0, self.n)
+        q, apart = 1.0 / self.g, self.total / self.n
+        low = np.where(count > 0, betaincinv(np.maximum(count, 1.0), self.n - count + 1.0, below), 0.0)
+        high = np.where(count < self.n, betainccinv(count + 1.0, np.maximum(self.n - count, 1.0), above), 1.0)
+        return (low - q) / apart, (high - q) / apart
+
+    @property
+    def _bounded(self) -> Estimate:
+        shape = np.zeros(())
+        return Estimate(shape, shape, self.step, (0.0, 1.0), 0)
+
+
+class Found(NamedTuple):
+    """What a search ends with.
+
+    Parameters
+    ----------
+    words : tuple of str
+        The words to be tried at the last level.
+    codes : ndarray of uint32
+        Their codes there.
+    full : bool
+        Whether some level had more prefixes above its threshold than are followed.
+    """
+
+    words: tuple[str, ...]
+    codes: NDArray[np.uint32]
+    full: bool
+
+
+def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Counted]) -> Found:
+    """Follow frequent prefixes from level to level.
+
+    Parameters
+    ----------
+    domain : WordItems
+        The words that there are.
+    cells : sequence of ndarray, shape (2^bits,)
+        Estimated share of each code, of each level but the last.
+    levels : sequence of Counted
+        What is known of the reports of each level.
+    """
+    states, paths = domain.root(1), np.zeros((1, 0), dtype=np.uint64)
+    ended, full = np.zeros(1, dtype=np.bool_), False
+    for level, block in enumerate(domain.blocks):
+        longer = domain.block_values(block)
+        parents = np.concatenate((np.repeat(np.flatnonzero(~ended), longer.size), np.flatnonzero(ended)))
+        values = np.concatenate((np.tile(longer, int((~ended).sum())), np.zeros(int(ended.sum()), dtype=np.uint64)))
+        if level == 0:  # no record is empty
+            keep = values >= np.uint64(domain.size ** (block - 1))
+            parents, values = parents[keep], values[keep]
+        tried = domain.extended(states[parents], values)
+        estimates = cells[level][domain.code(tried, level)]
+        cut = followed_above(levels[level], domain.kept, tried.size)
+        above = np.flatnonzero(estimates >= cut)
+        full |= above.size > domain.kept
+        order = above[np.lexsort((tried[above], -estimates[above]))][: domain.kept]
+        states, paths = tried[order], np.hstack((paths[parents[order]], values[order, None]))
+        ended = values[order] % np.uint64(domain.size) == END
+    return _last(domain, states, paths, full)
+
+
+def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
+    """Keep the words that a record can be: those with one spelling, without white space at their ends."""
+    from shuffledp.tables.spelling import one_spelling
+
+    words = [domain.word(path) for path in paths]
+    kept = [place for place, word in enumerate(words) if word is not None and one_spelling(word) == word]
+    return Found(tuple(str(words[place]) for place in kept), domain.code(states[kept], domain.levels - 1), full)
+
+
+def followed_above(level: Counted, kept: int, tried: int) -> float:
+    """Return the estimate above which a prefix is followed; -inf if there is room for all that are tried."""
+    return -np.inf if tried <= kept else level.exceeded(0.5 * kept / tried, surely=False)
+
+
+def named_above(last: Counted, chance: float, tried: int) -> float:
+    """Return the estimate above which an item is named, if none that nobody has is to be, but with that chance."""
+    return last.exceeded(chance / max(tried, 1))
+
+
+def smallest_found(
+    domain: ItemDomain, levels: Sequence[Counted], chance: float, tried: Sequence[int] | None = None
+) -> float:
+    """Return the smallest share that is found with the chance `POWER`; above 1 if none is.
+
+    Parameters
+    ----------
+    domain : ItemDomain
+        The items that there are.
+    levels : sequence of Counted
+        What is known of the reports of each level.
+    chance : float
+        Chance that any item is named that nobody has.
+    tried : sequence of int, optional
+        How many prefixes were tried at each level; default: the most there can be.
+    """
+    z = float(-ndtri((1.0 - POWER) / len(levels)))
+    most = most_tried(domain) if tried is None else tried
+    kept = domain.kept if isinstance(domain, WordItems) else 1
+    cuts = [followed_above(level, kept, count) for count, level in zip(most, levels, strict=False)]
+    cuts = [*cuts[: len(levels) - 1], named_above(levels[-1], chance, most[-1])]
+    found = 0.0
+    for cut, level in zip(cuts, levels, strict=True):
+        share = max(cut, 0.0)
+        for _ in range(_HALVINGS):
+            share = max(cut + z * float(level.error(share)), 0.0)
+        found = max(found, share)
+    return found
+
+
+def most_tried(domain: ItemDomain) -> list[int]:
+    """Return how many codes are tried at each level, at most."""
+    if isinstance(domain, ListedItems):
+        return [domain.count]
+    assert isinstance(domain, WordItems)
+    sizes = [domain.block_values(block).size for block in domain.blocks]
+    return [sizes[0], *(domain.kept * size for size in sizes[1:]), domain.kept]
+
+
+# The question which items are frequent at all: of a long public list, or of an unknown domain.
+
+_ROWS = 1 << 16
+"""Words at a time, so that temporaries stay small."""
+
+
+class _None:
+    """The record of everybody whose item is not listed; no item of a list is equal to it."""
+
+    def __repr__(self) -> str:
+        return "\0none of the candidates"
+
+
+NONE = _None()
+
+
+@dataclass(frozen=True)
+class FrequentItems(Question):
+    """Which items are frequent among the people, and how frequent, where nobody can list all items or few of many are.
+
+    Without `candidates` items are words over a public alphabet, and a search finds frequent ones letter by letter:
+    each person answers at one level of the search only, drawn at random, and the last level, whose people took no part
+    in the search, tells which of the words found are real, and estimates their shares. With `candidates` there is one
+    level, and the items that are named are those of the list whose share is surely above 0.
+
+    Parameters
+    ----------
+    candidates : iterable of hashable, optional
+        A public list of items, from 2 to 2^24 - 1, all different. A record that is none of them counts as none of them,
+        and so does a missing one if `missing_as` is none of them.
+    max_length : int
+        Without candidates: most characters of an item (bytes under ``"utf-8"``), from 1 to 64. It is public, and the
+        shorter, the rarer the items that are found.
+    alphabet : str
+        Without candidates: ``"ascii"`` (printable), ``"lower"``, ``"upper"``, ``"digits"``, ``"letters"``, several of
+        them joined with ``+``, ``"utf-8"``, or the characters themselves. The fewer there are, the rarer the items that
+        are found.
+    cut : bool
+        Whether a longer item counts as its first `max_length` characters; else it is refused, or counts as `other`.
+    false_positives : float
+        Chance, in (0, 1), that any item is named that nobody has.
+    salt : int
+        Without candidates: which of 2^64 public hashes is used. It must not depend on the records.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is outside its range, or `candidates` are given with what only words have.
+
+    Examples
+    --------
+    >>> FrequentItems(max_length=6, alphabet="upper+digits").domain.levels
+    4
+    >>> FrequentItems(["a", "b", "c"]).domain.levels
+    1
+    """
+
+    candidates: tuple[Hashable, ...] | None = None
+    max_length: int = 16
+    alphabet: str = "ascii"
+    cut: bool = False
+    false_positives: float = 0.05
+    salt: int = 0
+
+    name: ClassVar[str] = "frequent-items"
+    reads: ClassVar[Literal["texts", "numbers"]] = "texts"
+    mechanisms: ClassVar[tuple[str, ...]] = ("olh",)
+
+    def __init__(
+        self,
+        candidates: Iterable[Hashable] | None = None,
+        *,
+        max_length: int = 16,
+        alphabet: str = "ascii",
+        cut: bool = False,
+        false_positives: float = 0.05,
+        salt: int = 0,
+    ) -> None:
+        for name, value in (
+            ("candidates", None if candidates is None else read_labels(candidates)),
+            ("max_length", max_length),
+            ("alphabet", str(alphabet)),
+            ("cut", bool(cut)),
+            ("false_positives", false_positives),
+            ("salt", salt),
+        ):
+            object.__setattr__(self, name, value)
+        chance = numbers_within(false_positives, "`false_positives`", "a chance in (0, 1)", 1.0, closed=False)
+        if chance.ndim or chance == 0.0:
+            raise InvalidInput(f"`false_positives` must be a chance in (0, 1); got {shown(false_positives)}")
+        if self.candidates is not None and (max_length, alphabet, cut, salt) != (16, "ascii", False, 0):
+            raise InvalidInput(
+                f"`candidates` list the items, so {'`salt`' if salt else '`max_length`, `alphabet` and `cut`'} say "
+                "nothing; leave them out"
+            )
+        self.domain  # noqa: B018 - checked here, before anything is read
+
+    @cached_property
+    def domain(self) -> ItemDomain:
+        """What the items are, for the randomizer and the search."""
+        if self.candidates is None:
+            return WordItems(self.alphabet, self.max_length, self.salt)
+        names = "\n".join(map(repr, self.candidates)).encode("utf-8", "surrogatepass")
+        return ListedItems(len(self.candidates), hashlib.sha256(names).hexdigest()[:16])
+
+    def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> LeveledHashing:
+        """See `Question.randomizer`; the range of the hash is the one of least variance for these budgets."""
+        del seen
+        check_choice("mechanism", mechanism, self.mechanisms)
+        g = best_range(budgets.epsilons, budgets.counts, LARGEST_RANGE)
+        return LeveledHashing(self.domain.bits, self.domain.levels, g, self.domain)
+
+    def settled(self, recode: Recode) -> Recode:
+        """See `Question.settled`: a word for missing or other records must be an item."""
+        if recode.clip:
+            raise InvalidInput("`clip` moves numbers into a range, and items have none; `cut` shortens long items")
+        for parameter, label in (("missing_as", recode.missing_as), ("other", recode.other)):
+            if label is None:
+                continue
+            if self.candidates is not None:
+                known = label in self.candidates
+                if not known and parameter == "other":
+                    raise InvalidInput(
+                        f"`other` must be one of the candidates; got {shown(label)}; leave it out, and a record that "
+                        "is not listed counts as none of them"
+                    )
+                continue
+            try:
+                self._codes([label], 0, Recode())
+            except InvalidInput:
+                raise InvalidInput(
+                    f"`{parameter}` must be an item of at most {self.max_length} characters of the alphabet "
+                    f"{shown(self.alphabet)}; got {shown(label)}"
+                ) from None
+        return recode
+
+    def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[Any]:
+        """See `Question.records`: the codes of each record, shape (n, levels)."""
+        return self._codes(columns[0], before, recode)
+
+    def _codes(self, column: Any, before: int, recode: Recode) -> Codes | NDArray[np.int64]:
+        if self.candidates is not None:
+            other = NONE if recode.other is None else recode.other
+            missing = recode.missing_as
+            if missing is not None and missing not in self.candidates:
+                missing = NONE
+            labels = (*self.candidates, NONE)
+            return category_codes(column, labels, before, Recode(missing, other))[:, None]
+        words = read_words(column, before, recode)
+        domain = self.domain
+        assert isinstance(domain, WordItems)
+        found = np.empty((len(words), domain.levels), dtype=np.uint32)
+        for start in range(0, len(words), _ROWS):
+            part = words[start : start + _ROWS]
+            symbols = word_symbols(part, domain, before + start, cut=self.cut, other=recode.other)
+            found[start : start + _ROWS] = domain.codes(symbols)
+        return found
+
+    def finds(self, budgets: Budgets, people: int | None = None) -> float:
+        """Return the smallest share of an item that is found with a chance of 95 %, as far as is known beforehand.
+
+        Parameters
+        ----------
+        budgets : Budgets
+            The population; levels are withheld, or there is one.
+        people : int, optional
+            How many there are, if not as many as `budgets` says.
+
+        Examples
+        --------
+        >>> question = FrequentItems(max_length=6, alphabet="upper+digits")
+        >>> round(question.finds(Budgets((2.0,), (100_000,))), 3)
+        0.032
+        """
+        pass
+
+        randomizer = self.randomizer("olh", budgets, "reports")
+        law = randomizer.support_law(budgets.epsilons)
+        counts: FloatArray = budgets.counts / budgets.n
+        apart = float(np.sum(counts * (law.own - law.other)))
+        each = (budgets.n if people is None else people) / randomizer.levels
+        levels = [Counted.of_equal(each, apart, randomizer.g) for _ in range(randomizer.levels)]
+        return smallest_found(self.domain, levels, self.false_positives)
+
+
+# Frequent items from the shuffled reports alone: which are named, their shares, and intervals that stand selection.
+#
+# **Estimates.** At each level the estimate of a code's share is that of local hashing
+# (`shuffledp.questions.frequency`), over the reports of the level: (supports - n/g) / sum (p - 1/g). The target is the
+# share among all people: a level's people are a random part of them, so the supports among n reports have at most the
+# variance n s (1 - s), s = 1/g + f (p - 1/g) in the mean, that of independent draws; and at most their moment
+# generating function (Maclaurin's inequality on the elementary symmetric means of 1 + s_i (e^t - 1)), so the
+# inequalities behind the intervals hold too.
+#
+# **Intervals that stand selection.** The items that are named are chosen by the data. Their intervals hold all together
+# with the level 1 - a, however they were chosen: the interval of an item of share f misses with the chance a f, and the
+# shares of all items add up to 1, so with the chance 1 - a none of the items that anybody has is missed. The upper end
+# uses the chance a max(f, 1/n) at the estimate, which is the smallest for the shares above it; the lower end solves
+# f = estimate - h(a f) from below.
+#
+# **What shares a cell.** Two words have the same code at the last level with the chance 2^-bits of a public hash. An
+# estimate is of an item together with the words that share its cell: of the other people one in 2^bits in the mean.
+
+_STEPS = 12
+"""Steps of the iteration for the lower end of an interval; it rises to it, and converges in a few."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsEstimate(Estimate):
+    """Estimated shares of the items that were tried at the last level.
+
+    Parameters
+    ----------
+    value, standard_error, step, support, uninformative
+        As for `Estimate`, one entry for each item tried.
+    items : tuple of hashable
+        The words tried, or the places in the list of candidates.
+    levels : tuple of Counted
+        What is known of the reports of each level.
+    domain : ItemDomain
+        The items that there are.
+    people : int
+        Reports of all levels.
+    full : bool
+        Whether the search had more frequent prefixes than it follows, so that items may be missing.
+    """
+
+    items: tuple[Hashable, ...]
+    levels: tuple[Counted, ...]
+    domain: ItemDomain
+    people: int
+    full: bool
+
+    def threshold(self, chance: float) -> float:
+        """Return the estimate above which an item is named.
+
+        Parameters
+        ----------
+        chance : float
+            Chance that any item is named that nobody has.
+        """
+        return named_above(self.levels[-1], chance, len(self.items))
+
+    def named(self, chance: float) -> NDArray[np.intp]:
+        """Return the places, among those tried, of the items that are named, the largest share first."""
+        above = np.flatnonzero(self.value > self.threshold(chance))
+        return above[np.lexsort((above, -self.value[above]))]
+
+    def at(self, places: NDArray[np.intp]) -> ItemsEstimate:
+        """Return the estimates of some of the items tried, for their intervals; thresholds are not theirs."""
+        items = tuple(self.items[place] for place in places)
+        return replace(self, items=items, value=self.value[places], standard_error=self.standard_error[places])
+
+    def finds(self, chance: float) -> float:
+        """Return the smallest share that is found with a chance of 95 %; see `shuffledp.questions.items`."""
+        return smallest_found(self.domain, self.levels, chance)
+
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Both ends of confidence intervals that hold all together, whichever items were chosen; see the module.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Not looked at: the interval of a chosen item does not hold by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        del simultaneous
+        miss, least = 0.5 * chance_of_a_miss(level), 1.0 / max(self.people, 1)
+        last, value = self.levels[-1], np.clip(self.value, 0.0, 1.0)
+        above, low = miss * np.maximum(value, least), np.full(value.shape, least)
+        for _ in range(_STEPS):
+            low = np.maximum(last.ends(self.value, miss * low, above)[0], least)
+        high = last.ends(self.value, miss * low, above)[1]
+        return np.where(low <= least, 0.0, low), np.clip(high, value, 1.0)
+
+
+class ItemTally(Tally):
+    """All that a search for frequent items needs of the reports so far: signs of hashes, and people, of each level.
+
+    Parameters
+    ----------
+    task : Task
+        Its randomizer is a `LeveledHashing` with a domain.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no domain, or there are too many reports at too many levels to be tallied exactly.
+
+    Examples
+    --------
+    >>> from shuffledp.budgets import Budgets
+    >>> from shuffledp.numerics.randomness import secure_random
+    >>> from shuffledp.questions.task import Task
+    >>> family = LeveledHashing(2, 1, 64, ListedItems(3))
+    >>> tally = ItemTally(Task(family, Budgets((700.0,), (400,)), "reports"))
+    >>> tally.add(family.randomize([1] * 400, 700.0, secure_random()))
+    >>> [tally.estimate().items[place] for place in tally.estimate().named(0.05)]
+    [1]
+    """
+
+    def _layout(self) -> list[LevelSums]:
+        """Signs, over the coefficients b; then people, over the coefficients in `Counted`."""
+        family = self._family
+        if family.domain is None:
+            raise InvalidInput(
+                f"reports of {family.name} tell no items without the domain they are of; make the randomizer with it"
+            )
+        n, bits = self.task.budgets.n, family.rows
+        signs = LevelSums(self._coefficients(1), family.levels << family.size, n, bits)
+        if self.task.by_level:
+            parts = [self._rows(signs.coefficients[0, rows], self._apart(rows)) for rows in self._chunks()]
+            return [signs, LevelSums(np.concatenate(parts, axis=1), family.levels, n)]
+        # which budget sent which report is not known: the mean of p - q stands for it
+        mean = self._public(lambda rows: (self._apart(rows),))[0] / n
+        return [signs, LevelSums(self._rows(np.ones(1), np.array([mean])), family.levels, n)]
+
+    @staticmethod
+    def _rows(b: FloatArray, apart: FloatArray) -> FloatArray:
+        return np.stack((b * apart, b * b, b * b * apart, (b * apart) ** 2))
+
+    @property
+    def _family(self) -> LeveledHashing:
+        return self.task.randomizer
+
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        family = self._family
+        signs, people = self._tables
+        checked = family.checked(reports)
+
+        def count(some: NDArray[Any], weights: Whole | None) -> NDArray[np.int64]:
+            total = np.zeros(family.levels << family.size, dtype=np.int64)
+            family.add_signs(some, total, None if weights is None else weights.astype(np.uint64))
+            return total
+
+        return [signs.add(checked, levels, count), people.add_codes(checked[:, 0].astype(np.int64), levels)]
+
+    def _stated(self, rows: slice) -> SupportLaw:
+        return self._family.support_law(self.task.budgets.epsilons[rows])
+
+    def _information(self, law: SupportLaw) -> tuple[FloatArray, FloatArray]:
+        return law.own - law.other, law.other * (1.0 - law.other)
+
+    def _apart(self, rows: slice) -> FloatArray:
+        return self._information(self._law(rows))[0]
+
+    def _estimate(self, uninformative: int) -> ItemsEstimate:
+        """Search, and estimate the shares of what was found; see the module."""
+        family, (signs, people) = self._family, self._tables
+        found, counts = self._sums
+        sums = [people.read(counts, row) for row in range(4)]
+        equal = not self.task.by_level
+        largest = float(signs.coefficients[0].max())
+        levels = tuple(
+            Counted.of(total, squares, apart, apart_squares, largest, family.g, equal=equal)
+            for total, squares, apart, apart_squares in np.stack(sums, axis=1).tolist()
+        )
+        added = signs.read(found, 0).reshape(family.levels, -1)
+
+        def shares(level: int) -> FloatArray:
+            total = levels[level].total
+            return walsh_hadamard(added[level]) * (1.0 / (family.g * total) if total > 0.0 else 0.0)
+
+        domain, full = family.domain, False
+        if isinstance(domain, WordItems):
+            ended = search(domain, [shares(level) for level in range(family.levels - 1)], levels)
+            items: tuple[Hashable, ...] = ended.words
+            codes, full = ended.codes.astype(np.int64), ended.full
+        else:
+            assert isinstance(domain, ListedItems)
+            codes = np.arange(domain.count)
+            items = tuple(range(domain.count))
+        value, last = shares(family.levels - 1)[codes], levels[-1]
+        error = last.error(np.clip(value, 0.0, 1.0))
+        return ItemsEstimate(value, error, last.step, (0.0, 1.0), uninformative, items, levels, domain, self.n, full)

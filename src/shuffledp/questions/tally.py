@@ -1,0 +1,518 @@
+"""What all tallies share: exact sums by level, and who may be added, merged and read."""
+
+from __future__ import annotations
+
+import math
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.questions.task import Task
+from shuffledp.randomizers.codebook import mix
+from shuffledp.setting import Seen
+
+# Exact sums over reports, by level: the whole numbers that a tally holds.
+#
+# A sum over doubles depends on the order of its terms, and the order of rows is not released (docs/theorems/README.md,
+# "What is released"). So reports enter sums of whole numbers only. Wanted are, for public coefficients c of the levels,
+#
+#     sum_i c_g(i) phi(report_i),    phi(report) a vector of whole numbers, g(i) the level of report i.              (S)
+#
+# - Levels withheld, or one level: sum_i phi(report_i).
+# - Up to 64 levels: one such sum for each level; they are multiplied by c, levels ascending, when they are read.
+# - More levels: c_g is rounded once, to A_g 2^u with a whole number A_g below 2^28, and sum_i A_g phi is kept. As
+#   budgets of 1e-9 and of 5 may stand side by side, the unit 2^u is one of several: c_g/c_max selects one for every
+#   2^8, so that A_g has at least 20 significant bits. The rounded c_g *are* the coefficients
+#   (`LevelSums.coefficients`): whatever else is computed from coefficients uses them, so nothing is inconsistent.
+
+Whole = NDArray[np.int64]
+
+
+Count = Callable[[NDArray[Any], Whole | None], NDArray[Any]]
+"""Sum over reports of weight (1 without weights) times phi, shape (size,): whole numbers, exact."""
+
+
+FEW = 64
+
+
+MOST_CELLS = 1 << 24
+"""At most so many levels, and so many sums, have each level apart."""
+
+
+_BITS, _OCTAVES, _LEAST = 28, 8, 12
+
+
+_ROWS = 1 << 16
+"""Weighted reports at a time: 2^16 of weight 2^28, even 2^9 times over (a transform of hashes), stay below 2^53."""
+
+
+_LIMB = 26
+
+
+class _Scales(NamedTuple):
+    """One row of coefficients in whole numbers: coefficient = whole * unit[slot]."""
+
+    slot: NDArray[np.intp]
+    whole: Whole
+    units: FloatArray
+    first: int
+
+
+class LevelSums:
+    """How (S) is kept for several rows of coefficients and one phi.
+
+    Parameters
+    ----------
+    coefficients : ndarray, shape (rows, levels)
+        c, finite; one column where levels are withheld.
+    size : int
+        Length of phi.
+    n : int
+        Reports at most.
+    bits : int
+        |phi| is at most 2^bits.
+
+    Raises
+    ------
+    InvalidInput
+        If the sums of so many reports could leave 63 bits.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (rows, levels)
+        As they enter: those given, or, of more than 64 levels, those rounded.
+    shape : tuple of int
+        Of the sums that are kept.
+    """
+
+    def __init__(self, coefficients: FloatArray, size: int, n: int, bits: int = 0) -> None:
+        levels = coefficients.shape[1]
+        self._scales: list[_Scales] | None = None
+        self.coefficients, self.shape = coefficients, (levels, size)
+        spare = 62 - bits - n.bit_length()
+        self.levels = levels
+        if levels <= FEW and levels * size <= max(MOST_CELLS, size) and spare >= 0:
+            return
+        if spare < _LEAST:
+            raise InvalidInput(
+                f"exact sums of {n} reports at {levels} different budgets do not fit into 63 bits; take fewer reports, "
+                f"or round budgets down to at most {FEW} levels"
+            )
+        self._scales, first = [], 0
+        for row in coefficients:
+            self._scales.append(_scales(row, min(spare, _BITS), first))
+            first += self._scales[-1].units.size
+        self.coefficients = np.stack([s.whole * s.units[s.slot] for s in self._scales])
+        self.shape = (first, size)
+
+    def add(self, reports: NDArray[Any], levels: Whole | None, count: Count) -> Whole:
+        """Return the sums over more reports, in `shape`; `levels` is None where there is one column."""
+        out = np.zeros(self.shape, dtype=np.int64)
+        if self._scales is None:
+            if levels is None:
+                out[0] = count(reports, None)
+                return out
+            small = levels.astype(np.uint8)
+            order = np.argsort(small, kind="stable")
+            ends = np.cumsum(np.bincount(small, minlength=self.levels))
+            for level, part in enumerate(np.split(order, ends[:-1])):
+                if part.size:
+                    out[level] = count(reports[part], None)
+            return out
+        for start in range(0, reports.shape[0], _ROWS):
+            chunk, at = reports[start : start + _ROWS], np.asarray(levels)[start : start + _ROWS]
+            for scales in self._scales:
+                slot, whole = scales.slot[at], scales.whole[at]
+                for place in np.unique(slot):
+                    mine = np.flatnonzero(slot == place)
+                    out[scales.first + place] += count(chunk[mine], whole[mine]).astype(np.int64)
+        return out
+
+    def add_codes(self, codes: NDArray[Any], levels: Whole | None) -> Whole:
+        """Return the sums over more reports that are themselves whole numbers below `size`: phi marks the number."""
+        rows, size = self.shape
+        if self._scales is None:
+            joint = codes if levels is None else levels * size + codes
+            return np.bincount(joint, minlength=rows * size).reshape(rows, size)
+        out = np.zeros(self.shape, dtype=np.int64)
+        for start in range(0, codes.size, _ROWS):
+            chunk, at = codes[start : start + _ROWS], np.asarray(levels)[start : start + _ROWS]
+            for scales in self._scales:
+                slots = scales.units.size
+                found = np.bincount(scales.slot[at] * size + chunk, scales.whole[at], slots * size)
+                out[scales.first : scales.first + slots] += found.astype(np.int64).reshape(slots, size)
+        return out
+
+    def add_numbers(self, values: Whole, levels: Whole | None) -> NDArray[np.object_]:
+        """Return the sums over more reports of phi = values, one whole number each below 2^62, of any size."""
+        out = np.zeros(self.shape, dtype=object)
+        if levels is None:
+            out[0, 0] = whole_sum(values)
+            return out
+        for start in range(0, values.size, _ROWS):
+            chunk, at = values[start : start + _ROWS], levels[start : start + _ROWS]
+            if self._scales is None:
+                out[:, 0] += _limb_sums(chunk, at, None, self.levels)
+                continue
+            for scales in self._scales:
+                rows = slice(scales.first, scales.first + scales.units.size)
+                out[rows, 0] += _limb_sums(chunk, scales.slot[at], scales.whole[at], scales.units.size)
+        return out
+
+    def read(self, sums: NDArray[Any], row: int) -> FloatArray:
+        """Return (S) for one row of coefficients, shape (size,): float work, in one order."""
+        if self._scales is None:
+            parts, factors = sums, self.coefficients[row]
+        else:
+            factors = self._scales[row].units
+            parts = sums[self._scales[row].first :][: factors.size]
+        total = np.zeros(sums.shape[1])
+        for part, factor in zip(parts, factors.tolist(), strict=True):
+            total += part.astype(np.float64) * factor
+        return total
+
+
+def whole_sum(values: Whole) -> int:
+    """Sum of whole numbers below 2^62, exactly."""
+    if values.size and max(-int(values.min()), int(values.max())) < 2**62 // values.size:
+        return int(values.sum())
+    return (int(np.sum(values >> _LIMB)) << _LIMB) + int(np.sum(values & ((1 << _LIMB) - 1)))
+
+
+def _scales(row: FloatArray, bits: int, first: int) -> _Scales:
+    """Whole numbers below 2^bits in absolute value, and a unit for every 2^8 in the size of coefficients."""
+    some, exponents = row != 0.0, np.frexp(row)[1].astype(np.int64)
+    top = int(exponents[some].max(initial=-(1 << 20)))
+    below = np.where(some, (top - exponents) // _OCTAVES, 0)
+    used, slot = np.unique(below, return_inverse=True)
+    powers = top - _OCTAVES * used - bits
+    whole = np.rint(np.ldexp(row, -powers[slot].astype(np.intc))).astype(np.int64)
+    return _Scales(slot, whole, np.ldexp(1.0, powers.astype(np.intc)), first)
+
+
+def _limb_sums(values: Whole, slot: Whole, whole: Whole | None, slots: int) -> NDArray[np.object_]:
+    """Sums of whole * values in each slot, through limbs whose weighted sums are exact doubles."""
+    limb = 53 - _ROWS.bit_length() - (0 if whole is None else _BITS)
+    total = np.zeros(slots, dtype=object)
+    rest, shift = values, 0
+    while rest.any():
+        last = bool((np.abs(rest) < 1 << limb).all())
+        part = rest if last else rest & ((1 << limb) - 1)
+        found = np.bincount(slot, part if whole is None else part * whole, slots)
+        total += np.array([int(one) << shift for one in found.tolist()], dtype=object)
+        rest, shift = (rest - part) >> limb, shift + limb
+    return total
+
+
+# What all tallies share: who may be added, merged and read, and how little depends on the order of reports.
+
+MAGIC, FORMAT = b"SHTL", 1
+
+
+_HEADER = struct.Struct("<4sB3x32sQQ")  # magic, format, fingerprint of the task, reports, sum of the levels' keys
+
+
+_LONG = 24
+
+
+_LEVELS = 1 << 18
+"""Levels at a time: temporaries stay small where all budgets are different."""
+
+
+Terms = Callable[[slice], tuple[FloatArray | NDArray[np.bool_] | float, ...]]
+
+
+Made = Callable[[FloatArray, Any], tuple[FloatArray, ...]]
+"""Further rows of coefficients, of the first row and the law."""
+
+
+class Tally(ABC):
+    """The exact sums that an estimate needs of the reports so far; their size does not depend on their number.
+
+    **What it is a function of.** All that a tally holds, and every bit of its estimate, is a function of what the
+    setting releases (the multiset of reports, or of pairs of report and level, or the sum alone) and of the task,
+    which is public. Reports may come in any order and in any pieces, on any number of machines: the state of the
+    merged tally is the same, byte for byte. So the certificate, which speaks of the multiset, covers the tally.
+
+    Parameters
+    ----------
+    task : Task
+        Who sends reports about what.
+
+    Raises
+    ------
+    InvalidInput
+        If this tally does not serve the task's `seen`.
+    """
+
+    serves: ClassVar[tuple[Seen, ...]] = ("reports", "levels")
+
+    def __init__(self, task: Task) -> None:
+        if task.seen not in self.serves:
+            raise InvalidInput(f"seen must be one of {', '.join(self.serves)} here; got {shown(task.seen)}")
+        self.task = task
+        self._n = self._key = 0
+        self._only: Any = None
+        self._tables = self._layout()
+        self._sums = [self._empty(table) for table in self._tables]
+
+    @property
+    def n(self) -> int:
+        """Number of reports taken."""
+        return self._n
+
+    def add(self, reports: NDArray[Any], levels: NDArray[np.integer[Any]] | None = None) -> None:
+        """Take more reports.
+
+        Parameters
+        ----------
+        reports : ndarray, first axis n
+            As the randomizer drew them.
+        levels : ndarray of int, shape (n,), optional
+            Which level of ``task.budgets`` each report has, from 0 for the lowest one on (`level_indices`). Required
+            where levels are seen and there are several; else not looked at.
+
+        Raises
+        ------
+        InvalidInput
+            If a report is not the randomizer's, a level is none of the task's, the lengths differ, or there are more
+            reports than the task has users. Nothing is taken then.
+        """
+        taken = np.asarray(reports)
+        if taken.ndim == 0:
+            raise InvalidInput("reports must be an array whose first axis counts them; got a single number")
+        n = taken.shape[0]
+        at = self._checked_levels(levels, n) if self.task.by_level else None
+        self._room_for(n)
+        if n == 0:
+            return
+        more = self._take(taken, at)
+        self._sums = [mine + new for mine, new in zip(self._sums, more, strict=True)]
+        self._n += n
+        if at is not None:
+            self._key = (self._key + self._keys(at)) % 2**64
+
+    def merge(self, other: Tally) -> None:
+        """Add what another tally of the same task has taken.
+
+        Raises
+        ------
+        InvalidInput
+            If it is of another task, or both together hold more reports than the task has users.
+        """
+        if type(other) is not type(self) or other.task.fingerprint() != self.task.fingerprint():
+            raise InvalidInput(
+                f"tallies of different tasks cannot be merged: {_named(self.task)}, and {_named(other.task)}"
+            )
+        self._room_for(other.n)
+        self._sums = [mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True)]
+        self._n += other._n
+        self._key = (self._key + other._key) % 2**64
+
+    def state(self) -> bytes:
+        """Return all that the tally holds, for `from_state`.
+
+        Two tallies of one task have the same bytes if and only if they hold the same sums. All numbers are little
+        endian:
+
+        - 4 bytes ``SHTL``; 1 byte, the format number, 1; 3 bytes 0;
+        - 32 bytes, ``task.fingerprint()``;
+        - 8 bytes, the number of reports, unsigned;
+        - 8 bytes, unsigned: the sum modulo 2^64 of the key of every report's level, key(level) =
+          ``randomizers.codebook.mix(level + 1)``; 0 where levels are withheld or there is one;
+        - the sums, whole numbers in two's complement, of 8 bytes each, or, for numbers (`MeanTally`), of 24. How many
+          there are, and of what, follows from the task.
+
+        Nothing in them is a name, a position or a time. There is no checksum.
+        """
+        head = _HEADER.pack(MAGIC, FORMAT, self.task.fingerprint(), self._n, self._key)
+        return head + b"".join(_encode(sums) for sums in self._sums)
+
+    @classmethod
+    def from_state(cls, task: Task, data: bytes) -> Self:
+        """Return the tally whose `state` these bytes are.
+
+        Parameters
+        ----------
+        task : Task
+            The task it was of.
+        data : bytes
+            From `state`, whole.
+
+        Raises
+        ------
+        InvalidInput
+            If they are no state, one of another format or task, or cut short or too long.
+        """
+        tally = cls(task)
+        if len(data) < _HEADER.size or data[:4] != MAGIC:
+            raise InvalidInput(f"these {len(data)} bytes are no state of a tally; give the bytes that state() returned")
+        _, form, digest, n, key = _HEADER.unpack_from(data)
+        if form != FORMAT:
+            raise InvalidInput(f"this state of a tally has format {form}; this library reads format {FORMAT}")
+        if any(data[5:8]):
+            raise InvalidInput("this state of a tally is damaged: its reserved bytes are not 0")
+        if digest != task.fingerprint():
+            raise InvalidInput(
+                f"this state is of another task than {_named(task)}; randomizer, budgets, seen and weights must be "
+                "those it was tallied with"
+            )
+        sizes = [sums.size * _width(sums) for sums in tally._sums]
+        if len(data) != _HEADER.size + sum(sizes):
+            raise InvalidInput(f"this state of a tally should have {_HEADER.size + sum(sizes)} bytes; got {len(data)}")
+        tally._room_for(n)
+        start = _HEADER.size
+        for place, (sums, size) in enumerate(zip(tally._sums, sizes, strict=True)):
+            tally._sums[place] = _decode(data[start : start + size], sums)
+            start += size
+        tally._n, tally._key = n, key
+        return tally
+
+    def estimate(self) -> Any:
+        """Return the estimate, from the sums and from what is public about the task.
+
+        Raises
+        ------
+        InvalidInput
+            If the reports taken are not as many, at every level that is seen, as the task's users; or if no report
+            carries information.
+        """
+        budgets = self.task.budgets
+        if self._n != budgets.n:
+            raise InvalidInput(
+                f"the task has {budgets.n} users, and {self._n} reports were taken; add the others, or make a task of "
+                "the budgets of those whose reports there are"
+            )
+        if self.task.by_level and _key_sum(budgets.counts) != self._key:
+            raise InvalidInput(
+                f"{self._n} reports were taken, as many as the task has users, but not as many at each level; make "
+                "a task of the budgets of those whose reports there are"
+            )
+        uninformative = int(self._public(lambda rows: (self._information(self._law(rows))[0] <= 0.0,))[0])
+        if uninformative == self._n:
+            raise InvalidInput(
+                "no report carries information (every epsilon0 is 0 or too small; give some users a larger one); "
+                "nothing can be estimated"
+            )
+        return self._estimate(uninformative)
+
+    @abstractmethod
+    def _layout(self) -> list[LevelSums]:
+        """Say which sums are kept."""
+
+    @abstractmethod
+    def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
+        """Return the sums over more reports, one array a table; refuse reports that are not the randomizer's."""
+
+    @abstractmethod
+    def _stated(self, rows: slice) -> Any:
+        """Return the law of reports of these levels, as the randomizer states it."""
+
+    @abstractmethod
+    def _information(self, law: Any) -> tuple[FloatArray, FloatArray | float]:
+        """Return how much a report of each level tells of its record, and its noise's variance (up to a factor)."""
+
+    @abstractmethod
+    def _estimate(self, uninformative: int) -> Any:
+        """Return the estimate, with so many uninformative users."""
+
+    def _empty(self, table: LevelSums) -> NDArray[Any]:
+        """No report."""
+        return np.zeros(table.shape, dtype=np.int64)
+
+    def _law(self, rows: slice) -> Any:
+        """Return what the randomizer states of these levels."""
+        if self.task.budgets.levels > _LEVELS:
+            return self._stated(rows)
+        if self._only is None:
+            self._only = self._stated(rows)
+        return self._only
+
+    def _coefficients(self, count: int, more: Made | None = None) -> FloatArray:
+        """Return `count` rows of coefficients of levels: a, up to its factor, and `more`, made of a and the law.
+
+        Of equal weight for every user, a = 1/information; most precise, a = information/noise; 0 without information.
+        Where levels are withheld all are 1.
+        """
+        if not self.task.by_level:
+            return np.ones((count, 1))
+        parts: list[FloatArray] = []
+        for rows in self._chunks():
+            law = self._law(rows)
+            known, noise = self._information(law)
+            above, below = (known, noise) if self.task.weights == "precision" else (1.0, known)
+            a = np.divide(above, below, out=np.zeros_like(known), where=known > 0.0)
+            parts.append(np.stack((a, *(more(a, law) if more else ()))))
+        return np.concatenate(parts, axis=1)
+
+    def _at(self, table: LevelSums, row: int, rows: slice) -> FloatArray:
+        """Coefficients of these levels."""
+        return table.coefficients[row, rows] if self.task.by_level else table.coefficients[row, :1]
+
+    def _public(self, terms: Terms) -> list[float]:
+        """Sums over all users of what is the same for all of a level, levels ascending."""
+        counts = self.task.budgets.counts.astype(np.float64)
+        sums = [[float(np.sum(counts[rows] * term)) for term in terms(rows)] for rows in self._chunks()]
+        return [math.fsum(column) for column in zip(*sums, strict=True)]
+
+    def _chunks(self) -> list[slice]:
+        levels = self.task.budgets.levels
+        return [slice(start, min(start + _LEVELS, levels)) for start in range(0, levels, _LEVELS)]
+
+    def _keys(self, at: Whole) -> int:
+        """Sum of the keys of levels, modulo 2^64."""
+        if self.task.budgets.levels <= at.size:
+            return _key_sum(np.bincount(at, minlength=self.task.budgets.levels))
+        return int(np.sum(mix((at + 1).view(np.uint64))))
+
+    def _room_for(self, n: int) -> None:
+        if self._n + n > self.task.budgets.n:
+            raise InvalidInput(
+                f"the task has {self.task.budgets.n} users; {self._n + n} reports are more than that; every user "
+                "sends one, and none is added twice"
+            )
+
+    def _checked_levels(self, levels: NDArray[np.integer[Any]] | None, n: int) -> Whole:
+        count = self.task.budgets.levels
+        if levels is None:
+            raise InvalidInput(f"levels are seen, and there are {count}: say which one each report has")
+        at = np.asarray(levels)
+        if at.shape != (n,) or at.dtype.kind not in "iu":
+            raise InvalidInput(f"{n} reports need as many levels, whole numbers; got {at.dtype} of shape {at.shape}")
+        if n and (at.min() < 0 or at.max() >= count):
+            row = int(np.argmax((at < 0) | (at >= count)))
+            raise InvalidInput(f"the level in row {row + 1} is {at[row]}; the task has levels 0 to {count - 1}")
+        return at.astype(np.int64, copy=False)
+
+
+def _key_sum(counts: Whole) -> int:
+    """Sum over levels of count times key, modulo 2^64: what unsigned words do."""
+    return int(np.sum(mix(np.arange(1, counts.size + 1, dtype=np.uint64)) * counts.astype(np.uint64)))
+
+
+def _named(task: Task) -> str:
+    shown = f", weights {task.weights}" if task.seen == "levels" else ""
+    return f"{task.randomizer!r} of {task.budgets!r}, seen {task.seen}{shown}"
+
+
+def _width(sums: NDArray[Any]) -> int:
+    return 8 if sums.dtype == np.int64 else _LONG
+
+
+def _encode(sums: NDArray[Any]) -> bytes:
+    if sums.dtype == np.int64:
+        return sums.astype("<i8").tobytes()
+    return b"".join(int(value).to_bytes(_LONG, "little", signed=True) for value in sums.ravel())
+
+
+def _decode(data: bytes, like: NDArray[Any]) -> NDArray[Any]:
+    if like.dtype == np.int64:
+        return np.frombuffer(data, dtype="<i8").astype(np.int64).reshape(like.shape)
+    whole = [int.from_bytes(data[i : i + _LONG], "little", signed=True) for i in range(0, len(data), _LONG)]
+    return np.array(whole, dtype=object).reshape(like.shape)

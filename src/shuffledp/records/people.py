@@ -1,0 +1,429 @@
+"""Who takes part: budgets counted, and rows told apart from people, before a record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.budgets import MAX_EPSILON0, Budgets, level_indices
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.records.columns import as_labels, check_different, known_codes
+from shuffledp.records.groups import Groups
+from shuffledp.records.owners import Owners, RowsPerPerson
+from shuffledp.records.sources import Batch, Source
+from shuffledp.records.threads import in_order
+from shuffledp.tables.spelling import one_spelling
+
+# A public grid that budgets are rounded down to, so that any number of different ones become a few thousand.
+#
+# The grid cuts each octave [2^k, 2^(k+1)) from 2^-10 to 2^10 into `steps` equal steps, a power of two; below 2^-10
+# stands 0 alone. A budget x of the octave k becomes floor(x 2^-k steps) 2^k / steps. All operations but floor are
+# products with powers of two, so they are exact in any arithmetic of doubles: every engine rounds alike, to the bit,
+# and never up.
+
+LOWEST, HIGHEST = -10, 9
+"""Exponents of the lowest and of the highest octave; the largest budget is 700."""
+
+
+_OCTAVES = HIGHEST - LOWEST + 1
+
+
+_MOST = 1 << 20
+
+
+def checked_levels(levels: object) -> int:
+    """Return the number of levels asked for.
+
+    Raises
+    ------
+    InvalidInput
+        Unless it is a whole number from 21 to 2^20.
+    """
+    if isinstance(levels, bool) or not isinstance(levels, int) or not _OCTAVES < levels <= _MOST:
+        raise InvalidInput(
+            f"`levels` of budgets must be a whole number from {_OCTAVES + 1} to {_MOST:,}; got {shown(levels)}"
+        )
+    return levels
+
+
+def steps_of(levels: int) -> int:
+    """Return into how many steps each octave is cut: the largest power of two with which the grid has `levels` values.
+
+    Parameters
+    ----------
+    levels : int
+        Most values of the grid, at least 21.
+
+    Examples
+    --------
+    >>> steps_of(4096)
+    128
+    """
+    return 1 << (((levels - 1) // _OCTAVES).bit_length() - 1)
+
+
+def rounded_down(epsilons: FloatArray, levels: int) -> FloatArray:
+    """Round budgets down to the grid.
+
+    Parameters
+    ----------
+    epsilons : ndarray, shape (n,)
+        Budgets, nats, in [0, 700].
+    levels : int
+        Most values of the grid, at least 21.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Each at most the budget, and from 2^-10 on at least 1 - 1/steps of it.
+
+    Examples
+    --------
+    >>> rounded_down(np.array([0.0, 0.0001, 0.7, 1.0, 700.0]), 4096).tolist()
+    [0.0, 0.0, 0.69921875, 1.0, 700.0]
+    """
+    octaves = np.frexp(epsilons)[1] - 1  # x = m 2^e with m in [1/2, 1)
+    unit = np.ldexp(1.0 / steps_of(levels), np.maximum(octaves, LOWEST))
+    return np.where(octaves < LOWEST, 0.0, np.floor(epsilons / unit) * unit)
+
+
+_MERGE = 1 << 22
+"""Different budgets gathered before they are merged: memory is a few times that."""
+
+
+NOTHING = Batch({}, 0, 0)
+"""No row: all that one budget for everybody is read from."""
+
+
+@dataclass(frozen=True)
+class RowBudgets:
+    """Where the budget of each row comes from.
+
+    Parameters
+    ----------
+    epsilon0 : float or str
+        One local budget for all (nats, 0 to 700), or the name of a column.
+    consent : mapping of str to float, optional
+        What each word of that column stands for, such as ``{"strict": 0.1, "open": 1.0}``; without it the column
+        holds the budgets themselves.
+    delta0 : float or str
+        Local delta0 of everybody, in [0, 1), or the name of a column.
+    missing : float, optional
+        The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information. None: such a row is
+        refused. The budget must be missing for a reason that has nothing to do with the record.
+    levels : int, optional
+        Round each budget of the column down to one of at most so many public values (21 to 2^20), see
+        `shuffledp.records.people`: what is certified is what is drawn with, and nobody gets less privacy than
+        promised. 4096 takes at most 1/128 of a budget away, and all of a budget below 2^-10.
+
+    Raises
+    ------
+    InvalidInput
+        If `consent`, `missing` or `levels` is given without a column, `consent` is empty or given together with
+        `levels`, `missing` is no budget, or `levels` is out of range.
+
+    Examples
+    --------
+    >>> RowBudgets("consent", {"strict": 0.1, "open": 1.0}).texts
+    ('consent',)
+    """
+
+    epsilon0: float | str
+    consent: Mapping[str, float] | None = None
+    delta0: float | str = 0.0
+    missing: float | None = None
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon0, str | int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                "epsilon0 must be one number, or the name of the column with each row's budget; got "
+                f"{type(self.epsilon0).__name__}: put the budgets into a column of the table"
+            )
+        if self.missing is not None and not (
+            isinstance(self.epsilon0, str) and 0.0 <= float(self.missing) <= MAX_EPSILON0
+        ):
+            raise InvalidInput(
+                f"`missing_budget` must be a number of nats from 0 to {MAX_EPSILON0:g}, for a column of budgets; "
+                f"got {shown(self.missing)} with epsilon0 = {shown(self.epsilon0)}"
+            )
+        if self.levels is not None:
+            checked_levels(self.levels)
+            if not isinstance(self.epsilon0, str) or self.consent is not None:
+                raise InvalidInput(
+                    "`levels` rounds a column of budgets down; leave it out for one budget and for words"
+                )
+        if self.consent is None:
+            return
+        if not isinstance(self.epsilon0, str):
+            raise InvalidInput(f"consent needs the name of a column as epsilon0; got {shown(self.epsilon0)}")
+        if not self.consent:
+            raise InvalidInput("consent names no word; say what each word of the column stands for, as strict: 0.1")
+        check_different(tuple(self.consent), "word", "words of consent")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers it needs."""
+        own = self.epsilon0 if isinstance(self.epsilon0, str) and self.consent is None else None
+        return tuple(column for column in (own, self.delta0) if isinstance(column, str))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns of words it needs."""
+        return (self.epsilon0,) if isinstance(self.epsilon0, str) and self.consent is not None else ()
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Columns whose missing entries it settles, or refuses with the way out."""
+        return (self.epsilon0,) if isinstance(self.epsilon0, str) else ()
+
+    def epsilons(self, batch: Batch) -> FloatArray:
+        """Local budgets of a batch, shape () or (rows,); a bad entry is named with its row.
+
+        Raises
+        ------
+        InvalidInput
+            If an entry is no budget, or a word that `consent` does not explain.
+        """
+        if not isinstance(self.epsilon0, str):
+            return np.asarray(self.epsilon0, dtype=np.float64)
+        if self.consent is not None:
+            return self._meant(batch)
+        return self._checked(batch.numbers(self.epsilon0), batch.before)
+
+    def explained(self, error: InvalidInput) -> InvalidInput:
+        """Add to an error about the column of budgets that words need to be explained."""
+        if self.consent is not None or error.parameter != self.epsilon0:
+            return error
+        return error.and_then("; if words stand for budgets, say what each stands for with `consent`")
+
+    def deltas(self, batch: Batch) -> FloatArray:
+        """Local delta0 of a batch, shape () or (rows,)."""
+        if isinstance(self.delta0, str):
+            return batch.numbers(self.delta0)
+        return np.asarray(self.delta0, dtype=np.float64)
+
+    def _meant(self, batch: Batch) -> FloatArray:
+        assert isinstance(self.epsilon0, str)
+        assert self.consent is not None
+        column = as_labels(batch.texts(self.epsilon0))
+        codes = known_codes(column, tuple(self.consent))
+        unknown = np.flatnonzero(codes < 0)
+        meaning = [float(budget) for budget in self.consent.values()]
+        if unknown.size == 0:
+            return np.array(meaning)[codes]
+        if self.missing is not None:
+            absent = [one_spelling(column[int(row)]) is None for row in unknown]
+            unknown = unknown[~np.array(absent)]
+        if self.missing is None or unknown.size:
+            raise self._unexplained(column, int(unknown[0]), batch.before)
+        return np.array([*meaning, float(self.missing)])[codes]  # the last place is that of -1
+
+    def _unexplained(self, column: Any, row: int, before: int) -> InvalidInput:
+        where = f"{self.epsilon0} in row {before + row + 1}"
+        if one_spelling(column[row]) is None:
+            return InvalidInput(f"{where} is missing; say which budget such a row has, as `missing_budget = 0`")
+        return BadEntry(
+            f"{where} is {VALUE}, a word that `consent` does not explain; say there what it stands for",
+            column[row],
+        )
+
+    def _checked(self, budgets: FloatArray, before: int) -> FloatArray:
+        missing = np.isnan(budgets)
+        if self.missing is not None and missing.any():
+            budgets = np.where(missing, float(self.missing), budgets)
+        bad = ~((budgets >= 0.0) & (budgets <= MAX_EPSILON0))
+        if bad.any():
+            row = int(np.argmax(bad))
+            what = "missing" if np.isnan(budgets[row]) else f"{VALUE}, no budget"
+            way = "; say which budget such a row has, as `missing_budget = 0`" if what == "missing" else ""
+            raise BadEntry(
+                f"{self.epsilon0} in row {before + row + 1} is {what}; a local budget is a number of nats from 0 to "
+                f"{MAX_EPSILON0:g}{way}",
+                budgets[row],
+            )
+        return budgets if self.levels is None else rounded_down(budgets, self.levels)
+
+
+@dataclass(frozen=True)
+class People:
+    """Who takes part, known before a record is read.
+
+    Parameters
+    ----------
+    who : RowBudgets
+        Where budgets come from.
+    population : Budgets
+        The budgets of the rows that are used, counted.
+    rows : int
+        Rows of the data.
+    n : int
+        People: owners where there is a person column, else the rows.
+    group_size : int
+        Most rows that one person owns: the guarantee is for that many rows.
+    used : ndarray of bool, shape (rows,), optional
+        Which rows are used; None: all of them.
+    person : str, optional
+        The column that told whose row it is, to be read again with the records.
+    mark : int
+        What the marks of the rows that are used add up to, see `shuffledp.records.owners.row_marks`.
+    group : tuple of Groups and int, optional
+        Which of public groups this is.
+    """
+
+    who: RowBudgets
+    population: Budgets
+    rows: int
+    n: int
+    group_size: int = 1
+    used: NDArray[np.bool_] | None = None
+    person: str | None = None
+    mark: int = 0
+    group: tuple[Groups, int] | None = None
+
+    @property
+    def told_by(self) -> tuple[str, ...]:
+        """Columns of words that tell whose row it is, and in which group."""
+        return tuple(name for name in (self.person, self.group[0].column if self.group else None) if name is not None)
+
+    def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
+        """Which rows of a batch are used, shape (rows,); None: all of them."""
+        return None if self.used is None else self.used[batch.before : batch.before + batch.rows]
+
+    def levels(self, batch: Batch) -> NDArray[np.int64] | None:
+        """Level of each used row of a batch, shape (used rows,); None where there is a single level.
+
+        Raises
+        ------
+        InvalidInput
+            If a budget was not there when the budgets were counted.
+        """
+        if not (self.who.numbers or self.who.texts):
+            return None
+        epsilons, deltas, used = self.who.epsilons(batch), self.who.deltas(batch), self.used_of(batch)
+        size = batch.rows
+        if used is not None:
+            epsilons, deltas = (np.broadcast_to(each, (size,))[used] for each in (epsilons, deltas))
+            size = int(used.sum())
+            if not size:
+                return None if self.population.levels == 1 else np.zeros(0, dtype=np.int64)
+        try:
+            places = level_indices(self.population, epsilons, deltas)
+        except InvalidInput:
+            raise InvalidInput(
+                "a budget was not there when the budgets were counted; leave the table unchanged until the command ends"
+            ) from None
+        return None if self.population.levels == 1 else np.broadcast_to(places, (size,))
+
+
+def count_people(
+    source: Source, who: RowBudgets, person: str | None, rows_per_person: RowsPerPerson, random: Randomness
+) -> People:
+    """Count the budgets, and the rows of each person: the first pass, which reads no record.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    who : RowBudgets
+        Where the budget of each row comes from.
+    person : str, optional
+        The column that tells whose row it is; None: each row is taken as a person.
+    rows_per_person : {"refuse", "one"} or int
+        What happens to people with several rows, see `Owners`.
+    random : Randomness
+        Chooses one row each, with "one".
+
+    Raises
+    ------
+    InvalidInput
+        On a bad budget, an empty person cell, or a person with more rows than allowed.
+    """
+    counted = BudgetCounter()
+    wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
+    if not (who.numbers or who.texts or person):
+        counted.add(counted_part(who.epsilons(NOTHING), who.deltas(NOTHING), source.count()))
+        return _everybody(who, counted)
+    batches = explained(source.batches(**wanted), who)
+    if person is None:
+        for part in in_order(lambda batch: counted_part(who.epsilons(batch), who.deltas(batch), batch.rows), batches):
+            counted.add(part)
+        return _everybody(who, counted)
+    owners, rows = Owners(person, rows_per_person, random), 0
+    kept: list[tuple[FloatArray, FloatArray]] = []  # the budgets of all rows, until it is known which are used
+    for batch in batches:
+        epsilons, deltas = who.epsilons(batch), who.deltas(batch)
+        owners.add(batch.texts(owners.column), batch.before, epsilons, deltas)
+        if owners.chooses:
+            kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
+        if not owners.chooses:
+            counted.add(counted_part(epsilons, deltas, batch.rows))
+        rows += batch.rows
+    owned = owners.settle()
+    if owners.groups:
+        owners.one_budget()
+    if owned.used is not None:
+        before = 0
+        for epsilons, deltas in kept:
+            part = owned.used[before : before + epsilons.size]
+            counted.add(counted_part(epsilons[part], deltas[part], int(part.sum())))
+            before += epsilons.size
+    mark = owners.mark(owned.used)
+    return People(who, counted.budgets(), rows, owned.people, owned.group_size, owned.used, person, mark)
+
+
+def explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
+    """Pass batches on; an error about the column of budgets says how words are explained."""
+    try:
+        yield from batches
+    except InvalidInput as error:
+        raise who.explained(error) from None
+
+
+def _everybody(who: RowBudgets, counted: BudgetCounter) -> People:
+    """Every row is used, and is taken as a person."""
+    population = counted.budgets()
+    return People(who, population, population.n, population.n)
+
+
+def counted_part(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | None:
+    """Count the budgets of so many rows, shape () or (rows,) each; None without a row."""
+    if rows == 0:
+        return None
+    if epsilons.ndim == 0 and deltas.ndim == 0:
+        return Budgets([float(epsilons)], [rows], [float(deltas)])
+    return Budgets.of(np.broadcast_to(epsilons, (rows,)), deltas if deltas.ndim or float(deltas) else None)
+
+
+class BudgetCounter:
+    """Counts of (epsilon0, delta0), merged now and then."""
+
+    def __init__(self) -> None:
+        self._pending = 0
+        self._parts: list[Budgets] = []
+
+    def add(self, part: Budgets | None) -> None:
+        """Add what `counted_part` has counted."""
+        if part is None:
+            return
+        self._parts.append(part)
+        self._pending += part.levels
+        if self._pending > _MERGE:
+            self._parts = [self.budgets()]
+            self._pending = 0
+
+    def budgets(self) -> Budgets:
+        """Return all that were counted."""
+        if len(self._parts) == 1:
+            return self._parts[0]
+        return Budgets(
+            np.concatenate([part.epsilons for part in self._parts]),
+            np.concatenate([part.counts for part in self._parts]),
+            np.concatenate([part.deltas for part in self._parts]),
+        )

@@ -1,0 +1,225 @@
+"""Where records come from: a file, any dataframe, or arrays by name; all are read in batches, and again if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.progress import Progress
+from shuffledp.records.columns import as_array, as_floats
+from shuffledp.tables import BATCH, Table, TableOptions
+from shuffledp.tables.spelling import same_word
+from shuffledp.tables.table import no_column
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of the columns that were asked for.
+
+    Parameters
+    ----------
+    columns : mapping of str to column
+        An array, sequence or polars Series each, all of one length.
+    rows : int
+        That length.
+    before : int
+        Rows that came before these.
+    """
+
+    columns: Mapping[str, Any]
+    rows: int
+    before: int
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column as numbers, shape (rows,); a missing one is NaN."""
+        column = self.columns[name]
+        if isinstance(column, np.ndarray) and column.dtype == np.float64:
+            return column
+        return as_floats(as_array(column), name, self.before)
+
+    def texts(self, name: str) -> Any:
+        """Return a column of words as it was read."""
+        return self.columns[name]
+
+
+class Source(Protocol):
+    """Whatever can be read in batches, several times."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of rows, at least 1; no column is read."""
+        ...
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """Read the named columns batch by batch.
+
+        Parameters
+        ----------
+        numbers, texts : sequence of str
+            Columns that hold numbers, and columns that hold words.
+        gaps : sequence of str
+            Those of them that may have missing entries: NaN among numbers, None or "" among words.
+
+        Raises
+        ------
+        InvalidInput
+            If a column is missing, there are no rows, or an entry is missing or no number.
+        """
+        ...
+
+
+def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = None) -> Source:
+    """Open data for reading.
+
+    Parameters
+    ----------
+    data : str, Path, dataframe, or mapping of str to array
+        A CSV, TSV or Parquet file; any dataframe (see `shuffledp.tables.Table.of`); or arrays by name, all of one
+        length.
+    rows : int
+        About how many rows are held at a time, at least 1.
+    options : TableOptions, optional
+        How a text file is written, where that is not to be found out.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or `rows` is below 1.
+    """
+    if rows < 1:
+        raise InvalidInput(f"a batch needs at least one row; got {rows}")
+    if isinstance(data, Mapping):
+        (options or TableOptions()).refuse_for_text(
+            "these are arrays by name", ("decimal", "thousands", "missing_values")
+        )
+        return Arrays({str(name): column for name, column in data.items()}, rows)
+    return Rows(Table.of(data, options), rows)
+
+
+def watched(source: Source, progress: Progress | None) -> Source:
+    """Return the same source, which tells the share of rows that were read.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    progress : callable, optional
+        Takes the share, from 0 to 1; None: nobody listens.
+    """
+    return source if progress is None else _Watched(source, progress)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A source whose reader is told how far it is."""
+
+    source: Source
+    progress: Progress
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def count(self) -> int:
+        return self.source.count()
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        rows = None
+        for batch in self.source.batches(numbers=numbers, texts=texts, gaps=gaps):
+            yield batch
+            rows = rows or self.source.count()  # after the first batch: an error of the columns comes first
+            self.progress(min((batch.before + batch.rows) / rows, 1.0))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, see `shuffledp.tables.Table`."""
+
+    table: Table
+    rows: int
+
+    @property
+    def name(self) -> str:
+        """See `Source.name`."""
+        return self.table.name
+
+    def count(self) -> int:
+        """See `Source.count`."""
+        return self.table.count()
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """See `Source.batches`."""
+        before = 0
+        for read in self.table.batches(numbers=numbers, texts=texts, gaps=gaps, rows=self.rows):
+            yield Batch({**read.numbers, **read.texts}, read.rows, before)
+            before += read.rows
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays by name, one entry (or row) of each per user."""
+
+    data: Mapping[str, Any]
+    rows: int
+
+    @property
+    def name(self) -> str:
+        """See `Source.name`."""
+        return "the data"
+
+    def count(self) -> int:
+        """See `Source.count`; the arrays must be of one length."""
+        lengths: dict[str, int] = {}
+        for name, column in self.data.items():
+            try:
+                lengths[name] = len(column)
+            except TypeError:
+                raise InvalidInput(f"{name} must be a sequence or an array; got {type(column).__name__}") from None
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise InvalidInput(f"the data must have one entry per user in each column; {told}")
+        n = next(iter(lengths.values()), 0)
+        if n == 0:
+            raise InvalidInput("there are no records; an estimate needs at least one user")
+        return n
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """See `Source.batches`; records are handed over as they are, and looked at where they are mapped."""
+        del gaps  # whoever reads an entry of an array says what is missing
+        n = self.count()
+        wanted: dict[str, Any] = {}
+        for name in dict.fromkeys([*numbers, *texts]):
+            same = same_word(name, list(self.data))
+            if not same:
+                raise no_column(name, list(self.data), self.name)
+            if len(same) > 1:
+                raise InvalidInput(
+                    f"column {shown(name)} stands twice in the data, also as {shown(same[1])}; rename one"
+                )
+            wanted[name] = self.data[same[0]]
+        for before in range(0, n, self.rows):
+            part = slice(before, before + self.rows)
+            columns = {name: _sliceable(own)[part] if n > self.rows else own for name, own in wanted.items()}
+            yield Batch(columns, min(self.rows, n - before), before)
+
+
+def _sliceable(column: Any) -> Any:
+    """Return a column that can be cut into pieces; a pandas Series is cut by place, not by label."""
+    return column.to_numpy() if hasattr(column, "iloc") else column

@@ -1,0 +1,625 @@
+"""Engines: who counts the people and tallies their reports, batch by batch; this process, or many machines."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, named
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.progress import Progress
+from shuffledp.questions.question import Question
+from shuffledp.questions.tallies import tally_for
+from shuffledp.questions.tally import Tally
+from shuffledp.questions.task import Task
+from shuffledp.randomizers.codebook import mix
+from shuffledp.records.columns import Recode
+from shuffledp.records.groups import Groups
+from shuffledp.records.owners import Owners, RowsPerPerson, person_keys, row_marks
+from shuffledp.records.people import BudgetCounter, People, RowBudgets, count_people, counted_part, explained
+from shuffledp.records.sources import Batch, Source, watched
+from shuffledp.records.threads import workers
+
+# What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
+#
+# A table is read twice, and may be another one the second time. A guarantee is for the budgets and the people that were
+# counted in the first pass, whatever is seen of the reports, so the second pass counts them once more, and nothing
+# leaves unless both agree.
+
+MOST_LEVELS = 4096
+"""Up to so many levels the rows of each are counted; beyond, one sum tells whether they agree."""
+
+
+def expected_levels(budgets: Budgets) -> Words:
+    """Return what `level_counts` of all rows of a population add up to."""
+    return _folded(budgets.counts.astype(np.uint64))
+
+
+def level_counts(budgets: Budgets, at: NDArray[np.int64] | None, rows: int) -> Words:
+    """Return the rows of each level, or of more than 4,096 levels the sum of their keys modulo 2^64.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population.
+    at : ndarray of int64, shape (rows,), optional
+        Level of each row; None: there is one.
+    rows : int
+        How many there are.
+    """
+    if at is None:
+        return np.array([rows], dtype=np.uint64)
+    if budgets.levels <= MOST_LEVELS:
+        return np.bincount(at, minlength=budgets.levels).astype(np.uint64)
+    return np.array([np.sum(mix(at.astype(np.uint64) + np.uint64(1)))], dtype=np.uint64)
+
+
+def _folded(counts: Words) -> Words:
+    if counts.size <= MOST_LEVELS:
+        return counts
+    keys = mix(np.arange(1, counts.size + 1, dtype=np.uint64))
+    return np.array([np.sum(keys * counts)], dtype=np.uint64)
+
+
+class Told:
+    """What a batch tells about whose rows they are; read once, however many groups there are.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self._keys: dict[str, Words] = {}
+        self._codes: dict[int, NDArray[np.int64]] = {}
+
+    def keys(self, person: str) -> Words:
+        """Return the key of each row's person, see `person_keys`."""
+        if person not in self._keys:
+            self._keys[person] = person_keys(self.batch.texts(person), person, self.batch.before)
+        return self._keys[person]
+
+    def codes(self, groups: Groups) -> NDArray[np.int64]:
+        """Return the place of each row's group."""
+        if id(groups) not in self._codes:
+            self._codes[id(groups)] = groups.codes(self.batch)
+        return self._codes[id(groups)]
+
+
+class Drawn:
+    """Whose reports were drawn so far, of the people that a certificate is about.
+
+    Parameters
+    ----------
+    people : People
+        As they were counted before a record was read.
+    """
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+        self._levels = np.zeros_like(expected_levels(people.population))
+        self._mark = 0
+        self._moved = False
+
+    def add(self, told: Told, levels: NDArray[np.int64] | None, used: NDArray[np.bool_] | None) -> None:
+        """Take the rows of a batch that are used.
+
+        Parameters
+        ----------
+        told : Told
+            The rows.
+        levels : ndarray of int64, shape (used rows,), optional
+            From `People.levels`.
+        used : ndarray of bool, shape (rows,), optional
+            From `People.used_of`.
+
+        Raises
+        ------
+        InvalidInput
+            If a row has no person, or is in no group.
+        """
+        people, rows = self._people, told.batch.rows if used is None else int(used.sum())
+        if rows == 0:
+            return
+        self._levels = self._levels + level_counts(people.population, levels, rows)
+        chosen = slice(None) if used is None else used
+        if people.group is not None:
+            groups, place = people.group
+            self._moved |= bool((told.codes(groups)[chosen] != place).any())
+        if people.person is not None:
+            at = 0 if levels is None else levels
+            budgets = people.population
+            marks = row_marks(told.keys(people.person)[chosen], budgets.epsilons[at], budgets.deltas[at])
+            self._mark = (self._mark + int(np.sum(marks))) % 2**64
+
+    def merge(self, other: Drawn) -> None:
+        """Add what was drawn elsewhere, of the same people."""
+        self._levels = self._levels + other._levels
+        self._mark = (self._mark + other._mark) % 2**64
+        self._moved |= other._moved
+
+    def check(self, name: str) -> None:
+        """Refuse unless the reports are from the people that were counted.
+
+        Parameters
+        ----------
+        name : str
+            What the message calls the table.
+
+        Raises
+        ------
+        InvalidInput
+            If levels, groups, or persons with their budgets are others.
+        """
+        same = np.array_equal(self._levels, expected_levels(self._people.population)) and not self._moved
+        if not same or self._mark != self._people.mark:
+            raise changed(name)
+
+
+def changed(name: str) -> InvalidInput:
+    """Say that a table is another one than it was."""
+    return InvalidInput(
+        f"{name} had other people or budgets when its records were read than when they were counted, so nothing is "
+        "released; leave it unchanged until the command ends"
+    )
+
+
+# Who takes part in each of several public groups.
+
+
+def count_groups(
+    source: Source,
+    who: RowBudgets,
+    person: str | None,
+    rows_per_person: RowsPerPerson,
+    random: Randomness,
+    groups: Groups,
+) -> list[People]:
+    """Count each group's budgets and people: the first pass, which reads no record.
+
+    Parameters
+    ----------
+    source, who, person, rows_per_person, random
+        As for `count_people`.
+    groups : Groups
+        The groups.
+
+    Returns
+    -------
+    list of People
+        One a group, in order; they share nobody.
+
+    Raises
+    ------
+    InvalidInput
+        As `count_people`; if a group is empty, or a person has rows in several.
+    """
+    owners = None if person is None else Owners(person, rows_per_person, random)
+    texts = (*who.texts, groups.column, *(() if person is None else (person,)))
+    codes: list[NDArray[np.int64]] = []
+    budgets: list[tuple[FloatArray, FloatArray]] = []
+    # a missing group is refused here, with a line of its own
+    gaps = (*who.gaps, groups.column)
+    for batch in explained(source.batches(numbers=who.numbers, texts=tuple(dict.fromkeys(texts)), gaps=gaps), who):
+        shape = (batch.rows,)
+        budgets.append((np.broadcast_to(who.epsilons(batch), shape), np.broadcast_to(who.deltas(batch), shape)))
+        codes.append(groups.codes(batch))
+        if owners is not None:
+            owners.add(batch.texts(owners.column), batch.before, *budgets[-1])
+    whole = np.concatenate(codes)
+    owned = None if owners is None else owners.settle()
+    size = 1 if owned is None else owned.group_size
+    if owners is not None and owners.groups:
+        owners.one_budget()
+    if owners is None or size == 1:
+        everybody = None
+    else:
+        everybody = owners.per_group(whole, len(groups.names))
+    found: list[People] = []
+    for place, name in enumerate(groups.names):
+        used = whole == place
+        if owned is not None and owned.used is not None:
+            used &= owned.used
+        if not used.any():
+            raise InvalidInput(
+                f"nobody is in the group {named(str(name))} of the column {groups.column}; leave it out of `groups`"
+            )
+        counter, before = BudgetCounter(), 0
+        for epsilons, deltas in budgets:
+            part = used[before : before + epsilons.size]
+            counter.add(counted_part(epsilons[part], deltas[part], int(part.sum())))
+            before += epsilons.size
+        n = int(used.sum()) if everybody is None else everybody[place]
+        mark = 0 if owners is None else owners.mark(used)
+        found.append(People(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
+    return found
+
+
+# The second pass: records are read batch by batch, mapped, randomized and counted; no batch is kept.
+
+
+@dataclass(frozen=True)
+class Part:
+    """One question of a run, ready to be asked.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    columns : tuple of str
+        Columns of the records.
+    recode : Recode
+        What missing records and those outside the domain count as.
+    task : Task
+        Randomizer, budgets, view and weights.
+    people : People
+        Whom it is asked.
+    """
+
+    question: Question
+    columns: tuple[str, ...]
+    recode: Recode
+    task: Task
+    people: People
+
+    def records(self, batch: Batch) -> NDArray[Any]:
+        """Turn the rows of a batch into what the randomizer takes.
+
+        Raises
+        ------
+        InvalidInput
+            For the first record that the question does not cover.
+        """
+        return self.question.records([batch.columns[name] for name in self.columns], self.recode, batch.before)
+
+    def draw(self, records: NDArray[Any], levels: NDArray[np.int64] | None, tally: Tally, random: Randomness) -> None:
+        """Randomize records, each under the budget of its level (None: there is one), and count the reports.
+
+        Where levels are few, those of one level are drawn at once: a number instead of a column of budgets. A tally
+        does not depend on the order in which reports are added (`Tally`).
+        """
+        epsilons, deltas = self.task.budgets.epsilons, self.task.budgets.deltas
+
+        def take(chosen: NDArray[Any], which: Any, at: NDArray[np.int64] | None) -> None:
+            tally.add(self.question.draw(self.task.randomizer, chosen, epsilons[which], deltas[which], random), at)
+
+        if levels is None:
+            take(records, 0, None)
+        elif epsilons.size * _WORTH > len(records):
+            take(records, levels, levels)
+        else:
+            for level in range(epsilons.size):
+                own = np.flatnonzero(levels == level)
+                if own.size:
+                    take(records[own], level, levels[own])
+
+
+def collect(
+    parts: Sequence[Part],
+    source: Source,
+    random: Randomness,
+    progress: Progress | None = None,
+) -> list[Tally]:
+    """Read the records once, randomize each for every question under its own budget, and count the reports.
+
+    A tally is a function of the multiset of reports (with their levels, where levels are seen), so it does not matter
+    which thread draws which report, and no permutation is needed.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The questions, at least one; the same question of several groups is one part for each. Rows and budgets are
+        those that were counted in the first pass.
+    source : Source
+        The data.
+    random : Randomness
+        Source of the noise. If it is private, batches are drawn in threads, each with a source of its own.
+    progress : callable, optional
+        Called with the share of rows that were read, from 0 to 1.
+
+    Returns
+    -------
+    list of Tally
+        Of all reports, one a question.
+
+    Raises
+    ------
+    InvalidInput
+        For the first bad row; if the data changed since the first pass, or a column is asked for as words and as
+        numbers.
+    """
+    people = parts[0].people
+    wanted = columns_wanted(parts, people.who, people.told_by)
+    batches = _counted(source.batches(**wanted), people.rows, source.name, progress)
+    several = workers() if random.private else 1
+    if several == 1 or people.rows <= _ONE_BATCH:
+        whole = _Share(parts)
+        for batch in batches:
+            whole.take(batch, random)
+    else:
+        whole = _in_threads(batches, parts, random, several)
+    for drawn in whole.drawn.values():
+        drawn.check(source.name)
+    return whole.tallies
+
+
+class _Share:
+    """What one thread takes: its reports are tallied, and whose they are is counted.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The questions.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.tallies = [tally_for(part.task) for part in parts]
+        self.drawn = {id(part.people): Drawn(part.people) for part in parts}
+
+    def take(self, batch: Batch, random: Randomness) -> None:
+        """Randomize the records of a batch for every question."""
+        read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
+        rows: dict[int, tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]] = {}  # questions share people
+        told = Told(batch)
+        for part, tally in zip(self.parts, self.tallies, strict=True):
+            key, who = (id(part.question), part.columns), id(part.people)
+            if who not in rows:
+                used, levels = rows[who] = part.people.used_of(batch), part.people.levels(batch)
+                self.drawn[who].add(told, levels, used)
+            used, levels = rows[who]
+            if key not in read:
+                read[key] = part.records(batch)
+            records = read[key] if used is None else read[key][used]
+            if len(records):
+                part.draw(records, levels, tally, random)
+
+    def merge(self, other: _Share) -> None:
+        """Add what another thread took."""
+        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
+            mine.merge(theirs)
+        for who, drawn in self.drawn.items():
+            drawn.merge(other.drawn[who])
+
+
+def columns_wanted(
+    parts: Sequence[Part], who: RowBudgets | None, told: tuple[str, ...] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return the columns to read, by kind; an entry that is missing is settled, or refused, where it becomes a record.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The questions.
+    who : RowBudgets, optional
+        Where budgets come from; None: the columns of the records alone.
+    told : tuple of str
+        Columns of words that tell whose row it is.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is asked for as words and as numbers.
+    """
+    kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
+    for part in parts:
+        kinds[part.question.reads] += part.columns
+    both = sorted(set(kinds["numbers"]) & set(kinds["texts"]))
+    if both:
+        raise InvalidInput(
+            f"the column {named(both[0])} is asked for as words and as numbers; ask one of the questions in another run"
+        )
+    return {
+        "numbers": tuple(dict.fromkeys((*kinds["numbers"], *(who.numbers if who else ())))),
+        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ()), *told))),
+        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"], *told))),
+    }
+
+
+_WORTH = 1 << 12
+"""Rows a level from which on it pays to draw each level by itself."""
+
+
+_ONE_BATCH = 1 << 19
+"""Rows up to which a second thread would have nothing to do."""
+
+
+def _counted(batches: Iterator[Batch], rows: int, name: str, progress: Progress | None) -> Iterator[Batch]:
+    """Pass batches on, tell how far they are, and refuse data that changed their length."""
+    read = 0
+    for batch in batches:
+        read += batch.rows
+        if read <= rows:  # with more rows the error below comes, and nothing must index beyond them
+            yield batch
+        if progress is not None:
+            progress(min(read / rows, 1.0))
+    if read != rows:
+        raise InvalidInput(
+            f"{name} had {rows} rows when its budgets were counted and {read} afterwards; "
+            "leave it unchanged until the command ends"
+        )
+
+
+def _in_threads(batches: Iterator[Batch], parts: Sequence[Part], random: Randomness, several: int) -> _Share:
+    """Share the batches among threads; of several errors the one of the first batch is raised."""
+    lock, failures = threading.Lock(), dict[int, Exception]()
+    numbered = enumerate(batches)
+
+    def work(share: _Share, own: Randomness) -> _Share:
+        while True:
+            with lock:
+                if failures:
+                    return share
+                try:
+                    place, batch = next(numbered, (0, None))
+                except Exception as error:
+                    failures[2**62] = error  # after all rows that could be read
+                    return share
+            if batch is None:
+                return share
+            try:
+                share.take(batch, own)
+            except Exception as error:
+                with lock:
+                    failures[place] = error
+                return share
+
+    with ThreadPoolExecutor(several) as pool:
+        futures = [pool.submit(work, _Share(parts), random.another()) for _ in range(several)]
+        shares = [future.result() for future in futures]
+    if failures:
+        raise failures[min(failures)]
+    for other in shares[1:]:
+        shares[0].merge(other)
+    return shares[0]
+
+
+# Engines: who counts the people and tallies their reports; this process, or many machines.
+#
+# The flow of a run (`shuffledp.releases.run.Run`) is the same for every engine: people are counted, the guarantee
+# is certified, and only then records are read.
+
+
+class Engine(ABC):
+    """Counts people, and tallies their reports, wherever the records are."""
+
+    @abstractmethod
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
+        """Count the budgets, and the rows of each person; no record is read.
+
+        Parameters
+        ----------
+        who : RowBudgets
+            Where the budget of each row comes from.
+        person, rows_per_person
+            As for `release`.
+        random : Randomness
+            Chooses one row of each person, where that is asked for.
+        progress : callable, optional
+            Called with the share of rows that were read, from 0 to 1, if the engine can tell.
+
+        Raises
+        ------
+        InvalidInput
+            On a bad budget, an empty person cell, or a person with more rows than allowed.
+        """
+
+    def groups(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        groups: Groups,
+        progress: Progress | None = None,
+    ) -> list[People]:
+        """Count each group's budgets and people; no record is read. An engine that cannot refuses.
+
+        Parameters
+        ----------
+        who, person, rows_per_person, random, progress
+            As for `people`.
+        groups : Groups
+            The groups; they share nobody.
+
+        Raises
+        ------
+        InvalidInput
+            As `people`; if a group is empty, or the engine cannot tell groups apart.
+        """
+        raise InvalidInput(
+            f"groups are not offered by {type(self).__name__}; ask each group by itself, and let a ledger know that "
+            "they share nobody"
+        )
+
+    @abstractmethod
+    def tallies(
+        self,
+        parts: Sequence[Part],
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> list[Tally]:
+        """Read the records once, randomize each for every question, and count the reports.
+
+        Parameters
+        ----------
+        parts : sequence of Part
+            The questions, at least one, each with its people, as `people` or `groups` counted them.
+        random : Randomness
+            Source of the noise, or, if it is private, the word that every machine is to use such a source of its own.
+        progress : callable, optional
+            Called with the share of rows that were read, from 0 to 1, if the engine can tell.
+
+        Returns
+        -------
+        list of Tally
+            Of all reports, one a question.
+
+        Raises
+        ------
+        InvalidInput
+            For bad rows, or if the data changed since the people were counted.
+        """
+
+
+@dataclass(frozen=True)
+class OneMachine(Engine):
+    """One process that reads a source, batch by batch.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    """
+
+    source: Source
+
+    def people(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> People:
+        """See `Engine.people`."""
+        return count_people(watched(self.source, progress), who, person, rows_per_person, random)
+
+    def groups(
+        self,
+        who: RowBudgets,
+        person: str | None,
+        rows_per_person: RowsPerPerson,
+        random: Randomness,
+        groups: Groups,
+        progress: Progress | None = None,
+    ) -> list[People]:
+        """See `Engine.groups`."""
+        return count_groups(watched(self.source, progress), who, person, rows_per_person, random, groups)
+
+    def tallies(
+        self,
+        parts: Sequence[Part],
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> list[Tally]:
+        """See `Engine.tallies`."""
+        return collect(parts, self.source, random, progress)

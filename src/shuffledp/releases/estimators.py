@@ -1,0 +1,329 @@
+"""The questions as classes of the shape scikit-learn has made familiar: parameters, `fit`, trailing underscores.
+
+`fit(X, epsilon0=...)` takes records in memory; `fit_table(table, column, epsilon0=...)` a file or dataframe, in
+batches. What is fitted is a private release: it carries its guarantee, and every `fit` costs that guarantee again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.errors import InvalidInput
+from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.params import Parameters
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases.release import Release
+from shuffledp.releases.verb import release
+
+_OPTIONS = {
+    "delta": inspect.Parameter.empty,
+    "seen": None,
+    "mechanism": None,
+    "clip": False,
+    "missing_as": None,
+    "other": None,
+    "weights": "population",
+    "random": None,
+}
+"""What every class takes besides the fields of its question, by keyword; see `release`."""
+
+
+class QuestionEstimator(Parameters):
+    """Base of the classes; their parameters are the fields of the question, and the options of `release`.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was fitted.
+    estimate_, standard_error_
+        Answer and standard error, see `Release`.
+    guarantee_ : Guarantee
+        What was fitted costs this much privacy.
+    private_ : bool
+        False if the noise came from a simulation.
+    n_users_ : int
+        Number of users whose reports were counted.
+    """
+
+    ask: ClassVar[type[Question]]
+    release_: Release
+
+    def __init_subclass__(cls) -> None:
+        """Give the class the signature of its question."""
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        fields = inspect.signature(cls.ask).parameters.values()
+        options = [inspect.Parameter(name, keyword, default=default) for name, default in _OPTIONS.items()]
+        cls.__signature__ = inspect.Signature([*fields, *options])  # type: ignore[attr-defined]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        try:
+            given = inspect.signature(type(self)).bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> Self:
+        """Ask the question of records in memory.
+
+        Parameters
+        ----------
+        X : array_like, shape (n,) or (n, 1); of vectors shape (n, d)
+            The records.
+        y : ignored
+            For scikit-learn.
+        epsilon0, delta0 : float or array_like, shape (n,)
+            Local budgets, nats and probability; only Gaussian noise needs a delta0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            As `release`.
+        """
+        del y
+        data = {"record": X if issubclass(self.ask, VectorMean) else one_column(X)}
+        spread = {name: b for name, b in (("epsilon0", epsilon0), ("delta0", delta0)) if np.ndim(b)}
+        who = RowBudgets(
+            "epsilon0" if "epsilon0" in spread else float(epsilon0),  # type: ignore[arg-type]
+            delta0="delta0" if "delta0" in spread else float(delta0),  # type: ignore[arg-type]
+        )
+        return self._fit(data | spread, "record", who)
+
+    def fit_table(self, table: Any, column: str, *, epsilon0: float | str | RowBudgets) -> Self:
+        """Ask the question of a column of a table of any length.
+
+        Parameters
+        ----------
+        table : str, Path or dataframe
+            A file, or any dataframe.
+        column : str
+            The column with the records.
+        epsilon0 : float, str or RowBudgets
+            One budget, a column of budgets, or a column of words with their meaning.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            As `release`.
+        """
+        return self._fit(table, column, epsilon0)
+
+    def _fit(self, data: Any, value: str, budgets: float | str | RowBudgets) -> Self:
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        fields = {name: getattr(self, name) for name in inspect.signature(self.ask).parameters}
+        self.release_ = release(self.ask(**fields), data, value=value, budgets=budgets, any_delta=True, **options)
+        return self
+
+    def fitted(self) -> Release:
+        """Return the release.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none yet.
+        """
+        if "release_" not in self.__dict__:
+            raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
+        return self.release_
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float | FloatArray, float | FloatArray]:
+        """Both ends of a confidence interval, see `Release.confidence_interval`.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+        """
+        return self.fitted().confidence_interval(level)
+
+    @property
+    def estimate_(self) -> float | FloatArray:
+        """The answer, see `Release.estimate`."""
+        return self.fitted().estimate
+
+    @property
+    def standard_error_(self) -> float | FloatArray:
+        """Standard error of the answer, in its shape."""
+        return self.fitted().standard_error
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The certified central guarantee of what was fitted."""
+        return self.fitted().guarantee
+
+    @property
+    def private_(self) -> bool:
+        """False if the noise came from a simulation."""
+        return self.fitted().private
+
+    @property
+    def n_users_(self) -> int:
+        """Number of users whose reports were counted."""
+        return self.fitted().n
+
+
+class FrequencyEstimator(QuestionEstimator):
+    """Private frequencies of categories; parameters of `Frequency` and options of `release`.
+
+    Examples
+    --------
+    >>> estimator = FrequencyEstimator(["yes", "no"], delta=1e-6).fit(["yes", "no"] * 500, epsilon0=2.0)
+    >>> estimator.frequencies_.shape, estimator.n_users_
+    ((2,), 1000)
+    """
+
+    ask = Frequency
+
+    @property
+    def frequencies_(self) -> FloatArray:
+        """Unbiased estimates, in the order of the categories."""
+        return np.asarray(self.estimate_)
+
+
+class MeanEstimator(QuestionEstimator):
+    """Private mean of a number in a known range; parameters of `Mean` and options of `release`.
+
+    Examples
+    --------
+    >>> MeanEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0).n_users_
+    1000
+    """
+
+    ask = Mean
+
+    @property
+    def mean_(self) -> float:
+        """Unbiased estimate."""
+        return float(self.estimate_)
+
+
+class VarianceEstimator(QuestionEstimator):
+    """Private variance of a number in a known range; parameters of `Variance` and options of `release`.
+
+    Examples
+    --------
+    >>> VarianceEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0).n_users_
+    1000
+    """
+
+    ask = Variance
+
+    @property
+    def variance_(self) -> float:
+        """The estimate."""
+        return float(self.estimate_)
+
+
+class HistogramEstimator(QuestionEstimator):
+    """Private histogram of a number in a known range; parameters of `Histogram` and options of `release`.
+
+    Examples
+    --------
+    >>> fitted = HistogramEstimator(0, 100, bins=4, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted.frequencies_.shape, fitted.bin_edges_.tolist()
+    ((4,), [0.0, 25.0, 50.0, 75.0, 100.0])
+    """
+
+    ask = Histogram
+
+    @property
+    def frequencies_(self) -> FloatArray:
+        """Unbiased estimates, bin by bin."""
+        return np.asarray(self.estimate_)
+
+    @property
+    def bin_edges_(self) -> FloatArray:
+        """Edges of the bins, shape (bins + 1,)."""
+        question = self.fitted().question
+        assert isinstance(question, Histogram)
+        return question.grid.edges
+
+
+class QuantileEstimator(QuestionEstimator):
+    """Private quantiles of a number in a known range; parameters of `Quantiles` and options of `release`.
+
+    Examples
+    --------
+    >>> fitted = QuantileEstimator(0, 100, [0.5], bins=8, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted.quantiles_.shape
+    (1,)
+    """
+
+    ask = Quantiles
+
+    @property
+    def quantiles_(self) -> FloatArray:
+        """The quantiles, in the order of `at`."""
+        return np.asarray(self.estimate_)
+
+
+class VectorMeanEstimator(QuestionEstimator):
+    """Private mean of vectors of bounded norm; parameters of `VectorMean` and options of `release`.
+
+    Examples
+    --------
+    >>> VectorMeanEstimator(2, 1.0, delta=1e-6).fit([[0.5, 0.5]] * 1000, epsilon0=1.0).mean_.shape
+    (2,)
+    """
+
+    ask = VectorMean
+
+    @property
+    def mean_(self) -> FloatArray:
+        """Unbiased estimate, shape (dimension,)."""
+        return np.asarray(self.estimate_)
+
+
+class FrequentItemsEstimator(QuestionEstimator):
+    """The frequent items among the records; parameters of `FrequentItems` and options of `release`.
+
+    Examples
+    --------
+    >>> estimator = FrequentItemsEstimator(max_length=3, alphabet="upper", delta=1e-6)
+    >>> estimator.fit(["ORD"] * 600 + ["ATL"] * 400, epsilon0=8.0).items_
+    ('ORD', 'ATL')
+    """
+
+    ask = FrequentItems
+
+    @property
+    def items_(self) -> tuple[Hashable, ...]:
+        """The items that are named, the most frequent first."""
+        return self.fitted().categories or ()
+
+    @property
+    def frequencies_(self) -> FloatArray:
+        """Their shares, unbiased before they were chosen."""
+        return np.asarray(self.estimate_)
+
+
+def one_column(X: Any) -> Any:
+    """Return one entry per user; a table of one column is that column."""
+    shape = getattr(X, "shape", None)
+    if shape is None or len(shape) != 2:
+        return X
+    if shape[1] != 1:
+        raise InvalidInput(f"X must have one column; got {shape[1]}; fit one estimator per column (each costs privacy)")
+    return np.asarray(X)[:, 0]

@@ -1,0 +1,365 @@
+"""Weighting: shares of those who answered are led to public margins of those for whom they stand.
+
+**Groups that are known** (`post_stratified`). Estimates f_s of public groups s, of which each is W_s of the population,
+give sum W_s f_s. Reports of different groups are independent, so the variances add up with W_s^2.
+
+**Variables that were asked** (`raked`). Cells c of a table have estimated shares f_c; each variable j of the table puts
+a cell into one of its categories, and t_j holds the public shares of these. Raking (Deming and Stephan 1940) finds
+r_c = f_c exp(sum_j b_(j, category of c)) whose margins are the t_j; with one variable that is post-stratification. Let
+X have a column for every category, 1 where a cell is in it. Then X'r = t, and by differentiating both equations
+
+    dr = (I - R X (X'RX)^+ X') diag(r_c/f_c) df,      R = diag(r)                                                   (R)
+
+so the covariance of r is that of f between this matrix and its transpose, up to terms of order 1/n^2.
+
+**Variances hold both errors.** If the n people are a sample with replacement of those for whom they stand, their
+reports are independent draws with chances s_g = q_g + (p_g - q_g) f over the cells, g the level, and dummies are drawn
+by a known law. So the estimate has the covariance
+
+    (sum_g n_g (diag(s_g) - s_g s_g') + dummies) / (sum_g n_g (p_g - q_g))^2                                         (S)
+
+which is noise and sampling together; without noise it is (diag(f) - f f')/n.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import ndtri
+from shuffledp.questions.estimate import around, chance_of_a_miss
+
+ADD_UP = 1e-6
+"""By so much shares in a file may miss 1: they are rounded."""
+
+
+_ROUNDS = 1000
+
+
+_CLOSE = 1e-9
+
+
+LONGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Public margins of the people for whom the answers stand.
+
+    Parameters
+    ----------
+    shares : mapping of str to mapping of str to float
+        For each variable the share of each of its categories; positive, adding up to 1.
+    people : int or None
+        How many people there are, if the file counts them.
+    """
+
+    shares: Mapping[str, Mapping[str, float]]
+    people: int | None = None
+
+    @classmethod
+    def parse(cls, data: bytes) -> Margins:
+        r"""Read a file of margins.
+
+        Parameters
+        ----------
+        data : bytes
+            CSV with the columns variable, category, and people (whole numbers) or share.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is not as it must be, a cell is empty, or margins do not add up.
+
+        Examples
+        --------
+        >>> found = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
+        >>> found.shares["side"]["north"], found.people
+        (0.6, 1000)
+        """
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InvalidInput("the margins are not a UTF-8 text; save the table as CSV UTF-8") from None
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        names = [name.strip() for name in rows.fieldnames or ()]
+        what = "people" if "people" in names else "share"
+        if sorted(names) != sorted(("variable", "category", what)):
+            raise InvalidInput(
+                f"the margins need the columns variable, category, and people or share; got {', '.join(names)[:80]}"
+            )
+        amounts: dict[str, dict[str, float]] = {}
+        for line, row in enumerate(rows, start=2):
+            variable, category, amount = ((row.get(name) or "").strip() for name in ("variable", "category", what))
+            if not variable or not category or category in amounts.setdefault(variable, {}):
+                raise InvalidInput(f"line {line} of the margins names no category, or one twice: {shown(category)}")
+            amounts[variable][category] = _amount(amount, what, f"line {line} of the margins")
+        if not amounts:
+            raise InvalidInput("the margins have no line; give each category of each variable one")
+        return cls._of(amounts, what)
+
+    @classmethod
+    def _of(cls, amounts: Mapping[str, Mapping[str, float]], what: str) -> Margins:
+        totals = {variable: sum(known.values()) for variable, known in amounts.items()}
+        (first, total), *others = totals.items()
+        for variable, other in others:
+            if abs(other - total) > (0 if what == "people" else ADD_UP):
+                raise InvalidInput(
+                    f"the margins do not add up: {first} has {total:g} and {variable} has {other:g}; every variable "
+                    "must count the same people"
+                )
+        if what == "share" and abs(total - 1.0) > ADD_UP:
+            raise InvalidInput(
+                f"the shares of {first} add up to {total:g}, not to 1; write shares such as 0.25, or people"
+            )
+        shares = {
+            variable: {category: amount / totals[variable] for category, amount in known.items()}
+            for variable, known in amounts.items()
+        }
+        return cls(shares, int(total) if what == "people" else None)
+
+    def of(self, variable: str, categories: Sequence[str], answered: Sequence[int] = ()) -> FloatArray:
+        """Return the shares of a variable's categories, in their order.
+
+        Parameters
+        ----------
+        variable : str
+            Its name.
+        categories : sequence of str
+            All that were asked for.
+        answered : sequence of int, optional
+            How many people of each category answered.
+
+        Raises
+        ------
+        InvalidInput
+            If the variable or a category is missing, there are others, or more answered than there are people.
+        """
+        if variable not in self.shares:
+            raise InvalidInput(f"the margins lack the variable {shown(variable)}; they have {', '.join(self.shares)}")
+        known = self.shares[variable]
+        for category in categories:
+            if category not in known:
+                raise InvalidInput(f"the margins of {variable} lack {shown(category)}; add its line, or leave it out")
+        for category in known:
+            if category not in categories:
+                raise InvalidInput(
+                    f"the margins of {variable} have {shown(category)}, of which nothing was asked; put it together "
+                    "with another category, in both"
+                )
+        if self.people is not None:
+            for category, people in zip(categories, answered, strict=False):
+                _enough(people, round(known[category] * self.people), f" of {variable} {shown(category)}")
+        return np.array([known[category] for category in categories])
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Weighted shares.
+
+    Parameters
+    ----------
+    value : ndarray, shape (k,)
+        Shares of the people for whom the answers stand.
+    variance : ndarray, shape (k,)
+        Of `value`: noise and sampling, linearised.
+    answered : int
+        How many people answered.
+    population : int or None
+        For how many they stand, if that is known.
+    covariance : ndarray, shape (k, k), or None
+        Where it is known; its diagonal is `variance`.
+    """
+
+    value: FloatArray
+    variance: FloatArray
+    answered: int
+    population: int | None = None
+    covariance: FloatArray | None = None
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Root of the variance."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Both ends of normal intervals, in [0, 1], for the people for whom the answers stand.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        """
+        half = -ndtri(chance_of_a_miss(level) / 2.0) * self.standard_error
+        return around(self.value, half, half, (0.0, 1.0))
+
+    @property
+    def missing(self) -> int | None:
+        """How many of the population did not answer; None where it is not known."""
+        return None if self.population is None else self.population - self.answered
+
+
+def covariance_of_shares(
+    people: Sequence[int],
+    own: Sequence[float],
+    other: Sequence[float],
+    shares: FloatArray,
+    dummies: FloatArray | None = None,
+) -> FloatArray:
+    """Return (S): the covariance of estimated shares, noise and sampling together.
+
+    Parameters
+    ----------
+    people : sequence of int
+        n_g, people of each level.
+    own, other : sequence of float
+        p_g and q_g: the chances of a report to be the record's own cell, and any single other one (`krr`).
+    shares : ndarray, shape (k,)
+        The cells' shares; estimates are put in [0, 1].
+    dummies : ndarray, shape (k, k), optional
+        Covariance of the dummies' counts.
+    """
+    f = np.clip(np.asarray(shares, dtype=np.float64), 0.0, 1.0)
+    total = np.zeros((f.size, f.size)) if dummies is None else np.array(dummies, dtype=np.float64)
+    slope = 0.0
+    for n, p, q in zip(people, own, other, strict=True):
+        chances = q + (p - q) * f
+        total += n * (np.diag(chances) - np.outer(chances, chances))
+        slope += n * (p - q)
+    return total / slope**2
+
+
+def post_stratified(
+    values: Sequence[FloatArray],
+    variances: Sequence[FloatArray],
+    answered: Sequence[int],
+    targets: FloatArray,
+    population: int | None = None,
+) -> Weighted:
+    """Weight estimates of known groups by the groups' shares of the population.
+
+    Parameters
+    ----------
+    values : sequence of ndarray, shape (k,)
+        Shares estimated in each group.
+    variances : sequence of ndarray, shape (k,)
+        Of each, noise and sampling.
+    answered : sequence of int
+        People of each group who answered.
+    targets : ndarray, shape (groups,)
+        Public shares of the groups.
+    population : int, optional
+        How many people there are in all groups.
+
+    Raises
+    ------
+    InvalidInput
+        If more answered than there are people.
+    """
+    _enough(sum(answered), population)
+    value = sum(w * np.asarray(v) for w, v in zip(targets, values, strict=True))
+    variance = sum(w * w * np.asarray(v) for w, v in zip(targets, variances, strict=True))
+    return Weighted(np.asarray(value), np.asarray(variance), sum(answered), population)
+
+
+def raked(
+    shares: FloatArray,
+    covariance: FloatArray,
+    variables: Sequence[NDArray[np.int64]],
+    targets: Sequence[FloatArray],
+    answered: int,
+    population: int | None = None,
+) -> Weighted:
+    """Rake the estimated cells of a table to public margins.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (k,)
+        Estimated shares of the cells; noise may carry some below 0.
+    covariance : ndarray, shape (k, k)
+        Of them, noise and sampling (`covariance_of_shares`).
+    variables : sequence of ndarray of int, shape (k,)
+        For each variable the category of every cell, from 0.
+    targets : sequence of ndarray
+        For each variable the public shares of its categories; they add up to 1.
+    answered : int
+        How many people answered.
+    population : int, optional
+        For how many they stand.
+
+    Returns
+    -------
+    Weighted
+        Of the cells; sums of them are shares of an answer.
+
+    Raises
+    ------
+    InvalidInput
+        If the answers of a category are none, as far as can be told through the noise, or no weights are found.
+
+    Examples
+    --------
+    >>> cells = np.array([0.3, 0.2, 0.1, 0.4])  # two groups times two answers
+    >>> found = raked(cells, np.zeros((4, 4)), [np.array([0, 0, 1, 1])], [np.array([0.2, 0.8])], 100)
+    >>> found.value.round(3).tolist()
+    [0.12, 0.08, 0.16, 0.64]
+    """
+    _enough(answered, population)
+    f = np.asarray(shares, dtype=np.float64)
+    weights = np.ones_like(f)
+    for _ in range(_ROUNDS):
+        away = 0.0
+        for place, (category, target) in enumerate(zip(variables, targets, strict=True)):
+            margin = np.bincount(category, weights=f * weights, minlength=target.size)
+            if not (margin > 0.0).all():
+                worst = int(np.argmin(margin))
+                raise InvalidInput(
+                    f"category {worst + 1} of variable {place + 1} has no answers that can be told from noise, so it "
+                    "cannot be weighted; put it together with another category"
+                )
+            away = max(away, float(np.abs(margin / target - 1.0).max()))
+            weights = weights * (target / margin)[category]
+        if away < _CLOSE or len(targets) == 1:
+            break
+    else:
+        raise InvalidInput(
+            "no weights lead to these margins: too many cells are at or below 0; put categories together"
+        )
+    value = f * weights
+    indicators = np.concatenate(
+        [np.eye(target.size)[category] for category, target in zip(variables, targets, strict=True)], axis=1
+    )
+    bread = np.linalg.pinv(indicators.T @ (value[:, None] * indicators))
+    lead = (np.eye(f.size) - (value[:, None] * indicators) @ bread @ indicators.T) * weights[None, :]
+    led = lead @ np.asarray(covariance) @ lead.T
+    return Weighted(value, np.diag(led), answered, population, led)
+
+
+def _enough(answered: int, population: int | None, whose: str = "") -> None:
+    if population is not None and answered > population:
+        raise InvalidInput(
+            f"{answered} people{whose} answered, and the margins count {population}; give margins of all people for "
+            "whom they stand"
+        )
+
+
+def _amount(text: str, what: str, where: str) -> float:
+    """Read one positive amount."""
+    try:
+        value = float(int(text)) if what == "people" else float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0.0 < value < 1e15:
+        rule = "a whole number of people, at least 1" if what == "people" else "a share above 0"
+        raise InvalidInput(
+            f"{where} must have {rule}; got {shown(text)}. An empty category cannot be weighted: leave it out, or put "
+            "it together with another"
+        )
+    return value

@@ -1,0 +1,483 @@
+"""What is released: an estimate together with its guarantee, never one without the other."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import InvalidInput
+from shuffledp.guarantee import Guarantee
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.questions.items import FrequentItems, ItemsEstimate
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Quantiles, RangeEstimate
+from shuffledp.questions.task import Weights
+from shuffledp.tables.frames import handed_over
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Counts and sums: shares and means times the number of records, which is public.
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """Counts of records, or sums over them, with their intervals.
+
+    Parameters
+    ----------
+    estimate : float or ndarray
+        Unbiased where the share or mean is, so it may leave the possible range.
+    standard_error : float or ndarray
+        In the shape of `estimate`.
+    low, high : float or ndarray
+        Ends of the confidence interval, in the shape of `estimate`.
+    records : int
+        How many records are counted, or added up.
+
+    Examples
+    --------
+    >>> Amounts.scaled(0.25, 0.05, (0.15, 0.35), 200).estimate
+    50.0
+    """
+
+    estimate: float | FloatArray
+    standard_error: float | FloatArray
+    low: float | FloatArray
+    high: float | FloatArray
+    records: int
+
+    @classmethod
+    def scaled(
+        cls,
+        estimate: float | FloatArray,
+        standard_error: float | FloatArray,
+        interval: tuple[float | FloatArray, float | FloatArray],
+        records: int,
+    ) -> Amounts:
+        """Multiply a share or a mean by the number of records.
+
+        Parameters
+        ----------
+        estimate, standard_error : float or ndarray
+            Of the share or the mean.
+        interval : tuple of float or ndarray
+            Both ends of its interval.
+        records : int
+            How many records there are; public, so nothing of it is estimated, and the level of the interval stays.
+        """
+        low, high = interval
+        return cls(estimate * records, standard_error * records, low * records, high * records, records)
+
+
+SHARES = ("frequency", "histogram")
+"""Questions whose answers are the shares of public entries, the same in every release."""
+
+
+COUNTED = (*SHARES, "frequent-items")
+"""Questions whose answers are shares, hence have counts."""
+
+
+MEANS = ("mean", "vector-mean")
+"""Questions whose answers are means, hence have sums."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A released estimate together with its guarantee.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    analysis : Estimate or RangeEstimate
+        The analyzer's answer.
+    guarantee : Guarantee
+        The certified central guarantee, computed before a record was touched.
+    n : int
+        Number of people: of owners where `unit` is "people", else of rows.
+    rows : int
+        Number of records used; above n where people own several.
+    mechanism : str
+        The randomizer's name, such as ``"krr:5"`` or ``"one-bit"``.
+    private : bool
+        False if the noise came from `simulation_random`: then nothing here is private.
+    weights : {"population", "precision"} or None
+        How levels were combined; None where they were withheld (budget-weighted).
+    unit : {"rows", "people", "reports"}
+        "people": a person column told whose row each is, or everybody had one code. "rows", "reports": each row of a
+        table, or each report of an open collection, was taken as a person.
+    clipped : bool
+        Whether values outside the range were moved to its nearer end.
+    fingerprint : str
+        SHA-256, in hexadecimal, of all that was public beforehand: randomizer, budgets, view and weights; never of
+        records.
+    """
+
+    question: Question
+    analysis: Any = field(repr=False)
+    guarantee: Guarantee = field(repr=False)
+    n: int
+    rows: int
+    mechanism: str
+    private: bool
+    weights: Weights | None = None
+    unit: Literal["rows", "people", "reports"] = "rows"
+    clipped: bool = False
+    fingerprint: str = ""
+
+    @property
+    def categories(self) -> tuple[Hashable, ...] | None:
+        """Categories, or bins as (low, high), in the order of `estimate`; None for a single number."""
+        return self.question.labels
+
+    @property
+    def estimate(self) -> float | FloatArray:
+        """The number, a float, or the shares, shape (k,); unbiased, so it may leave the possible range."""
+        return _plain(self.analysis.value)
+
+    @property
+    def standard_error(self) -> float | FloatArray:
+        """Standard error of `estimate`, in its shape, from the reports alone."""
+        return _plain(self.analysis.standard_error)
+
+    @property
+    def uninformative(self) -> int:
+        """Users whose report carries no information (epsilon0 = 0); they are taken to be like the others."""
+        return self.analysis.uninformative
+
+    def confidence_interval(
+        self, level: float = 0.95, *, simultaneous: bool = False
+    ) -> tuple[float | FloatArray, float | FloatArray]:
+        """Lower and upper end, each in the shape of `estimate`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Whether all entries hold together with that confidence; else each holds by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        lower, upper = self.analysis.confidence_interval(level, simultaneous=simultaneous)
+        return _plain(lower), _plain(upper)
+
+    def counts(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
+        """How many records fall into each category or bin: `rows` times the shares.
+
+        The number of records is public, so nothing else is released. What weighs people in the shares weighs them here.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+
+        Raises
+        ------
+        InvalidInput
+            If the question is not about shares, or level is not in (0, 1).
+
+        Examples
+        --------
+        >>> import shuffledp as sdp
+        >>> votes = ["yes"] * 300 + ["no"] * 700
+        >>> release = sdp.estimate_frequency(votes, ["yes", "no"], 2.0, seen="reports", delta=1e-6)
+        >>> release.counts().records
+        1000
+        """
+        if self.question.name not in COUNTED:
+            raise InvalidInput(f"only shares have counts; the question was a {self.question.name}")
+        return self._amounts(level, simultaneous=simultaneous)
+
+    def sum(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
+        """The sum of the records: `rows` times the mean; of vectors, coordinate by coordinate.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+
+        Raises
+        ------
+        InvalidInput
+            If the question is not about a mean, or level is not in (0, 1).
+
+        Examples
+        --------
+        >>> import shuffledp as sdp
+        >>> release = sdp.estimate_mean([2.0] * 500, 0.0, 4.0, 2.0, seen="reports", delta=1e-6)
+        >>> release.sum().estimate == 500 * release.estimate
+        True
+        """
+        if self.question.name not in MEANS:
+            raise InvalidInput(f"only means have sums; the question was a {self.question.name}")
+        return self._amounts(level, simultaneous=simultaneous)
+
+    def _amounts(self, level: float, *, simultaneous: bool) -> Amounts:
+        interval = self.confidence_interval(level, simultaneous=simultaneous)
+        return Amounts.scaled(self.estimate, self.standard_error, interval, self.rows)
+
+    @overload
+    def to_frame(
+        self, kind: Literal["polars"] = ..., *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def to_frame(
+        self, kind: Literal["pandas"], *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> Any: ...
+
+    def to_frame(
+        self, kind: str = "polars", *, level: float = 0.95, simultaneous: bool = False, amounts: bool = False
+    ) -> Any:
+        """Return the estimate as a dataframe, one row per entry.
+
+        Parameters
+        ----------
+        kind : {"polars", "pandas"}
+            Whose dataframe.
+        level, simultaneous
+            As for `confidence_interval`.
+        amounts : bool
+            Whether counts stand beside shares, and sums beside means.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``label`` (where there are labels; of bins ``low`` and ``high``), ``estimate``, ``standard_error``,
+            ``interval_low``, ``interval_high``; with `amounts` also ``count`` or ``sum`` and the same three of it, such
+            as ``count_interval_low``.
+
+        Raises
+        ------
+        InvalidInput
+            If `kind` is neither, or pandas is not installed.
+        """
+        import polars as pl
+
+        lower, upper = self.confidence_interval(level, simultaneous=simultaneous)
+        columns: dict[str, Any] = self._index()
+        for name, column in (
+            ("estimate", self.estimate),
+            ("standard_error", self.standard_error),
+            ("interval_low", lower),
+            ("interval_high", upper),
+        ):
+            if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                columns[name] = np.atleast_1d(np.asarray(column)).ravel()
+        asked = self.question.name
+        if amounts and asked in COUNTED + MEANS:
+            found, name = self._amounts(level, simultaneous=simultaneous), "count" if asked in COUNTED else "sum"
+            columns |= {
+                name: np.atleast_1d(found.estimate),
+                f"{name}_standard_error": np.atleast_1d(found.standard_error),
+                f"{name}_interval_low": np.atleast_1d(found.low),
+                f"{name}_interval_high": np.atleast_1d(found.high),
+            }
+        return handed_over(pl.DataFrame(columns), kind)
+
+    def _index(self) -> dict[str, Any]:
+        labels = self.categories
+        if labels is None:
+            size = np.asarray(self.estimate).size
+            return {} if size == 1 else {"coordinate": list(range(size))}
+        if isinstance(labels[0], tuple):
+            return {"low": [low for low, _ in labels], "high": [high for _, high in labels]}  # type: ignore[misc]
+        return {"label": [str(label) for label in labels]}
+
+    def __repr__(self) -> str:
+        """The answer, its interval and its guarantee."""
+        return f"<{self._told()}>"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: a sentence and the table."""
+        return f"<p>{html.escape(self._told())}</p>{self.to_frame()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
+
+    def _told(self) -> str:
+        lower, upper = self.confidence_interval()
+        values = np.atleast_1d(np.asarray(self.estimate)).ravel()
+        ends = zip(values[:3], np.atleast_1d(lower)[:3], np.atleast_1d(upper)[:3], strict=True)
+        answer = ", ".join(f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in ends)
+        more = f", ... ({values.size} in all)" if values.size > 3 else ""
+        worth = "" if self.private else "; NOT PRIVATE, a simulation"
+        return (
+            f"{self.question.name}: {answer}{more}; 95% intervals; central epsilon at most "
+            f"{self.guarantee.epsilon.upper:.4g} at delta = {self.guarantee.delta:g}; {counted_people(self)}{worth}"
+        )
+
+
+def counted_people(release: Release) -> str:
+    """Say how many people answered, and whether rows were taken as people.
+
+    Parameters
+    ----------
+    release : Release
+        Any.
+    """
+    one = release.n == 1
+    if release.unit != "people":
+        return f"{release.n:,} {release.unit.removesuffix('s') if one else release.unit}, taken as people"
+    people = f"{release.n:,} {'person' if one else 'people'}"
+    if release.guarantee.setting.group_size > 1:
+        return f"{people} with {release.rows:,} rows, at most {release.guarantee.setting.group_size} each"
+    return people
+
+
+def _plain(value: FloatArray) -> float | FloatArray:
+    return float(value) if value.ndim == 0 else value
+
+
+# Releases of questions whose answer is more than one number an entry: quantiles, and items that were searched for.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeRelease(Release):
+    """Private quantiles, and all ranges besides, with their central guarantee.
+
+    Parameters
+    ----------
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
+        As for `Release`; the question is `Quantiles`.
+    """
+
+    @property
+    def distribution(self) -> RangeEstimate:
+        """Fractions of all ranges of bins."""
+        return self.analysis
+
+    @property
+    def edges(self) -> FloatArray:
+        """Edges of the bins, public, shape (bins + 1,)."""
+        return self._asked.grid.edges
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Which quantiles were asked for, shape (quantiles,)."""
+        return np.array(self._asked.at)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The quantiles, in the order of `probabilities`."""
+        return self.distribution.quantiles(self.probabilities, self.edges)
+
+    @property
+    def standard_error(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """None: the error of a quantile is told by its interval."""
+        return None
+
+    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends, edges of bins, see `RangeEstimate.quantile_interval`.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Whether all quantiles hold together with that confidence (each is then asked for at the level
+            1 - (1 - level)/quantiles); else each holds by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        if not 0.0 < level < 1.0:
+            raise InvalidInput(f"a confidence level must lie in (0, 1); got {level}")
+        each = 1.0 - (1.0 - level) / self.probabilities.size if simultaneous else level
+        return self.distribution.quantile_interval(self.probabilities, self.edges, each)
+
+    @property
+    def _asked(self) -> Quantiles:
+        assert isinstance(self.question, Quantiles)
+        return self.question
+
+    def _index(self) -> dict[str, Any]:
+        return {"probability": self.probabilities}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemsRelease(Release):
+    """The items that are frequent, the most frequent first, with their central guarantee.
+
+    Parameters
+    ----------
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
+        As for `Release`; the question is `FrequentItems`.
+    """
+
+    @property
+    def tried(self) -> ItemsEstimate:
+        """The estimates of all items that were tried at the last level, named or not."""
+        return self.analysis
+
+    @property
+    def categories(self) -> tuple[Hashable, ...]:
+        """The items that are named, in the order of `estimate`; empty if none is."""
+        items, listed = self.tried.items, self._asked.candidates
+        return tuple(items[place] if listed is None else listed[place] for place in self._named)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Their shares, shape (items,)."""
+        return self.tried.value[self._named]
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard errors of `estimate`, shape (items,)."""
+        return self.tried.standard_error[self._named]
+
+    def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends, shape (items,), which hold all together although the items were chosen by the data.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level, in (0, 1).
+        simultaneous : bool
+            Not looked at.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        return self.tried.at(self._named).confidence_interval(level, simultaneous)
+
+    @cached_property
+    def threshold(self) -> float:
+        """The estimated share above which an item is named."""
+        return self.tried.threshold(self._asked.false_positives)
+
+    @cached_property
+    def finds(self) -> float:
+        """The smallest share of an item that is found with a chance of 95 %; above 1 if there are too few people."""
+        return self.tried.finds(self._asked.false_positives)
+
+    @cached_property
+    def _named(self) -> NDArray[np.intp]:
+        return self.tried.named(self._asked.false_positives)
+
+    @property
+    def _asked(self) -> FrequentItems:
+        assert isinstance(self.question, FrequentItems)
+        return self.question
+
+    def _index(self) -> dict[str, Any]:
+        return {"label": [str(label) for label in self.categories]}
+
+
+def release_type(question: Question) -> type[Release]:
+    """Return the class of the release that answers a question."""
+    known = {Quantiles: RangeRelease, FrequentItems: ItemsRelease}
+    return next((kind for asked, kind in known.items() if isinstance(question, asked)), Release)

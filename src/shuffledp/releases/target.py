@@ -1,0 +1,109 @@
+"""The local budget for which a wanted central epsilon is certified: one for everybody, found before a record is read.
+
+The shape of reports (the size of a subset, the windows of a number) follows the budget, so that the certified epsilon
+may jump as the budget grows. The budget is searched within one shape; where it leads into another, the search goes on
+from there. What is asked with was certified for the very population, in its own shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+from shuffledp.accounting import calibrate_scale
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.guarantee import Guarantee
+from shuffledp.records.people import People, RowBudgets
+
+Certify = Callable[[int, People], Guarantee]
+"""Certifies the question of this place in its list, of these people."""
+Compose = Callable[[Sequence[Guarantee]], float]
+"""Tells what several answers of the same people cost together."""
+
+_TURNS = 8
+"""Shapes that are tried before a budget is lowered until it is certified in its own."""
+_LOWER = 0.97
+_CLOSE = 1.005
+"""Of several questions the largest budget is found within half a percent."""
+
+
+def checked_target(target: float) -> float:
+    """Return a wanted central epsilon, a positive number of nats, or raise InvalidInput."""
+    real = isinstance(target, int | float) and not isinstance(target, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not real or not 0.0 < target < math.inf:
+        raise InvalidInput(f"`target_epsilon` must be a positive number of nats; got {shown(target)}", "target_epsilon")
+    return float(target)
+
+
+def with_budget(people: People, budget: float) -> People:
+    """Return the same people with one budget for all of them."""
+    population = Budgets([budget], [people.population.n], [float(people.population.deltas[0])])
+    return replace(people, who=RowBudgets(budget), population=population)
+
+
+def budget_within(
+    target: float, questions: int, groups: Sequence[People], certify: Certify, together: Compose | None
+) -> float:
+    """Find about the largest budget whose guarantee is within the target, for every question and every group.
+
+    Parameters
+    ----------
+    target : float
+        The central epsilon, positive.
+    questions : int
+        How many are asked, at least 1.
+    groups : sequence of People
+        Whom they are asked, with any one budget.
+    certify : callable
+        See `Certify`.
+    together : callable, optional
+        See `Compose`; needed of several questions.
+
+    Raises
+    ------
+    InvalidInput
+        If a question cannot be asked that way.
+    """
+    every = product(range(questions), groups)
+    budget = min(_of_one(target, people, partial(certify, at)) for at, people in every)
+    if questions == 1 or together is None:
+        return budget
+
+    def holds(budget: float) -> bool:
+        return all(
+            together([certify(at, with_budget(people, budget)) for at in range(questions)]) <= target
+            for people in groups
+        )
+
+    low, high = min(_safe(target, people) for people in groups) / questions, budget
+    if holds(high):
+        return high
+    while high > low * _CLOSE:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _safe(target: float, people: People) -> float:
+    """Return a pure local budget that needs no crowd: all rows of a person stay within the target."""
+    return target / people.group_size * (1.0 - 2e-9)
+
+
+def _of_one(target: float, people: People, certify: Callable[[People], Guarantee]) -> float:
+    """Find the budget of one question of one group."""
+    budget = _safe(target, people)
+    for _ in range(_TURNS):
+        guarantee = certify(with_budget(people, budget))
+        found = calibrate_scale(guarantee.setting, target, guarantee.delta).epsilon0
+        if found <= budget:
+            break
+        budget = found
+        if certify(with_budget(people, found)).setting.randomizer == guarantee.setting.randomizer:
+            return found
+    while certify(with_budget(people, budget)).epsilon.upper > target:
+        budget = max(budget * _LOWER, _safe(target, people))
+    return budget

@@ -1,0 +1,560 @@
+"""The questions as functions: on arrays in memory, and on files and dataframes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.errors import InvalidInput
+from shuffledp.ledger import Ledger
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import NORMS, VectorMean
+from shuffledp.randomizers.balls import positive_number
+from shuffledp.randomizers.checks import check_choice, check_options
+from shuffledp.records.columns import as_array
+from shuffledp.records.owners import RowsPerPerson
+from shuffledp.records.people import RowBudgets
+from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
+from shuffledp.releases.verb import release
+from shuffledp.setting import Seen
+from shuffledp.tables import TableOptions
+
+# The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
+#
+# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+
+
+class Options(TypedDict, total=False):
+    """What every question takes besides the question itself; see `shuffledp.release`."""
+
+    seen: Seen | None
+    delta: Required[float]
+    mechanism: str
+    person: str | None
+    rows_per_person: RowsPerPerson
+    missing_as: Hashable
+    other: Hashable
+    missing_budget: float | None
+    target_epsilon: float | None
+    clip: bool
+    consent: Mapping[str, float] | None
+    weights: Weights
+    random: Randomness | None
+    rows: int
+    table_options: TableOptions | None
+    progress: Progress | None
+    ledger: Ledger | str | Path | None
+    population: str
+    fixed_in_advance: str | None
+    title: str
+
+
+def estimate_frequency(
+    records: Sequence[Hashable] | ArrayLike,
+    categories: Iterable[Hashable],
+    epsilon0: ArrayLike | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate how frequent each category is among records in memory.
+
+    Parameters
+    ----------
+    records : sequence, array or polars Series, length n
+        One category label per user: text, numbers or any hashable.
+    categories : iterable, length k
+        As for `Frequency`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the records.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (k,), in the order of the categories.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_frequency(["a", "b"] * 500, ["a", "b"], 2.0, seen="reports", delta=1e-6)
+    >>> release.private, release.estimate.shape
+    (True, (2,))
+    """
+    return _in_memory(Frequency(categories), records, epsilon0, options)
+
+
+def estimate_mean(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    epsilon0: ArrayLike | None = None,
+    *,
+    delta0: ArrayLike = 0.0,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the mean of numbers in memory.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high : float
+        As for `Mean`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
+    delta0 : float or array_like, shape (n,)
+        Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` is a float.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_mean([20.0, 40.0] * 500, 0.0, 100.0, 1.0, seen="reports", delta=1e-6)
+    >>> release.private, release.n
+    (True, 1000)
+    """
+    return _in_memory(Mean(low, high), values, epsilon0, options, delta0)
+
+
+def estimate_histogram(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    bins: int,
+    epsilon0: ArrayLike | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the share of the values in each bin of a known range, from numbers in memory.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high, bins
+        As for `Histogram`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (bins,), ``.categories`` are the bins' edges (lower, upper). For long ranges and
+        quantiles use `estimate_quantiles`, whose error does not grow with their length.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> ages = [20.0, 40.0, 65.0] * 500
+    >>> release = estimate_histogram(ages, 0, 100, 4, 2.0, mechanism="oue", seen="levels", delta=1e-6)
+    >>> release.categories[-1], release.estimate.shape
+    ((75.0, 100.0), (4,))
+    """
+    return _in_memory(Histogram(low, high, bins), values, epsilon0, options)
+
+
+def estimate_quantiles(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    probabilities: ArrayLike,
+    epsilon0: ArrayLike | None = None,
+    *,
+    bins: int,
+    branching: int = 4,
+    **options: Unpack[Options],
+) -> RangeRelease:
+    """Estimate quantiles of numbers in memory, and the fractions of all ranges.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high, bins, branching
+        As for `Quantiles`.
+    probabilities : float or array_like
+        Which quantiles, in (0, 1): 0.5 is the median.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    RangeRelease
+        ``.estimate`` and ``.confidence_interval()`` for the quantiles; ``.distribution`` for ranges.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> ages = [20.0, 40.0, 65.0] * 500
+    >>> release = estimate_quantiles(ages, 0, 100, [0.5, 0.9], 2.0, bins=50, seen="reports", delta=1e-6)
+    >>> release.mechanism, release.estimate.shape
+    ('tree:50:4', (2,))
+    """
+    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
+    return as_ranges(_in_memory(question, values, epsilon0, options))
+
+
+def estimate_variance(
+    values: Sequence[float] | ArrayLike,
+    low: float,
+    high: float,
+    epsilon0: ArrayLike | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the variance of numbers in memory, with one randomized bit per user.
+
+    Parameters
+    ----------
+    values : sequence, array or polars Series of numbers, length n
+        One number per user, in [low, high].
+    low, high : float
+        As for `Variance`.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the values.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` is a float: the mean squared distance of the n values from their mean.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_variance([20.0, 40.0] * 500, 0.0, 100.0, 1.0, seen="reports", delta=1e-6)
+    >>> release.private, release.mechanism
+    (True, 'two-moments')
+    """
+    return _in_memory(Variance(low, high), values, epsilon0, options)
+
+
+def estimate_vector_mean(
+    vectors: Any,
+    epsilon0: ArrayLike | None = None,
+    *,
+    norm: str,
+    bound: float,
+    slack: float = 0.03,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the mean of vectors in memory.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (n, d)
+        One vector per user.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the vectors.
+    norm : {"l2", "linf", "l1"}
+        Which norm is bounded. No default.
+    bound : float
+        Largest norm, positive. It is public: reading it off the vectors would leak.
+    slack : float
+        As for `VectorMean`.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    Release
+        ``.estimate`` has shape (d,), ``.analysis`` is a `VectorEstimate`.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> release = estimate_vector_mean(np.eye(3)[[0, 1] * 500], 1.0, norm="l2", bound=1, seen="reports", delta=1e-6)
+    >>> release.private, release.estimate.shape
+    (True, (3,))
+    """
+    check_choice("norm", norm, NORMS)
+    positive_number(bound, "bound")
+    table = as_array(vectors)
+    if table.ndim != 2 or 0 in table.shape:
+        raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
+    return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
+
+
+def estimate_frequent_items(
+    records: Sequence[Hashable] | ArrayLike,
+    epsilon0: ArrayLike | None = None,
+    *,
+    candidates: Iterable[Hashable] | None = None,
+    max_length: int = 16,
+    alphabet: str = "ascii",
+    cut: bool = False,
+    false_positives: float = 0.05,
+    **options: Unpack[Options],
+) -> ItemsRelease:
+    """Find the frequent items among records in memory, and estimate their shares.
+
+    Parameters
+    ----------
+    records : sequence, array or polars Series, length n
+        One item per user.
+    epsilon0 : float or array_like, shape (n,)
+        Local budgets (nats, 0 to 700); one for all or one per user; None with
+        `target_epsilon`. Public, and independent of the records.
+    candidates, max_length, alphabet, cut, false_positives
+        As for `FrequentItems`.
+    **options
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+
+    Returns
+    -------
+    ItemsRelease
+        ``.categories`` are the items that are named, ``.estimate`` their shares.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`.
+
+    Examples
+    --------
+    >>> planes = ["N328AA"] * 600 + ["N725MQ"] * 400
+    >>> found = estimate_frequent_items(
+    ...     planes, 8.0, max_length=6, alphabet="upper+digits", seen="reports", delta=1e-6
+    ... )
+    >>> found.categories
+    ('N328AA', 'N725MQ')
+    """
+    words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
+    question = FrequentItems(candidates, false_positives=false_positives, **words)
+    return as_items(_in_memory(question, records, epsilon0, options))
+
+
+def _in_memory(
+    question: Question, records: Any, epsilon0: ArrayLike | None, options: Options, delta0: ArrayLike = 0.0
+) -> Release:
+    """Put records and budgets side by side, as a table of their own."""
+    check_options(options, Options, f"estimate_{question.name}")
+    data: dict[str, Any] = {"record": records}
+    if epsilon0 is None:
+        return release(question, data, value="record", any_delta=True, **options)
+    names: list[float | str] = []
+    for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):
+        one = np.ndim(budgets) == 0
+        names.append(float(budgets) if one else name)  # type: ignore[arg-type]
+        if not one:
+            data[name] = budgets
+            what = "budgets" if name == "epsilon0" else name
+            if np.shape(budgets) != (len(records),):
+                raise InvalidInput(
+                    f"{len(records)} records need {len(records)} {what}, or one number for all; got {np.size(budgets)}"
+                )
+    who = RowBudgets(names[0], delta0=names[1])
+    return release(question, data, value="record", budgets=who, any_delta=True, **options)
+
+
+def as_ranges(found: Release) -> RangeRelease:
+    """Return the release of quantiles as what it is."""
+    assert isinstance(found, RangeRelease)
+    return found
+
+
+def as_items(found: Release) -> ItemsRelease:
+    """Return the release of frequent items as what it is."""
+    assert isinstance(found, ItemsRelease)
+    return found
+
+
+# The questions as functions on files and dataframes.
+#
+# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+
+
+def frequency_of_table(
+    table: Any,
+    value: str,
+    categories: Iterable[Hashable],
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"answer": ["yes", "no"] * 500, "consent": ["strict", "open"] * 500})
+    >>> budgets = RowBudgets("consent", {"strict": 0.5, "open": 2.0})
+    >>> release = frequency_of_table(people, "answer", ["yes", "no"], budgets, seen="reports", delta=1e-6)
+    >>> release.n, release.estimate.shape
+    (1000, (2,))
+    """
+    return _of_table(Frequency(categories), table, value, epsilon0, options)
+
+
+def mean_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> mean_of_table(people, "hours", 0.0, 100.0, 1.0, seen="reports", delta=1e-6).n
+    1000
+    """
+    return _of_table(Mean(low, high), table, value, epsilon0, options)
+
+
+def histogram_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    bins: int,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> release = histogram_of_table(people, "hours", 0, 100, 4, 1.0, seen="reports", delta=1e-6)
+    >>> release.categories[0], release.estimate.shape
+    ((0.0, 25.0), (4,))
+    """
+    return _of_table(Histogram(low, high, bins), table, value, epsilon0, options)
+
+
+def quantiles_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    probabilities: ArrayLike,
+    epsilon0: float | str | RowBudgets | None = None,
+    *,
+    bins: int,
+    branching: int = 4,
+    **options: Unpack[Options],
+) -> RangeRelease:
+    """Estimate quantiles of a column of a table; see `release` and `estimate_quantiles`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> release = quantiles_of_table(people, "hours", 0, 100, 0.5, 1.0, bins=50, seen="reports", delta=1e-6)
+    >>> release.estimate.shape
+    (1,)
+    """
+    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
+    return as_ranges(_of_table(question, table, value, epsilon0, options))
+
+
+def variance_of_table(
+    table: Any,
+    value: str,
+    low: float,
+    high: float,
+    epsilon0: float | str | RowBudgets | None = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"hours": [20.0, 40.0] * 500})
+    >>> variance_of_table(people, "hours", 0, 100, 1.0, seen="reports", delta=1e-6).n
+    1000
+    """
+    return _of_table(Variance(low, high), table, value, epsilon0, options)
+
+
+def frequent_items_of_table(
+    table: Any,
+    value: str,
+    epsilon0: float | str | RowBudgets | None = None,
+    *,
+    candidates: Iterable[Hashable] | None = None,
+    max_length: int = 16,
+    alphabet: str = "ascii",
+    cut: bool = False,
+    false_positives: float = 0.05,
+    **options: Unpack[Options],
+) -> ItemsRelease:
+    """Find the frequent items of a column of a table; see `release` and `estimate_frequent_items`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> flights = pl.DataFrame({"dest": ["ORD"] * 600 + ["ATL"] * 400})
+    >>> found = frequent_items_of_table(
+    ...     flights, "dest", 8.0, candidates=["ATL", "BOS", "ORD"], seen="reports", delta=1e-6
+    ... )
+    >>> found.categories
+    ('ORD', 'ATL')
+    """
+    words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
+    question = FrequentItems(candidates, false_positives=false_positives, **words)
+    return as_items(_of_table(question, table, value, epsilon0, options))
+
+
+def _of_table(
+    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets | None, options: Options
+) -> Release:
+    check_options(options, Options, f"{question.name}_of_table")
+    return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)

@@ -1,0 +1,164 @@
+"""Estimates of every kind of question: unbiased, intervals that cover, and no dependence or word out of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from shuffledp.collection.asked import whole_values
+from shuffledp.collection.draw import Family, draw_report, pieces_of
+from shuffledp.collection.dummies import drawn_columns
+from shuffledp.collection.estimates import Tallied, estimate_question
+from shuffledp.collection.kinds import More, more_of
+from shuffledp.collection.price import half_width
+from shuffledp.collection.promise import check_floor
+from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
+from shuffledp.collection.task import Draft
+from shuffledp.numerics.randomness import Randomness, simulation_random
+from shuffledp.questions.estimate import Estimate
+from tests.collection.tasks import bits, choice, parse, scale, second, several, table, words
+
+RUNS = 200
+LEAST = 0.905
+"""Coverage of 95 % less three standard errors of 200 runs."""
+COUNTS = (30, 90, 30)
+LEVELS = ((2.0, 30, 1.0), (4.0, 90, 1.0), (6.0, 30, 1.0))
+PEOPLE = sum(COUNTS)
+
+
+def collected(draft: Draft, answers: Sequence[int], random: Randomness) -> list[Tallied]:
+    """The rows of question 0: people's reports, levels dealt by chance, and dummies."""
+    question, levels = draft.questions[0], np.repeat(np.arange(len(COUNTS)), COUNTS)[random.permutation(PEOPLE)]
+    columns: list[list[int]] = [[] for _ in draft.columns]
+    for answer, level in zip(answers, levels.tolist(), strict=True):
+        for column, record in zip(columns, question.records(answer), strict=True):
+            report = draw_report(question.family, draft.levels[level].draw[0], record, random)
+            column += pieces_of(question.family, report, random)
+    return [
+        Tallied(np.array([*people, *dummies], dtype=np.int64), COUNTS)
+        for people, dummies in zip(columns, drawn_columns(draft, random), strict=True)
+    ]
+
+
+def runs(draft: Draft, answers: Sequence[int], count: int = RUNS) -> Iterator[tuple[Estimate, More]]:
+    check_floor(draft)
+    random = simulation_random(11)
+    for _ in range(count):
+        estimate = estimate_question(draft, 0, collected(draft, answers, random))
+        yield estimate, more_of(draft, 0, estimate, COUNTS)
+
+
+def check(truth: np.ndarray, estimates: Sequence[Estimate]) -> None:
+    """Unbiased within 4.5 standard errors of the mean; errors as stated within a fifth; intervals cover."""
+    values = np.array([np.ravel(each.value) for each in estimates])
+    stated = np.array([np.ravel(each.standard_error) for each in estimates]).mean(axis=0)
+    ends = [each.confidence_interval(0.95) for each in estimates]
+    low, high = (np.array([np.ravel(each[side]) for each in ends]) for side in (0, 1))
+    assert (np.abs(values.mean(axis=0) - truth) < 4.5 * stated / np.sqrt(len(values))).all()
+    assert (values.std(axis=0) < 1.2 * stated).all()
+    assert (((low <= truth + 1e-12) & (truth - 1e-12 <= high)).mean(axis=0) >= LEAST).all()
+
+
+def answers_of(shares: Sequence[float]) -> list[int]:
+    found = np.repeat(np.arange(len(shares)), np.round(np.array(shares) * PEOPLE).astype(int))
+    assert found.size == PEOPLE
+    return found.tolist()
+
+
+def test_a_scale_has_shares_a_mean_and_differences():
+    shares = [0.1, 0.2, 0.4, 0.2, 0.1]
+    draft = parse(second(scale((1, 2, 3, 4, 6)), levels=LEVELS))
+    found = list(runs(draft, answers_of(shares)))
+    check(np.array(shares), [estimate for estimate, _ in found])
+    check(np.array(0.1 + 0.4 + 1.2 + 0.8 + 0.6), [more.mean for _, more in found if more.mean is not None])
+    pairs = [more.differences for _, more in found]
+    assert [pair[:2] for pair in pairs[0]] == [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    check(np.array(shares[0] - shares[2]), [pair[1][2] for pair in pairs])
+
+
+def test_several_options_have_shares_of_their_own():
+    masks = [0b0001] * 60 + [0b0011] * 30 + [0b1111] * 15 + [0] * 45
+    draft = parse(second(several(4), levels=LEVELS))
+    check(np.array([105, 45, 15, 15]) / 150, [estimate for estimate, _ in runs(draft, masks)])
+
+
+def test_a_number_of_several_bits_has_a_mean():
+    draft = parse(second(bits(6), levels=LEVELS))
+    answers = [7, 20, 33, 50, 90, 100] * 25
+    found = [estimate for estimate, _ in runs(draft, answers)]
+    check(np.array(50.0), found)
+    low, high = found[0].confidence_interval(0.95)
+    assert abs((high - low) / 2.0 / half_width(draft, 0, COUNTS) - 1.0) < 0.03
+
+
+def test_margins_of_a_table_and_independence_that_is_only_noise():
+    joint = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    draft = parse(second(table(3, 2), levels=LEVELS))
+    found = list(runs(draft, answers_of(joint.ravel()), 40))
+    rows = [more.rows for _, more in found if more.rows is not None]
+    columns = [more.columns for _, more in found if more.columns is not None]
+    covered = [
+        ((low <= truth) & (truth <= high)).mean()
+        for margin, truth in ((rows, [0.5, 0.3, 0.2]), (columns, [0.6, 0.4]))
+        for low, high in [tuple(np.array([each.confidence_interval(0.95) for each in margin]).transpose(1, 0, 2))]
+    ]
+    assert min(covered) >= 0.84
+    small = np.mean([more.independence.p_value <= 0.05 for _, more in found if more.independence is not None])
+    assert small <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
+
+
+def test_dependence_that_is_there_is_found():
+    draft = parse(second(table(2, 2), levels=LEVELS))
+    found = list(runs(draft, answers_of([0.4, 0.1, 0.1, 0.4]), 20))
+    assert sum(more.independence.p_value < 0.01 for _, more in found if more.independence is not None) >= 18
+
+
+def test_words_that_are_present_are_found_and_others_are_not():
+    draft = parse(second(words(40), levels=LEVELS))
+    answers = [3] * 60 + [17] * 60 + [5] * 30
+    found = list(runs(draft, answers, 60))
+    wrong = [any(more.present[j] for j in range(40) if j not in (3, 17, 5)) for _, more in found if more.present]
+    assert np.mean(wrong) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    assert np.mean([more.present[3] and more.present[17] for _, more in found if more.present]) > 0.95
+    assert all(5.0 < more.least < 60.0 for _, more in found)
+
+
+def test_a_choice_of_version_2_covers():
+    shares = [0.1, 0.2, 0.4, 0.2, 0.1]
+    check(
+        np.array(shares),
+        [estimate for estimate, _ in runs(parse(second(choice(5), levels=LEVELS)), answers_of(shares))],
+    )
+
+
+def test_the_law_of_the_dummies_along_values_is_that_of_what_is_drawn():
+    draft = parse(second(choice(4), levels=((4.0, 9, 2.0),)))
+    dummies, family, random = draft.questions[0].dummies, Family("krr:4", 4), simulation_random(3)
+    for values in ((0, 1, 2, 5), (1, -1, 0, 0), (1, 1, 0, 0)):
+        law = np.array(dummies_along(family, dummies, values))
+        assert abs(law.sum() - 1.0) < 1e-12
+        assert np.allclose(law, law[::-1], rtol=0.0, atol=1e-13)
+        places, reach = np.arange(law.size) - law.size // 2, law.size // 2
+        drawn = np.array([np.bincount(next(drawn_columns(draft, random)), minlength=4) for _ in range(3000)])
+        sums = (drawn - drawn.mean(axis=1, keepdims=True)) @ np.array(values)
+        assert abs(sums.mean()) < 4.5 * np.sqrt(law @ places**2 / 3000)
+        assert abs(sums.var() / (law @ places**2) - 1.0) < 0.25
+        assert np.abs(sums).max() <= reach
+
+
+def test_an_interval_of_dummies_alone_holds_their_law_exactly():
+    """Without people's noise the half width is the quantile of the dummies: 2.5 % lie beyond it on each side."""
+    chances = tuple(np.array([1, 2, 4, 8, 20, 8, 4, 2, 1]) / 50)
+    found = SpreadEstimate(np.asarray(0.0), np.asarray(1e-9), 1e-12, (-9.0, 9.0), 0, Spread(chances, 0.5))
+    wide = float(found.half_width(0.05, np.sqrt(found.standard_error**2 + found.added.variance)))
+    assert 1.5 <= wide <= 2.0 + 1e-6
+    assert float(found.half_width(0.3, np.sqrt(found.standard_error**2 + found.added.variance))) < wide
+
+
+@pytest.mark.parametrize(
+    ("values", "steps"), [((1.0, 2.0, 3.0), (0, 1, 2)), ((0.1, 0.3, 0.35), (0, 4, 5)), ((-5.0, 5.0), (0, 1))]
+)
+def test_values_as_whole_steps(values, steps):
+    assert whole_values(values) == steps

@@ -1,0 +1,105 @@
+"""Weighting to public margins: what it gives, its linearised variance against simulation, and bad margins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shuffledp.errors import InvalidInput
+from shuffledp.releases.margins import Margins, covariance_of_shares, post_stratified, raked
+
+SIDE, AGE = np.repeat([0, 1], 6), np.tile(np.repeat([0, 1, 2], 2), 2)  # two sides, three ages, two answers: 12 cells
+CELLS = np.array([8, 6, 9, 12, 5, 10, 10, 4, 6, 8, 12, 10]) / 100.0
+TARGETS = [np.array([0.4, 0.6]), np.array([0.3, 0.3, 0.4])]
+
+
+def test_raking_reaches_the_margins_and_keeps_odds_ratios():
+    found = raked(CELLS, np.eye(12), [SIDE, AGE], TARGETS, 100)
+    assert np.bincount(SIDE, found.value) == pytest.approx(TARGETS[0], abs=1e-9)
+    assert np.bincount(AGE, found.value) == pytest.approx(TARGETS[1], abs=1e-9)
+    before, after = CELLS[0] * CELLS[3] / (CELLS[1] * CELLS[2]), found.value[0] * found.value[3]
+    assert after / (found.value[1] * found.value[2]) == pytest.approx(before)
+    assert np.diag(found.covariance @ np.ones((12, 12))) == pytest.approx(np.zeros(12), abs=1e-8)
+
+
+def test_the_linearisation_is_the_derivative():
+    cov = np.diag(np.arange(1.0, 13.0))
+
+    def value(cells):
+        return raked(cells, cov, [SIDE, AGE], TARGETS, 1).value
+
+    lead = np.array([
+        (value(CELLS + step) - value(CELLS - step)) / 2e-6
+        for step in 1e-6 * np.eye(12)
+    ]).T  # fmt: skip
+    assert raked(CELLS, cov, [SIDE, AGE], TARGETS, 1).covariance == pytest.approx(lead @ cov @ lead.T, abs=1e-5)
+
+
+@pytest.mark.parametrize("variables", [1, 2])
+def test_the_variance_is_that_of_simulations(variables):
+    """12,000 samples with noise of two levels and dummies: variances within 5 % each, twelve cells and the answer.
+
+    The variance of 12,000 draws is off by 1.3 %; 5 % is nearly four standard errors: false alarm about .1 %.
+    """
+    rng, runs = np.random.default_rng(26), 12_000
+    people, own, other = (1500, 500), (0.9, 0.6), (0.1 / 11, 0.4 / 11)
+    m, slope = 240, 1500 * (0.9 - 0.1 / 11) + 500 * (0.6 - 0.4 / 11)
+    dummies = m * (np.eye(12) / 12 - np.ones((12, 12)) / 144)
+    counts = sum(
+        rng.multinomial(n, q + (p - q) * CELLS, size=runs) for n, p, q in zip(people, own, other, strict=True)
+    ) + rng.multinomial(m, np.full(12, 1 / 12), size=runs)
+    base = m / 12 + sum(n * q for n, q in zip(people, other, strict=True))
+    shares, which = (counts - base) / slope, [SIDE, AGE][:variables]
+    found = np.array([raked(row, dummies, which, TARGETS[:variables], 2000).value for row in shares])
+    cov = covariance_of_shares(people, own, other, CELLS, dummies)
+    predicted = raked(CELLS, cov, which, TARGETS[:variables], 2000).covariance
+    assert np.diag(predicted) == pytest.approx(found.var(axis=0), rel=0.05)
+    first = np.arange(12) % 2 == 0
+    assert first @ predicted @ first == pytest.approx(found[:, first].sum(axis=1).var(), rel=0.05)
+
+
+def test_known_groups_are_weighted_and_those_missing_counted():
+    cov = covariance_of_shares((100,), (1.0,), (0.0,), np.array([0.5, 0.5]))
+    assert cov[0, 0] == pytest.approx(0.25 / 100)
+    found = post_stratified(
+        [np.array([0.5, 0.5]), np.array([0.2, 0.8])], [np.diag(cov)] * 2, [100, 50], np.array([0.25, 0.75]), 400
+    )
+    assert found.value == pytest.approx([0.275, 0.725])
+    assert found.standard_error[0] == pytest.approx(0.05 * np.hypot(0.25, 0.75))
+    assert found.missing == 250
+
+
+HEAD = "variable,category,people\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "side,north,5\nside,south,5\nage,old,9\n", "do not add up: side has 10 and age has 9"),
+        (HEAD + "side,north,5\nside,south,0\n", "at least 1; got '0'. An empty category"),
+        (HEAD + "side,north,5\nside,north,5\n", "one twice"),
+        ("variable,category,share\nside,north,0.5\nside,south,0.4\n", "add up to 0.9, not to 1"),
+        ("side,people\nnorth,5\n", "need the columns"),
+        (HEAD, "no line"),
+    ],
+)
+def test_bad_margins_are_one_clear_line(text, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        Margins.parse(text.encode())
+    assert "\n" not in str(caught.value)
+
+
+def test_margins_fit_what_was_asked():
+    known = Margins.parse((HEAD + "side,north,600\nside,south,400\n").encode())
+    assert known.of("side", ["south", "north"]) == pytest.approx([0.4, 0.6])
+    for variable, categories, message in (
+        ("age", ["old"], "lack the variable"),
+        ("side", ["north", "south", "east"], "lack 'east'"),
+        ("side", ["north"], "of which nothing was asked"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            known.of(variable, categories)
+    with pytest.raises(InvalidInput, match="1001 people answered"):
+        post_stratified([np.ones(1)], [np.ones(1)], [1001], np.ones(1), 1000)
+    with pytest.raises(InvalidInput, match="category 2 of variable 1 has no answers"):
+        raked(np.array([0.9, -0.1]), np.eye(2), [np.array([0, 1])], [np.array([0.5, 0.5])], 10)
