@@ -282,6 +282,8 @@ def test_answers_in_words():
     assert answer_code(asked[1], "Row 2 / column 1") == 3
     assert answer_code(asked[2], "word 7") == 6
     assert answer_code(asked[3], "choice 5") == 4
+    odd = parse(second(several(2) | {"options": [{"en": "tea; black"}, {"en": "-"}]})).questions[0]
+    assert [answer_code(odd, given) for given in ("tea; black", "-")] == [1, 2]
     with pytest.raises(InvalidInput, match="semicolon"):
         answer_code(asked[0], "option 9")
 
