@@ -21,8 +21,7 @@ from shuffledp.numerics.randomness import secure_random
 from shuffledp.questions.mean import MeanTally
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
-from shuffledp.randomizers.hybrid import Hybrid
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 
 SCALES = (0.7, 10.0, 65536.0)
 GOAL = 500.0

@@ -114,7 +114,7 @@ NO_ROUNDINGS = {
     "planning/visible.py": {1e-12},  # where a search gives up
     "questions/variance.py": {1e-70},  # the narrowest range
     "randomizers/codebook.py": {1e-18},  # tails left out of a quadrature
-    "randomizers/hybrid.py": {2.742e-11},  # a table of optimal settings
+    "randomizers/numeric.py": {2.742e-11},  # a table of optimal settings
     "randomizers/subset.py": {1e-150},  # symbols that cannot be told apart
     "report/wording.py": {1e-15},  # digits without end
     "reproduce/failure_pictures.py": {1e-12, 1e-30},  # axes

@@ -14,7 +14,7 @@ from tests.trees import statements, tree_of
 ROOT = Path(shuffledp.__file__).parent
 
 FRONTS = {
-    "learning": ("commands", "train", "predict", "data", "page", "outcome", "checklist"),
+    "learning": ("commands", "train", "data", "page"),
     "collection": (
         "commands", "posting", "task_plan", "answers", "serve",
         "release_json", "release_page", "checklist", "plan_view", "kinds_view",
@@ -30,7 +30,7 @@ LAYERS = (
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
-    ("budgets", "dummies", "ball"),
+    ("budgets", "dummies", "ball", "normal"),
     ("setting",),
     ("guarantee",),
     ("accounting",),

@@ -25,8 +25,7 @@ from tools import docs_pages, docs_tables
 from tools.docs_tables import MEANING, POPULATIONS, SIZES
 
 from shuffledp.reproduce import failure_curves, failure_tables, failures
-from shuffledp.reproduce.base import Table
-from shuffledp.reproduce.style import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, STYLE
+from shuffledp.reproduce.base import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, STYLE, Table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLES, FIGURES = DOCS / "tables", DOCS / "figures"

@@ -31,7 +31,7 @@ from shuffledp.planning.target import Wish
 from shuffledp.questions.frequency import Frequency, frequency
 from shuffledp.questions.mean import Mean, mean
 from shuffledp.questions.shuffler import ShuffledReports
-from shuffledp.reproduce.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
+from shuffledp.reproduce.base import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLES, FIGURES = DOCS / "tables", DOCS / "figures"

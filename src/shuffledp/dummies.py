@@ -15,6 +15,7 @@ import numpy as np
 
 from shuffledp.ball import BallDummies, Column
 from shuffledp.errors import InvalidInput, NotConverged, shown
+from shuffledp.normal import NormalDummies
 from shuffledp.numerics.rounded import exp_rounded, log_rounded
 from shuffledp.randomizers.base import HiddenByFakes
 
@@ -197,7 +198,7 @@ class OnesLaw:
         return tuple(two - one for one, two in pairwise((0, *self.thresholds, WHOLE)))
 
 
-OwnDummies = Uniform | DiscreteLaplace | OnesLaw
+OwnDummies = Uniform | DiscreteLaplace | OnesLaw | NormalDummies
 """What the shuffler may add to one question by itself."""
 Dummies = OwnDummies | BallDummies
 """What the shuffler may add: to one question, or by one joint law to several."""
@@ -215,12 +216,19 @@ def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, D
     """
     family = check_family(randomizer)
     if not isinstance(dummies, Dummies):
-        raise InvalidInput(f"dummies must be Uniform, DiscreteLaplace, OnesLaw or BallDummies; got {shown(dummies)}")
+        raise InvalidInput(
+            f"dummies must be Uniform, DiscreteLaplace, OnesLaw, NormalDummies or BallDummies; got {shown(dummies)}"
+        )
     if isinstance(dummies, BallDummies):
         if dummies.columns != (column_of(family),):
             listed = ", ".join(column.name for column in dummies.columns)
             raise InvalidInput(
                 f"one question of {family.name} needs ball dummies of the column {column_of(family).name}; got {listed}"
+            )
+    elif isinstance(dummies, NormalDummies):
+        if dummies.answers != column_of(family).size:
+            raise InvalidInput(
+                f"{family.name} needs normal dummies of {column_of(family).size} answers; got {dummies.answers}"
             )
     elif not isinstance(dummies, Uniform) and not is_one_bit(family):
         raise InvalidInput(
@@ -231,7 +239,7 @@ def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, D
 
 
 def column_of(family: HiddenByFakes) -> Column:
-    """Return the column of ball dummies for a family whose record is one of its reports, or raise InvalidInput.
+    """Return the column of ball or normal dummies for a family whose report is an answer, or raise InvalidInput.
 
     Parameters
     ----------
@@ -240,8 +248,8 @@ def column_of(family: HiddenByFakes) -> Column:
     """
     if not family.report_sets.disjoint:
         raise InvalidInput(
-            f"ball dummies serve families whose report is an answer, rr, krr:K and one-bit; got {family.name}: take "
-            "krr:K, or uniform dummies"
+            "ball and normal dummies serve families whose report is an answer, rr, krr:K and one-bit; got "
+            f"{family.name}: take krr:K, or uniform dummies"
         )
     return Column("choice", family.report_sets.one_in)
 

@@ -59,10 +59,10 @@ class Setting:
         Reports each user sends in a round, each within the budget and shuffled by itself, of the same item or of
         different ones; default 1. The guarantee is for a user with all her reports. Linked rounds take one report a
         round: state a user's m reports in each of T rounds as m T rounds.
-    dummies : Uniform, DiscreteLaplace, OnesLaw or BallDummies, optional
+    dummies : Uniform, DiscreteLaplace, OnesLaw, NormalDummies or BallDummies, optional
         Reports of nobody that the shuffler adds in each round; their number is public. Nobody colludes with them, none
         is missing, and n does not count them. They need ``seen="reports"`` and a stated randomizer of the families
-        rr, krr, one-bit or hadamard (ball dummies: rr, krr or one-bit). Default None.
+        rr, krr, one-bit or hadamard (ball and normal dummies: rr, krr or one-bit). Default None.
     records : {2}, optional
         2 if every record is one of two values, or is rounded to one of them by a coin of the user's own before it is
         randomized; with randomizer "any" it also states that all users of a budget run one and the same randomizer

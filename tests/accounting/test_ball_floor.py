@@ -76,7 +76,7 @@ def test_a_guarantee_counts_the_floor_whoever_colludes(family, dummies):
 def test_what_does_not_fit_is_refused():
     with pytest.raises(sdp.InvalidInput, match=r"krr:5 needs ball dummies of the column choice:5; got choice:2"):
         setting(BITS)
-    with pytest.raises(sdp.InvalidInput, match=r"ball dummies serve families whose report is an answer"):
+    with pytest.raises(sdp.InvalidInput, match=r"ball and normal dummies serve families whose report is an answer"):
         setting(LAW, sdp.HadamardResponse(5))
     with pytest.raises(sdp.InvalidInput, match=r"ask ball_floor"):
         sdp.floor_profile(R5, 4.0, LAW)  # type: ignore[arg-type]

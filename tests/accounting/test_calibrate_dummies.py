@@ -123,7 +123,7 @@ def test_a_promise_that_is_no_promise_needs_no_dummies():
         (({0.5: 0.1}, [BIT, BIT], 1e-6, 3), {}, "2 randomizers for 3 questions"),
         (({0.5: 0.1}, sdp.UnaryEncoding(3), 1e-6), {}, "dummies serve the families"),
         (({0.5: 0.1}, sdp.RandomizedResponse(3), 1e-6), {"law": "laplace"}, "one bit"),
-        (({0.5: 0.1}, BIT, 1e-6), {"law": "normal"}, "uniform, laplace"),
+        (({0.5: 0.1}, BIT, 1e-6), {"law": "gaussian"}, "uniform, laplace, ball, normal"),
     ],
 )
 def test_refusals(arguments, options, what):

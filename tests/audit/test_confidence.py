@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.audit.confidence import Cut, best_cut, epsilon_limit, lower_limit, upper_limit
+from shuffledp.audit.result import Cut, best_cut, epsilon_limit, lower_limit, upper_limit
 
 
 def at_least(hits: int, trials: int, p: Fraction) -> Fraction:

@@ -20,8 +20,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse
 from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.hybrid import Hybrid
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 from shuffledp.randomizers.sketch import SignedSketch
 from tests.audit import randomizers as some
 

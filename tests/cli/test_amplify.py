@@ -198,7 +198,7 @@ def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
     result = run("amplify", "--epsilon0", "1", "--n", "100", "--delta", "0.5", "--report", "p.html")
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "Central epsilon at most 0 at delta = 0.5" in result.out
-    assert '<p class="headline">ε ≤ 0, δ = 0.5 <span' in page
+    assert '<p class="headline">ε ≤ 0, <span class="whole">δ = 0.5</span> <span' in page
     for text in (" ".join(result.out.split()), " ".join(page.split())):
         assert "with a chance that differs by at most 0.5 from the chance it would have" in text
         assert "1 times as likely" not in text

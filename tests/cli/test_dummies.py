@@ -79,7 +79,7 @@ def test_the_fewest_dummies(run):
         ((*FIND, *PROMISES), "got 'any'"),
         ((*FIND, "--promise", "0.5", "--randomizer", "rr"), "write it like 0.5=0.1"),
         ((*FIND, "--promise", "0.5=x", "--randomizer", "rr"), "is not E=EPSILON"),
-        ((*FIND, *PROMISES, "--randomizer", "rr", "--dummies", "60"), "--dummies is uniform or laplace or ball"),
+        ((*FIND, *PROMISES, "--randomizer", "rr", "--dummies", "60"), "uniform or laplace or ball or normal"),
         ((*FIND, "--promise", "0.5=1e-5", "--randomizer", "krr:5"), "no number of dummies up to 100000"),
         (("calibrate", "--delta", "1e-6", "--n", "9"), "--target-epsilon E is needed"),
         (("calibrate", "--delta", "1e-6", "--n", "9", "--target-epsilon", "1", *PROMISES), "belong to --find dummies"),
@@ -110,6 +110,18 @@ def test_ball_dummies_are_found_spelled_and_certified(run):
 @pytest.mark.parametrize("wrong", ["ball:", "ball:1:2", "ball:x:3:3", "ball:1:3.5:2", "ball:1:2:3:4"])
 def test_a_misspelled_ball_law_is_refused(run, wrong):
     said = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--randomizer", "krr:5", "--dummies", wrong)
-    assert "ball:EPSILON or ball:RATE:RADIUS:CENTRE" in said.error
+    assert "ball:EPSILON, ball:RATE:RADIUS:CENTRE or normal:SPREAD:CENTRE" in said.error
     any_randomizer = run("amplify", "--epsilon0", "4", "--n", "9", "--delta", "1e-6", "--dummies", "ball:1")
-    assert "dummies serve the families" in any_randomizer.error
+    assert "name it with --randomizer krr:K" in any_randomizer.error
+
+
+def test_normal_dummies_are_found_spelled_and_certified(run):
+    options = ("--randomizer", "krr:5", "--delta", "1e-6", "--json")
+    told = run("calibrate", "--find", "dummies", "--dummies", "normal", "--promise", "4=1", *options).json["dummies"]
+    (law,) = told
+    assert law["law"] == "normal"
+    assert law["count"] == 5 * law["centre"]
+    spelled = f"normal:{law['spread']!r}:{law['centre']}"
+    answer = run("amplify", "--epsilon0", "4", "--n", "50", "--dummies", spelled, *options).json
+    assert 0.9 < answer["epsilon"]["upper"] <= 1.0
+    assert answer["setting"]["dummies"] == law

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from shuffledp.learning.accounting import TrainingAccountant
+from shuffledp.learning.accounting import TrainingAccountant, tiers_to_ask
 from shuffledp.learning.guarantee import Tier
-from shuffledp.learning.worst_tiers import tiers_to_ask
 
 
 def gaussian(mu, moved=None):

@@ -11,7 +11,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.accounting import certify, compose, privacy_profile
 from shuffledp.ledger import Draft, Ledger, Spending, Use
-from shuffledp.ledger.together import shared_by_one
+from shuffledp.ledger.ledger import shared_by_one
 from shuffledp.releases import engine, entering
 
 VOTES = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500, "hours": [10.0, 40.0] * 500}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.numerics.sums import FALL, IndependentSum, positive_part, positive_parts, positive_parts_above
+from shuffledp.numerics.sums import (
+    FALL,
+    IndependentSum,
+    law_of_sum,
+    positive_part,
+    positive_parts,
+    positive_parts_above,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -190,3 +198,21 @@ def test_a_whole_line_agrees_with_fifty_digits(atoms, heavy, copies):
             turns = mpmath.nint((true.imag - found[at].imag) / (2 * mpmath.pi))  # a logarithm, up to whole turns
             gap = abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))
             assert float(gap) <= error[at]
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3, 7, 12])
+def test_the_law_of_a_sum_is_within_its_doubt(times: int):
+    weights = [1, 50, 3_000, 77_777, 123_456, 2_000, 9]
+    law = np.array([weight / sum(weights) for weight in weights])
+    exact = [Fraction(1)]
+    for _ in range(times):
+        longer = [Fraction(0)] * (len(exact) + len(weights) - 1)
+        for i, one in enumerate(exact):
+            for j, weight in enumerate(weights):
+                longer[i + j] += one * Fraction(weight, sum(weights))
+        exact = longer
+    found, doubt = law_of_sum(law, times)
+    assert found.size == len(exact)
+    assert doubt < 1e-13
+    for chance, value in zip(found.tolist(), exact, strict=True):
+        assert abs(Fraction(chance) - value) <= Fraction(doubt) * value

@@ -20,7 +20,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers import Gaussian, Laplace
 from shuffledp.randomizers.base import NoiseLaw, NumberRandomizer, RandomizerLaw
-from shuffledp.randomizers.grid_noise import laplace_variance, normal_variance
+from shuffledp.randomizers.noise import laplace_variance, normal_variance
 from shuffledp.setting import Setting
 
 FALSE_ALARM = 1e-5

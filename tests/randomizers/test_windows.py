@@ -19,8 +19,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers import Channel
 from shuffledp.randomizers.base import NumberRandomizer, RandomizerLaw
-from shuffledp.randomizers.hybrid import Hybrid
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 from shuffledp.randomizers.windows import WHOLE, worst_variance
 from shuffledp.setting import Setting
 from tests.randomizers import laws

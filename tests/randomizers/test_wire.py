@@ -19,9 +19,8 @@ from shuffledp.randomizers import (
     UnaryEncoding,
 )
 from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.moments import TwoMoments
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, Piecewise
 from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.randomizers.vector import DirectionCodebook

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.learning.checklist import training_checklist
-from shuffledp.learning.outcome import Training
+from shuffledp.learning.page import Training, training_checklist
+from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import OPEN, QUESTIONS, checklist
-from shuffledp.report.checklists import difference_checklist, ledger_checklist
-from shuffledp.report.page import Answer, render
+from shuffledp.report.difference import difference_checklist
+from shuffledp.report.ledger import ledger_checklist
+from shuffledp.report.page import render
 from shuffledp.report.wording import up
 
 

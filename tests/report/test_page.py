@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import shuffledp as sdp
-from shuffledp.report.page import Answer, render
+from shuffledp.report.answer import Answer
+from shuffledp.report.page import render
 from shuffledp.report.wording import up
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

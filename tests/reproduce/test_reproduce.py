@@ -14,8 +14,8 @@ from shuffledp.cli import main
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
+from shuffledp.reproduce.base import NAMES, epsilons
 from shuffledp.reproduce.normal_limit import normal_distance
-from shuffledp.reproduce.populations import NAMES, epsilons
 from tests.accounting import test_paper_failures as other
 
 FAST = [name for name, reproduction in REPRODUCTIONS.items() if reproduction.full_minutes <= 0.5]

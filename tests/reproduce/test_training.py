@@ -15,7 +15,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning.idx import sample_folder
 from shuffledp.learning.published import train_as_published
 from shuffledp.reproduce import REPRODUCTIONS, reproduce, training, training_rdp, training_runs
-from shuffledp.reproduce.populations import epsilons
+from shuffledp.reproduce.base import epsilons
 from shuffledp.reproduce.training_runs import VARIABLE, Honest, Published, Scale, scale, shown_epsilon, trained
 
 NAMES = ("gspa-figure-4", "gspa-table-3", "rdp-figure-4", "rdp-table-2")

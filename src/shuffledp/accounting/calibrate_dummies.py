@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import chain
+from typing import NoReturn
 
 from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor, chance_kept
@@ -33,6 +34,7 @@ from shuffledp.dummies import (
     is_one_bit,
 )
 from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
+from shuffledp.normal import LARGEST_CENTRE, NormalDummies
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
@@ -40,11 +42,14 @@ from shuffledp.randomizers.base import HiddenByFakes
 MOST = 100_000
 """Dummies of one question beyond which a search gives up, unless it is told otherwise."""
 MOST_QUESTIONS = 32
-DUMMIES_LAWS = ("uniform", "laplace", "ball")
+DUMMIES_LAWS = ("uniform", "laplace", "ball", "normal")
 _BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
 """Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
 _SHARES = 16
 """Shares of the promises that a question of several may have: so many to a factor of 2."""
+
+_ENDS = 16
+"""Empty cells under a normal law may cost one in so many of delta."""
 
 Promises = tuple[tuple[float, float], ...]
 
@@ -100,10 +105,10 @@ def calibrate_dummies(
         Central delta over all questions, in (0, 1).
     questions : int
         Number of questions of one family, from 1 to 32; with a sequence it is the sequence's length.
-    law : {"uniform", "laplace", "ball"}
+    law : {"uniform", "laplace", "ball", "normal"}
         Law of the dummies. "laplace" is for questions of one bit; questions of other families keep uniform dummies.
         "ball" is one law for all questions together, of rr, krr:K and one-bit, and costs an estimate least for few
-        questions or few answers.
+        questions or few answers; "normal" is a law of each of these questions, better for long questionnaires.
     reports : int
         Reports of one person to each question, from 1 to 64; default 1.
     most : int
@@ -135,6 +140,8 @@ def calibrate_dummies(
         raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
     if law == "ball":
         return _ball([kinds[i] for i in order], kept, target, reports, most)
+    if law == "normal":
+        return _normal([kinds[i] for i in order], kept, target, reports, most)
     search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
     found = search.found()
     floors = [search.floor(epsilon0, found).epsilon(target) for epsilon0, _ in kept]
@@ -161,6 +168,58 @@ def _ball(
         found = ball_floor(law, epsilon0, reports=reports).epsilon(delta)
         floors.append(Interval(found.lower, min(found.upper, promise)))
     return DummiesNeeded((law,), promises, delta, tuple(floors))
+
+
+def _normal(
+    families: Sequence[HiddenByFakes], promises: Promises, delta: float, reports: int, most: int
+) -> DummiesNeeded:
+    """The least spread, common to all questions, up to 1 %; whose ends cost a small part of delta."""
+    if reports != 1:
+        raise InvalidInput(
+            f"a floor of several reports is not known for normal dummies; got reports = {shown(reports)}"
+        )
+    sizes = [column_of(family).size for family in families]
+    every = dict(zip(sizes, families, strict=True))
+
+    def laws(step: int) -> dict[int, NormalDummies]:
+        spread = float(f"{0.25 * 1.01**step:.4g}")
+        return {size: _normal_of(size, spread, delta / (_ENDS * len(sizes))) for size in every}
+
+    def floor(epsilon0: float, known: Mapping[int, NormalDummies]) -> Floor:
+        each = {size: floor_profile(every[size], epsilon0, law) for size, law in known.items()}
+        return compose_floors([each[size] for size in sizes])
+
+    def keeps(step: int) -> bool:
+        known = laws(step)
+        return all(floor(epsilon0, known).keeps(promise, delta) for epsilon0, promise in promises)
+
+    low, high = -1, 64
+    while not keeps(high):
+        if any(law.count > most or law.centre == LARGEST_CENTRE for law in laws(high).values()):
+            _refuse(promises, delta, f"normal law with up to {most} dummies a question")
+        low, high = high, high + 64
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    found = laws(high)
+    floors = tuple(floor(epsilon0, found).epsilon(delta) for epsilon0, _ in promises)
+    return DummiesNeeded(tuple(found[size] for size in sizes), promises, delta, floors)
+
+
+def _normal_of(size: int, spread: float, ends: float) -> NormalDummies:
+    """The law of that spread with the fewest dummies whose cells are empty with a chance of at most `ends`."""
+    centre = math.ceil(2.0 * spread)
+    while centre < LARGEST_CENTRE and NormalDummies(size, spread, centre).cell_law[0] > ends:
+        centre += max(1, math.ceil(0.1 * spread))
+    return NormalDummies(size, spread, min(centre, LARGEST_CENTRE))
+
+
+def _refuse(promises: Promises, delta: float, what: str) -> NoReturn:
+    told = ", ".join(f"{e:g} to {promise:g}" for e, promise in promises)
+    raise InvalidInput(
+        f"no {what} is certified to bring {told} at delta = {delta:g}; promise a larger epsilon, ask fewer questions, "
+        "or raise delta"
+    )
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.confidence import Cut, Hits, best_cut
 from shuffledp.audit.loading import Subject
 from shuffledp.audit.reports import Reports, join
+from shuffledp.audit.result import Cut, Hits, best_cut
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 

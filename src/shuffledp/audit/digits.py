@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.confidence import Cut
 from shuffledp.audit.reports import Reports
+from shuffledp.audit.result import Cut
 from shuffledp.audit.scores import SHOWN, Score, bin_column, rank_columns, stretches
 from shuffledp.numerics.interval import FloatArray
 

@@ -8,12 +8,11 @@ from typing import Any, cast
 import numpy as np
 
 from shuffledp.accounting import certify
-from shuffledp.audit.confidence import best_cut
 from shuffledp.audit.counts import CountAttack, count_attacks
 from shuffledp.audit.crowd import Crowd, choose_crowd_attack
 from shuffledp.audit.loading import Runnable, Subject, Subjectable, subject
 from shuffledp.audit.randomizer import check_claim, check_confidence, check_trials
-from shuffledp.audit.result import AuditResult
+from shuffledp.audit.result import AuditResult, best_cut
 from shuffledp.audit.scores import Reading, show
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown

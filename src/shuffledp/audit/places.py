@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.confidence import Cut, Hits, best_cut
 from shuffledp.audit.dependence import Sequence
 from shuffledp.audit.reports import join
+from shuffledp.audit.result import Cut, Hits, best_cut
 from shuffledp.audit.scores import Score
 from shuffledp.numerics.interval import FloatArray
 

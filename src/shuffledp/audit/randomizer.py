@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.audit.confidence import Cut, Hits, best_cut
 from shuffledp.audit.dependence import ALIKE, PairAttack, Sequence, choose_pair_attack, draw_calls
 from shuffledp.audit.fitting import fit_scores
 from shuffledp.audit.loading import Subject, Subjectable, subject
 from shuffledp.audit.places import PlaceAttack, Placed, choose_place, every_call, suspect_hundredths
-from shuffledp.audit.result import AuditResult
+from shuffledp.audit.result import AuditResult, Cut, Hits, best_cut
 from shuffledp.audit.scores import Reading, Score, reading_score, show
 from shuffledp.audit.small import SmallPair, choose_small_attack, draw_small
 from shuffledp.errors import InvalidInput, shown

@@ -1,11 +1,206 @@
-"""What an audit found."""
+"""What an attack gave, and with which confidence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shuffledp.audit.confidence import Hits
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.numerics.floats import roundoff
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.special import betainccinv, betaincinv
 from shuffledp.told import Told
+
+# How far counted hits bind an epsilon from below: Clopper-Pearson limits, and the choice of an event.
+#
+# If P(E | x0) <= e^epsilon P(E | x1) + delta, then epsilon >= log((P(E | x0) - delta)/P(E | x1)). With p a lower limit
+# of the first chance and q an upper limit of the second, each wrong with chance at most alpha/2,
+#
+#     epsilon >= log((p - delta)/q)                                                                             (A)
+#
+# is wrong with chance at most alpha (Jagielski, Ullman, Oprea 2020). E must have been fixed before the hits are drawn.
+
+_MARGIN = 1e-9  # far above the relative error of the inverse incomplete beta integral (below 1e-12)
+
+
+_MOST_CUTS = 160
+
+
+def lower_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
+    """Return the one-sided Clopper-Pearson lower limit of a chance, element-wise.
+
+    Parameters
+    ----------
+    hits, trials : array_like of int
+        0 <= hits <= trials.
+    alpha : float
+        Chance, in (0, 1), with which the limit may exceed the true chance.
+
+    Returns
+    -------
+    ndarray
+        In [0, 1); 0 where nothing was hit. Rounded down by a relative 1e-9.
+    """
+    h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    found = betaincinv(np.maximum(h, 1.0), np.maximum(n - h, 0.0) + 1.0, alpha)
+    return np.where(h > 0, found * (1.0 - _MARGIN), 0.0)
+
+
+def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
+    """Return the one-sided Clopper-Pearson upper limit of a chance, element-wise.
+
+    Parameters
+    ----------
+    hits, trials : array_like of int
+        0 <= hits <= trials.
+    alpha : float
+        Chance, in (0, 1), with which the limit may fall below the true chance.
+
+    Returns
+    -------
+    ndarray
+        In (0, 1]; 1 where everything was hit. Rounded up by a relative 1e-9.
+    """
+    h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    found = betainccinv(h + 1.0, np.maximum(n - h, 1.0), alpha)
+    return np.where(h < n, np.minimum(found * (1.0 + _MARGIN), 1.0), 1.0)
+
+
+def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: float, alpha: float) -> FloatArray:
+    """Return the lower limit (A) of epsilon.
+
+    Parameters
+    ----------
+    hits : array_like, shape (2, ...)
+        How often the event happened on the record that makes it likelier, and on the other one.
+    trials : (int, int), or a pair of arrays of shape (...)
+        Independent trials of each.
+    delta : float
+        The claim's delta, in [0, 1).
+    alpha : float
+        Chance, in (0, 1), with which the limit may exceed the true epsilon.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Nats; -inf where the event says nothing.
+
+    Examples
+    --------
+    >>> float(epsilon_limit([900, 100], (1000, 1000), 0.0, 0.001).round(3))
+    1.859
+    """
+    likely, other = np.asarray(hits)
+    gain = lower_limit(likely, trials[0], alpha / 2.0) - delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.log(np.maximum(gain, 0.0)) - np.log(upper_limit(other, trials[1], alpha / 2.0))
+    return found - roundoff(8192)  # the logarithms and their difference, values below 100
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The event that a score is at least, or at most, a threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        In units of the score.
+    above : bool
+        Whether the event is "at least".
+    likelier : {0, 1}
+        Which of the two records makes the event likelier.
+    """
+
+    threshold: float
+    above: bool
+    likelier: int
+
+    def hits(self, scores: FloatArray) -> NDArray[np.bool_]:
+        """Whether each score is in the event."""
+        return scores >= self.threshold if self.above else scores <= self.threshold
+
+    def limit(self, scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[float, Hits]:
+        """Count the event on both records and bind epsilon from below.
+
+        Parameters
+        ----------
+        scores : (ndarray, ndarray)
+            Scores under the first and under the second record, independent of each other.
+        delta, alpha : float
+            As for `epsilon_limit`.
+        """
+        counts = [int(np.count_nonzero(self.hits(part))) for part in scores]
+        found = Hits((counts[0], counts[1]), (scores[0].size, scores[1].size))
+        order = (self.likelier, 1 - self.likelier)
+        ordered = found.trials[order[0]], found.trials[order[1]]
+        limit = epsilon_limit([found.counts[order[0]], found.counts[order[1]]], ordered, delta, alpha)
+        return float(limit), found
+
+    @property
+    def words(self) -> str:
+        """The event in words, to stand after the name of the score."""
+        return f"is at {'least' if self.above else 'most'} {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How often an event happened.
+
+    Parameters
+    ----------
+    counts, trials : (int, int)
+        Hits and trials under the first and under the second record.
+    """
+
+    counts: tuple[int, int]
+    trials: tuple[int, int]
+
+
+def best_cut(scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[Cut, float]:
+    """Choose the threshold of a score, and the direction, whose limit (A) is largest on these data.
+
+    The data that choose an event must not be those that judge it.
+
+    Parameters
+    ----------
+    scores : (ndarray, ndarray)
+        Scores under the first and under the second record.
+    delta, alpha : float
+        As for `epsilon_limit`.
+
+    Returns
+    -------
+    Cut, float
+        The event and its limit here, which is biased upwards by the choice.
+    """
+    ordered = np.sort(scores[0]), np.sort(scores[1])
+    cuts = _thresholds(ordered)
+    at_most = np.stack([np.searchsorted(part, cuts, side="right") for part in ordered])
+    below = np.stack([np.searchsorted(part, cuts, side="left") for part in ordered])
+    sizes = ordered[0].size, ordered[1].size
+    at_least = np.asarray(sizes)[:, None] - below
+    events = [(above, likelier) for above in (True, False) for likelier in (0, 1)]
+    hits = np.stack([(at_least if above else at_most)[[likelier, 1 - likelier]] for above, likelier in events], axis=1)
+    order = np.array([likelier for _, likelier in events])
+    trials = np.asarray(sizes)[order][:, None], np.asarray(sizes)[1 - order][:, None]
+    limits = epsilon_limit(hits, trials, delta, alpha)
+    event, at = np.unravel_index(int(np.argmax(limits)), limits.shape)
+    above, likelier = events[int(event)]
+    return Cut(float(cuts[at]), above=above, likelier=likelier), float(limits[event, at])
+
+
+def _thresholds(ordered: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """All values if they are few, else quantiles of both records' scores, denser towards the tails."""
+    both = np.unique(np.concatenate(ordered))
+    if both.size <= _MOST_CUTS:
+        return both
+    tail = np.geomspace(1e-4, 0.5, _MOST_CUTS // 4)
+    levels = np.concatenate((tail, 1.0 - tail))
+    return np.unique(np.concatenate([part[(levels * (part.size - 1)).astype(np.int64)] for part in ordered]))
+
+
+# What an audit found.
 
 SLACK = 1e-9
 """Share of a claim by which its last digits may differ on the machine that certifies it anew."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.confidence import Cut
 from shuffledp.audit.reports import Reports
+from shuffledp.audit.result import Cut
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shuffledp.audit.confidence import Cut, Hits
 from shuffledp.audit.dependence import PairAttack, choose_pair_attack, draw_calls
 from shuffledp.audit.fitting import fit_scores
 from shuffledp.audit.loading import Subject
@@ -26,6 +25,7 @@ from shuffledp.audit.places import (
     suspect_rows,
 )
 from shuffledp.audit.reports import Reports
+from shuffledp.audit.result import Cut, Hits
 from shuffledp.audit.scores import Score
 from shuffledp.numerics.randomness import Randomness
 

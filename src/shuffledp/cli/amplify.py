@@ -126,7 +126,8 @@ def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled co
     heading : str
         Title of the page.
     """
-    from shuffledp.report.page import Answer, render
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
 
     return render(
         heading,

@@ -23,8 +23,9 @@ from shuffledp.records.people import RowBudgets
 from shuffledp.releases.margins import LONGEST, Margins
 from shuffledp.releases.release import Release
 from shuffledp.releases.verb import GroupedRelease, release, release_by
+from shuffledp.report.answer import Answer
 from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
-from shuffledp.report.page import Answer, render
+from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps

@@ -13,6 +13,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform, check_family, column_of
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.normal import NormalDummies
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
 from shuffledp.shell.output import working
@@ -167,7 +168,7 @@ class TypedSituation:
 
 
 def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["any"]) -> Dummies | None:
-    """Read --dummies: M, laplace:M, laplace:M:RATIO, ball:EPSILON or ball:RATE:RADIUS:CENTRE.
+    """Read --dummies: M, laplace:M, laplace:M:RATIO, ball:EPSILON, ball:RATE:RADIUS:CENTRE or normal:SPREAD:CENTRE.
 
     Parameters
     ----------
@@ -181,27 +182,34 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
     """
     if text is None:
         return None
-    law, *numbers = text.split(":") if text.startswith(("laplace", "ball")) else ("uniform", text)
+    law, *numbers = text.split(":") if text.startswith(("laplace", "ball", "normal")) else ("uniform", text)
     known: dict[tuple[str, int], tuple[Callable[[str], float], ...]] = {
         ("uniform", 1): (_count,),
         ("laplace", 1): (_count,),
         ("laplace", 2): (_count, float),
         ("ball", 1): (float,),
         ("ball", 3): (float, _count, _count),
+        ("normal", 2): (float, _count),
     }
     try:
         first, *others = (read(number) for read, number in zip(known[law, len(numbers)], numbers, strict=True))
     except (KeyError, ValueError):
         raise InvalidInput(
-            "--dummies must be M, laplace:M, laplace:M:RATIO, ball:EPSILON or ball:RATE:RADIUS:CENTRE, like 172, "
-            f"laplace:60 or ball:1; got {shown(text)}"
+            "--dummies must be M, laplace:M, laplace:M:RATIO, ball:EPSILON, ball:RATE:RADIUS:CENTRE or "
+            f"normal:SPREAD:CENTRE, like 172, laplace:60 or ball:1; got {shown(text)}"
         ) from None
     if law == "uniform":
         return Uniform(int(first))
     if law == "laplace":
         count = int(first)
         return DiscreteLaplace(count, *others) if others else DiscreteLaplace.reaching(count, check_delta(delta))
+    if randomizer == "any":
+        raise InvalidInput(
+            "--dummies ball:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
+        )
     column = column_of(check_family(randomizer))
+    if law == "normal":
+        return NormalDummies(column.size, first, int(others[0]))
     if others:
         return BallDummies.of_rate((column,), first, int(others[0]), (int(others[1]),))
     return BallDummies.of_promise((column,), [(first, ())], check_delta(delta))

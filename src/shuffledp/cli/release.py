@@ -31,7 +31,8 @@ from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
 from shuffledp.releases.run import Ask
 from shuffledp.releases.verb import JointRelease, release_together
-from shuffledp.report.page import Answer, render
+from shuffledp.report.answer import Answer
+from shuffledp.report.page import render
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps

@@ -121,8 +121,10 @@ def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
     """The population and the situation as typed."""
     from shuffledp.cli.population import Population, TypedSituation
 
-    ways = [typed[name] for name in ("budgets", "column", "delta_column")]
-    people = Population(typed["epsilon0"], typed["n"], tuple(typed["level"] or ()), *ways, table_options(typed))
+    file, column, delta_column = (typed[name] for name in ("budgets", "column", "delta_column"))
+    people = Population(
+        typed["epsilon0"], typed["n"], tuple(typed["level"] or ()), file, column, delta_column, table_options(typed)
+    )
     return people, TypedSituation(delta=typed["delta"], **{name: typed[name] for name in SITUATION})
 
 

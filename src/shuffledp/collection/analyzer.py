@@ -168,8 +168,11 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
     unusable = [sum(dropped) for _, dropped in read]
     known, width = slopes_of(task.draft, place), width_of(question)
     worst = max(unusable) / (manifest.n * question.family.pieces)
+    unreadable, repeated, impossible = (sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True))
     junk = Junk(
-        *(sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True)),
+        unreadable,
+        repeated,
+        impossible,
         shift_of_junk(known, manifest.counts, JUNK, width),
         shift_of_junk(known, manifest.counts, worst, width),
     )

@@ -219,7 +219,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     dummies = Dummies("uniform", 0)
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
-    known = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}
+    known: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}
     return Question(**known, family=family, dummies=dummies)
 
 

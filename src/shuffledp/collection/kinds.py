@@ -201,7 +201,7 @@ class _Asked:
         slopes = self.known.slopes
         own = tuple(s + (1.0 - s) * share for s in slopes)
         law = CountLaw(self.counts, own, tuple((1.0 - s) * share for s in slopes), Added(chances))
-        value = (counts - law.mean(0.0)) / law.slope
+        value = (counts.astype(np.float64) - law.mean(0.0)) / law.slope
         errors = [np.sqrt(law.variance(min(max(float(each), 0.0), 1.0))) / law.slope for each in value]
         return CountEstimate(value, np.array(errors), 1.0 / law.slope, (0.0, 1.0), 0, counts, law)
 
@@ -230,7 +230,7 @@ class _Asked:
         law = single_ball(self.question.family, self.question.dummies)
         counts += law.draw(below_of(random))[0]
         own = self.shares.law
-        return ((counts - own.mean(0.0)) / own.slope).reshape(expected.shape)
+        return ((counts.astype(np.float64) - own.mean(0.0)) / own.slope).reshape(expected.shape)
 
 
 def _distance(shares: FloatArray, spread: FloatArray) -> float:

@@ -60,7 +60,7 @@ class Spread:
     def values(self) -> FloatArray:
         """The possible values, ascending."""
         reach = len(self.chances) // 2
-        return (np.arange(len(self.chances)) - reach) * self.unit
+        return (np.arange(len(self.chances), dtype=np.float64) - reach) * self.unit
 
     @property
     def variance(self) -> float:

@@ -1,4 +1,4 @@
-"""The commands `train` and `predict` and their options; the bodies are in `learning.train` and `learning.predict`."""
+"""The commands `train` and `predict` and their options; the bodies are in `learning.train` and `learning.train`."""
 
 from __future__ import annotations
 
@@ -348,6 +348,6 @@ def predict(
 
     shuffledp predict model.npz mnist-sample
     """
-    from shuffledp.learning.predict import run_predict
+    from shuffledp.learning.train import run_predict
 
     run_predict(model, source, label, out, table, json=json)

@@ -1,9 +1,10 @@
-"""What a training run gave: for a terminal, as JSON, and as a page."""
+"""What a training run gave: what may be told of it, for a terminal, as JSON, as a page, and the page's checklist."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -13,15 +14,188 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.errors import printable
-from shuffledp.learning.checklist import training_checklist
+from shuffledp.guarantee import LevelGuarantee
 from shuffledp.learning.clipping import UNIT_MEANING
 from shuffledp.learning.guarantee import REFERENCES, SERVER_SEES, TrainingGuarantee
-from shuffledp.learning.outcome import Training
 from shuffledp.learning.progress import RoundReport
 from shuffledp.report import wording
+from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SECURE_DRAW, SEEDED_DRAW, TABLE, TIMES, Point, points
 from shuffledp.report.svg import Axis
 from shuffledp.report.templating import page_template
 from shuffledp.report.terminal import NOT_PRIVATE
+
+# What may be told of a training run.
+
+MOST_LEVELS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What may be told of a training run.
+
+    Parameters
+    ----------
+    source : str
+        The data, as the caller named them.
+    rows, clients : int
+        In training.
+    test_rows : int
+        Rows that took no part; 0 for none.
+    tested_on : str
+        What they are, in words.
+    accuracy : float or None
+        Share of them predicted correctly by the released model; None without such rows.
+    majority : float or None
+        Share of them in the most frequent class: what a model that always says this class would get right.
+    seconds : float
+        Processor time of training, in seconds.
+    warnings : tuple of str
+        What hurts accuracy, one sentence each.
+    classes : tuple of str
+        Names of the labels.
+    features : str
+        What the network sees, and what that was made from.
+    widths : tuple of int
+        Of the network, inputs and classes included.
+    settings : mapping of str to str or number
+        Mechanism, clip, step and the like.
+    guarantee : TrainingGuarantee
+        What may be claimed.
+    notes : tuple of str
+        What it rests on, a sentence each.
+    stopped : str
+        Why training ended.
+    history : tuple of RoundReport
+        One per round.
+    """
+
+    source: str
+    rows: int
+    clients: int
+    test_rows: int
+    tested_on: str
+    accuracy: float | None
+    majority: float | None
+    seconds: float
+    warnings: tuple[str, ...]
+    classes: tuple[str, ...]
+    features: str
+    widths: tuple[int, ...]
+    settings: Mapping[str, str | float]
+    guarantee: TrainingGuarantee
+    notes: tuple[str, ...]
+    stopped: str
+    history: tuple[RoundReport, ...]
+
+    @property
+    def shown_levels(self) -> list[LevelGuarantee]:
+        """At most twelve levels, spread evenly over the budgets, the worst among them."""
+        levels, worst = self.guarantee.levels, self.guarantee.worst
+        if len(levels) <= MOST_LEVELS:
+            return list(levels)
+        steps = [round(i * (len(levels) - 1) / (MOST_LEVELS - 2)) for i in range(MOST_LEVELS - 1)]
+        return [level for i, level in enumerate(levels) if i in steps or level is worst]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Assumptions as sentences."""
+        return [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+
+    @property
+    def model(self) -> str:
+        """The network in words."""
+        hidden = self.widths[1:-1]
+        kind = f"network with hidden layers of {', '.join(map(str, hidden))}" if hidden else "softmax regression"
+        return f"{kind}, {wording.counted(self.widths[0], 'feature')}, {self.widths[-1]} classes"
+
+
+# The checklist of NIST SP 800-226 for the page of a training run; see `checklist`.
+
+
+def training_checklist(training: Training) -> list[Point]:
+    """Answer the questions for a training run on one table.
+
+    Parameters
+    ----------
+    training : Training
+        The run.
+    """
+    guarantee = training.guarantee
+    one = "One client, with all its examples." if guarantee.unit == "client" else "One example of one client."
+    summed = guarantee.seen == "sum"
+    seen = SERVER_SEES[guarantee.seen]
+    return points(
+        [one, f"{OPEN}whether a person can be several clients; such a person is protected less than stated."],
+        _training_model(training),
+        [
+            f"Replacement (bounded differential privacy): {UNIT_MEANING[guarantee.unit]}. The clients "
+            f"({wording.count(training.clients)}), their budgets and when each takes part are the same in both, and "
+            "public.",
+            "Whether somebody took part is not protected.",
+        ],
+        _training_parameters(training),
+        [
+            "Whoever adds up the messages of a round must show the server nothing but the sum."
+            if summed
+            else "The shuffler must mix the messages of a round uniformly, and strip names, times and order.",
+            "Each client must clip its message and draw its noise as stated. The server need not be honest.",
+            ONE_PROGRAM,
+        ],
+        [
+            f"{seen[0].upper()}{seen[1:]}.",
+            "Everybody who gets the model: what the server sees, at most.",
+            "Whoever ran the program: the records themselves.",
+        ],
+        TABLE,
+        [SECURE_DRAW if guarantee.private else SEEDED_DRAW, TIMES],
+        [f"{OPEN}who may reach the table, this program, its logs and its checkpoints, and who may train again."],
+        _training_composition(training),
+    )
+
+
+def _training_model(training: Training) -> Iterator[str]:
+    if training.guarantee.seen == "sum":
+        yield (
+            "Distributed noise: each client adds noise of its own to its message, and only the sum of all messages "
+            "is seen. The stated epsilon and delta are those of approximate differential privacy of all sums."
+        )
+    else:
+        yield (
+            "The shuffle model: each message is clipped and noised by itself within its own local budget, then the "
+            "messages of a round are mixed. The stated epsilon and delta are those of approximate differential "
+            "privacy of what the server sees over all rounds."
+        )
+    if all(level.delta0 == 0.0 for level in training.guarantee.levels):
+        yield "Each single message keeps its local budget without exception (pure local differential privacy)."
+    else:
+        yield "A single message keeps its local budget up to its own delta (approximate local differential privacy)."
+
+
+def _training_parameters(training: Training) -> Iterator[str]:
+    guarantee = training.guarantee
+    budgets = sorted(level.epsilon0 for level in guarantee.levels)
+    low, high = wording.near(budgets[0]), wording.near(budgets[-1])
+    local = f"local budgets of a message from {low} to {high}" if low != high else f"local budget of a message {low}"
+    worst = " for the worst budget level" if guarantee.levels_total > 1 else ""
+    delta = wording.probability(guarantee.delta)
+    epsilon = wording.up(guarantee.epsilon.upper)
+    yield f"Central epsilon at most {epsilon} at delta = {delta}{worst}, certified; {local}."
+    if math.isinf(guarantee.epsilon.upper):
+        yield f"{OPEN}a delta, or a setting, at which a finite epsilon holds."
+    if guarantee.delta * training.clients >= 1.0:
+        yield f"{OPEN}a delta below 1/clients; this one allows one client's records to be published."
+
+
+def _training_composition(training: Training) -> Iterator[str]:
+    rounds = training.guarantee.rounds
+    yield f"All {wording.count(rounds)} rounds are counted together." if rounds > 1 else "The one round is counted."
+    if training.test_rows:
+        yield f"{OPEN}the accuracy was measured on {training.tested_on}; nothing here protects those rows."
+    yield f"{OPEN}earlier runs on the same records, such as those by which settings were chosen; each costs on top."
+    yield OTHERS
+
+
+# What a training run gave: for a terminal, as JSON, and as a page.
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 52.0, 14.0, 18.0, 220.0, 266.0
 

@@ -3,8 +3,8 @@
 from shuffledp.ledger.entry import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Entry, Use
 from shuffledp.ledger.ledger import Ledger
 from shuffledp.ledger.spending import MOST_LEVELS, LevelSpending, Spending
+from shuffledp.ledger.store import Turn
 from shuffledp.ledger.totals import LevelTotal, Limit, Total, composed_epsilon
-from shuffledp.ledger.turns import Turn
 
 __all__ = [
     "EVERYBODY",

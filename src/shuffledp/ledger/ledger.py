@@ -1,15 +1,10 @@
-"""A ledger: what the same people have spent over many releases, and the number that holds for all of it together.
-
-Two statements are kept apart (docs/theorems/ledger.md). If all releases were fixed before the first answer was seen,
-their exact composition holds. If questions were chosen on the way, the sum seen so far proves nothing; what holds is
-the limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
-"""
+"""Which populations may share a person: all of them, unless two are stated to be disjoint."""
 
 from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,11 +13,63 @@ from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.chain import unchained
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
-from shuffledp.ledger.store import VERSION, connect, damage_told, version, writing
-from shuffledp.ledger.together import shared_by_one
+from shuffledp.ledger.store import VERSION, Turn, connect, damage_told, version, writing
 from shuffledp.ledger.totals import Limit, Total, composed_epsilon, fixed_together, levels_together
-from shuffledp.ledger.turns import Turn
 from shuffledp.numerics.floats import deflated, inflated
+
+MOST = 24
+"""Populations beyond which all of one ledger are taken to overlap, which is safe."""
+
+
+def shared_by_one(populations: Collection[str], apart: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
+    """Return the largest sets of populations that one person may belong to.
+
+    Parameters
+    ----------
+    populations : collection of str
+        Names.
+    apart : iterable of (str, str)
+        Pairs of names that share nobody.
+
+    Returns
+    -------
+    list of frozenset of str
+        Every set of names that are pairwise not apart lies in one of them.
+
+    Notes
+    -----
+    These are the maximal cliques of the graph of overlaps (Bron and Kerbosch 1973, with pivots).
+
+    Examples
+    --------
+    >>> sorted(sorted(s) for s in shared_by_one(["all", "north", "south"], [("north", "south")]))
+    [['all', 'north'], ['all', 'south']]
+    """
+    names = frozenset(populations)
+    distinct = {frozenset(pair) for pair in apart if set(pair) <= names and len(set(pair)) == 2}
+    if not distinct or len(names) > MOST:
+        return [names]
+    near = {a: frozenset(b for b in names if b != a and frozenset((a, b)) not in distinct) for a in names}
+    found: list[frozenset[str]] = []
+
+    def grow(chosen: frozenset[str], left: frozenset[str], done: frozenset[str]) -> None:
+        if not left and not done:
+            found.append(chosen)
+            return
+        pivot = max(sorted(left | done), key=lambda name: len(near[name] & left))
+        for name in sorted(left - near[pivot]):
+            grow(chosen | {name}, left & near[name], done & near[name])
+            left, done = left - {name}, done | {name}
+
+    grow(frozenset(), names, frozenset())
+    return found
+
+
+# A ledger: what the same people have spent over many releases, and the number that holds for all of it together.
+#
+# Two statements are kept apart (docs/theorems/ledger.md). If all releases were fixed before the first answer was seen,
+# their exact composition holds. If questions were chosen on the way, the sum seen so far proves nothing; what holds is
+# the limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
 
 METER_SHARE = 1e-3
 """Share of each release's own delta that may be the chance to reveal a record, where there is no limit.

@@ -1,14 +1,12 @@
-"""The ledger's file: one SQLite database, in which an entry is whole and durable, or not there.
-
-Version 2 adds the chain of hashes and the turns of training runs. A file of version 1 is read as it is, and becomes one
-of version 2 when something is entered.
-"""
+"""Whose turn it is to go on with a training run: each place that a run has reached may be gone on from once."""
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import sqlite3
 from collections.abc import Generator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -16,12 +14,77 @@ from shuffledp.errors import InvalidInput, named, path_shown
 from shuffledp.ledger import chain
 from shuffledp.whole_files import replaced, way_out
 
+
+@dataclass(frozen=True)
+class Turn:
+    """A place that a run has reached.
+
+    A checkpoint names its turn, and so does the keeper: the ledger, or the lock file beside the checkpoint. The
+    checkpoint is written first. So the keeper stands at the checkpoint's turn, or at the one before it, in which case
+    no message of this turn has left. A checkpoint of any other turn is an old copy: its run has gone on.
+
+    Parameters
+    ----------
+    run : str
+        Random name of the run.
+    number : int
+        1 for the first turn of the run.
+    name : str
+        Random, so that two processes that go on from one place take different turns.
+    before : str
+        Name of the turn that the keeper must stand at when this one is taken; "" for the first.
+    """
+
+    run: str
+    number: int
+    name: str
+    before: str = ""
+
+    @staticmethod
+    def first() -> Turn:
+        """Return the first turn of a new run."""
+        return Turn(secrets.token_hex(8), 1, secrets.token_hex(8))
+
+    def next(self, before: str) -> Turn:
+        """Return a turn that follows this one, while the keeper stands at the turn named ``before``."""
+        return Turn(self.run, self.number + 1, secrets.token_hex(8), before)
+
+    def check_taken_from(self, kept: str | None, keeper: str) -> None:
+        """Raise InvalidInput unless this turn follows the one that the keeper stands at.
+
+        Parameters
+        ----------
+        kept : str or None
+            The name of the turn that the keeper stands at; None if it knows nothing of the run.
+        keeper : str
+            What the message calls the keeper.
+        """
+        if (kept or "") != self.before:
+            raise InvalidInput(
+                f"another process has gone on with this run: {keeper} holds a later turn; let that one go on, as "
+                "messages of both would leave and only one is counted"
+            )
+
+
+# The ledger's file: one SQLite database, in which an entry is whole and durable, or not there.
+#
+# Version 2 adds the chain of hashes and the turns of training runs. A file of version 1 is read as it is, and becomes
+# one of version 2 when something is entered.
+
 APPLICATION = 0x5344504C
 """SQLite's application_id of our files: the letters SDPL."""
+
+
 VERSION = 2
+
+
 PATIENCE = 20.0
 """Seconds to wait for another process that enters."""
+
+
 _MAGIC, _APPLICATION_AT, _HEADER = b"SQLite format 3\0", 68, 100
+
+
 _SCHEMA = (
     """CREATE TABLE entry (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, date TEXT NOT NULL,
        title TEXT NOT NULL, question TEXT NOT NULL, population TEXT NOT NULL, plan TEXT, task TEXT NOT NULL,
@@ -35,6 +98,8 @@ _SCHEMA = (
     """CREATE TRIGGER limit_for_good BEFORE UPDATE ON allowance BEGIN SELECT RAISE(ABORT, 'the limit stays'); END""",
     """CREATE TRIGGER limit_stays BEFORE DELETE ON allowance BEGIN SELECT RAISE(ABORT, 'the limit stays'); END""",
 )
+
+
 _CHANGED = "; nothing may be claimed from it: go back to the file as shuffledp wrote it, or start another ledger"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies
+from shuffledp.normal import NormalDummies
 from shuffledp.planning.error import Moments, predict, reading
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 
@@ -56,7 +57,7 @@ def dummies_price(
         The question's family.
     budgets : Budgets
         Everybody's local budget; some budget is above 0.
-    dummies : Uniform, DiscreteLaplace, OnesLaw or BallDummies
+    dummies : Uniform, DiscreteLaplace, OnesLaw, NormalDummies or BallDummies
         What the shuffler adds to this question.
     moments : Moments
         What is known of the records, scaled to [0, 1]; by default the ones at which dummies cost the most.
@@ -91,5 +92,8 @@ def _in_dummies(dummies: Dummies) -> float:
     if isinstance(dummies, BallDummies):
         share = 1.0 / dummies.columns[0].cells
         return dummies.cell_variance(0) / (share * (1.0 - share))
+    if isinstance(dummies, NormalDummies):
+        share = 1.0 / dummies.answers
+        return dummies.cell_variance / (share * (1.0 - share))
     spread = sum((2 * ones - dummies.count) ** 2 * weight for ones, weight in enumerate(dummies.weights))
     return spread / WHOLE

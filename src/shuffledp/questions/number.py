@@ -15,10 +15,8 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.question import Question
 from shuffledp.randomizers.base import NoiseLaw, NumberRandomizer, RandomizerLaw
 from shuffledp.randomizers.checks import check_choice, real_range
-from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.noise import Gaussian, Laplace
-from shuffledp.randomizers.numeric import OneBit
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
 from shuffledp.records.columns import Recode, bounded_numbers
 from shuffledp.setting import Seen
 

@@ -8,12 +8,10 @@ from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import LocalHashing
-from shuffledp.randomizers.hybrid import Hybrid
 from shuffledp.randomizers.leveled import LeveledHashing
 from shuffledp.randomizers.memoised import Memoised
 from shuffledp.randomizers.noise import Gaussian, Laplace
-from shuffledp.randomizers.numeric import OneBit
-from shuffledp.randomizers.piecewise import Piecewise
+from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
 from shuffledp.randomizers.sketch import SignedSketch
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.randomizers.tree import RangeTree

@@ -13,8 +13,8 @@ from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.bits import PackedBits, fair_bits
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.checks import local_budgets, matching, real_range
-from shuffledp.randomizers.grid import round_at_random, unit_fractions
 from shuffledp.randomizers.mixing import SampledLaw
+from shuffledp.randomizers.noise import round_at_random, unit_fractions
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 
 _BINARY = RandomizedResponse(2)

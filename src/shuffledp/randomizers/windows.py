@@ -26,8 +26,8 @@ from shuffledp.numerics.rounded import steps_between
 from shuffledp.randomizers.base import NumberLaw, PairBlanket, Triples
 from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
-from shuffledp.randomizers.grid import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
+from shuffledp.randomizers.noise import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
 

@@ -1,24 +1,38 @@
-"""A difference of two releases: as JSON, on a terminal, and as a page."""
+"""What a difference of two releases tells: for a terminal, as JSON, and as a page with its checklist."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.errors import printable
+from shuffledp.report import wording
+from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SEVERAL_ROWS, TABLE, TIMES, Point, points
 from shuffledp.report.remarks import taken_as_people
-from shuffledp.report.rows import CONFIDENCE
+from shuffledp.report.rows import CONFIDENCE, BinRow, FrequencyRow
+from shuffledp.report.svg import bars_picture, histogram_picture, mean_picture
+from shuffledp.report.templating import page_template
 from shuffledp.report.wording import count, near, probability, share, up, with_error
+from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
     from shuffledp.releases.difference import Difference
 
+
+# A difference of two releases: as JSON, on a terminal, and as a page.
+
 MOST_ROWS = 60
 """Categories, bins and coordinates that the table on the terminal lists."""
+
+
 NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
@@ -170,3 +184,147 @@ def _share_cells(before: float, after: float, value: float, error: float, low: f
 def _cells(before: float, after: float, value: float, error: float, low: float, high: float) -> list[str]:
     ends = f"{with_error(low, error)} to {with_error(high, error)}"
     return [*(with_error(x, error) for x in (before, after, value)), near(error, 2), ends]
+
+
+# The checklist of NIST SP 800-226 for pages that are not about estimates from one table; see `checklist`.
+
+SHUFFLER = (
+    "The shuffler must mix uniformly, strip names, times and order, and not side with the analyzer; if it does side "
+    "with the analyzer, only the local budget protects."
+)
+
+
+def difference_checklist(found: Difference) -> list[Point]:
+    """Answer the questions for a difference of two releases.
+
+    Parameters
+    ----------
+    found : Difference
+        Of two releases.
+    """
+    sides = (found.before, found.after)
+    settings = [side.setting for side in sides]
+    views = sorted({SEEN_MEANING[setting.seen] for setting in settings if setting is not None})
+    table = all(side.unit != "reports" for side in sides)
+    return points(
+        _difference_unit(found),
+        [
+            "The shuffle model, in each release: each record is randomized by itself within its own local budget, then "
+            "all reports are mixed. A difference of two answers is computed from what was released, and costs nothing.",
+        ],
+        [
+            "Replacement (bounded differential privacy): one person's records are replaced, in both releases at once "
+            f"if the person is in both. The numbers of people ({wording.count(sides[0].n)} and "
+            f"{wording.count(sides[1].n)}) are the same in both worlds, and public.",
+            "Whether somebody took part is not protected.",
+        ],
+        _difference_parameters(found),
+        [SHUFFLER, ONE_PROGRAM if table else f"{OPEN}who runs the shuffler, and what keeps it apart."],
+        [
+            *(f"The analyzer of a release: {view.removeprefix('the analyzer sees ')}." for view in views),
+            *([f"{OPEN}what the analyzer saw of a release whose setting is not told in full."]
+              if None in settings else []),
+            *(["Whoever ran the program: the records themselves."] if table else []),
+        ],
+        TABLE if table else [f"{OPEN}how long reports are kept."],
+        ["Both releases drew their noise by exact integer sampling, keyed by the operating system.", TIMES],
+        [f"{OPEN}who may reach the records and the files of both releases, and who may ask again."],
+        [*difference_notes(found), OTHERS],
+    )  # fmt: skip
+
+
+def _difference_unit(found: Difference) -> Iterator[str]:
+    units = {found.before.unit, found.after.unit}
+    if units == {"people"}:
+        yield "One person, with all rows that were used."
+    else:
+        yield "One person who sent one report." if units == {"reports"} else "One row of each table."
+        yield f"{OPEN}{SEVERAL_ROWS}" if "rows" in units else f"{OPEN}whether anybody sent several reports."
+    if not found.disjoint:
+        yield f"{OPEN}whether a row of one table is its owner's row of the other; the cost of both holds in any case."
+
+
+def _difference_parameters(found: Difference) -> Iterator[str]:
+    delta = wording.probability(found.delta)
+    yield f"Both together: epsilon at most {wording.up(found.epsilon)} at delta = {delta}, certified."
+    for name, side in (("the first", found.before), ("the second", found.after)):
+        cost, at = wording.up(side.spending.epsilon), wording.probability(side.spending.delta)
+        yield f"Of these {name} alone: epsilon at most {cost} at delta = {at}."
+    if math.isinf(found.epsilon):
+        yield f"{OPEN}a delta at which a finite epsilon holds."
+    if found.delta * max(found.before.n, found.after.n) >= 1.0:
+        yield f"{OPEN}a delta below 1/n; this one allows one person's record to be published."
+
+
+# A difference of two releases as one self-contained HTML page.
+
+_ROWS_OF_A_PAGE = 400
+"""Lines of the table that a page lists."""
+
+
+MOST_BARS = 60
+"""Categories that a picture shows."""
+
+
+def difference_page(
+    heading: str, found: Difference, names: tuple[str, str], *, simultaneous: bool, command: str, version: str
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the page.
+    found : Difference
+        Of two releases.
+    names : tuple of str
+        What the two are called.
+    simultaneous : bool
+        Whether the intervals hold together.
+    command, version : str
+        What made the page.
+
+    Returns
+    -------
+    str
+        An HTML document that loads nothing from elsewhere.
+    """
+    title, headings = difference_table(found, names, simultaneous=simultaneous)
+    rows = list(difference_lines(found, simultaneous=simultaneous))
+    remark = f"The first {_ROWS_OF_A_PAGE} of {wording.count(len(rows))} lines." if len(rows) > _ROWS_OF_A_PAGE else ""
+    page = page_template("difference.html").render(
+        heading=heading,
+        title=title,
+        question=found.before.question.replace("-", " "),
+        confidence=f"{CONFIDENCE:.0%}",
+        picture=_picture(found, simultaneous),
+        table={"headings": headings, "rows": rows[:_ROWS_OF_A_PAGE], "remark": remark},
+        sides=list(zip(names, (found.before, found.after), strict=True)),
+        found=found,
+        notes=[*([NO_ROOM] if math.isinf(found.epsilon) else []), *difference_notes(found)],
+        checklist=difference_checklist(found),
+        command=command,
+        version=version,
+        dated=datetime.now(UTC).date().isoformat(),
+    )
+    return printable(page, "\n")
+
+
+def _picture(found: Difference, simultaneous: bool) -> Markup | None:
+    """Draw the differences with their intervals; None of vectors and of very many categories."""
+    numbers, kind = numbers_of(found, simultaneous), found.before.question
+    if kind == "mean":
+        _, _, value, _, low, high = numbers[0]
+        return Markup(mean_picture(value, low, high, found.analysis.support, 0.0 if low <= 0.0 <= high else None))
+    labels = list(labels_of(found))
+    lines = list(zip(labels, numbers, strict=True))
+    if kind == "frequency" and len(lines) <= MOST_BARS:
+        shares = [FrequencyRow(shown_label(label), *line[2:]) for label, line in lines]
+        return Markup(bars_picture(shares, None, what="Difference in share"))
+    if kind == "histogram":
+        bins = [
+            BinRow(shown_label(label), *line[2:6], left=float(label["low"]), right=float(label["high"]))
+            for label, line in lines
+        ]
+        return Markup(histogram_picture(bins, what="Differences"))
+    return None

@@ -1,22 +1,37 @@
-"""A ledger as a JSON object, as sentences, and as a table on a terminal."""
+"""What a ledger tells: for a terminal, as JSON, and as a page with its checklist."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from shuffledp.accounting import largest_pure
+from shuffledp.errors import printable
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Limit, Total
+from shuffledp.report import wording
+from shuffledp.report.checklist import OPEN, Point, points
+from shuffledp.report.templating import page_template
 from shuffledp.report.wording import count, counted, down, near, probability, up
+
+if TYPE_CHECKING:
+    from shuffledp.ledger import Ledger, Total
+
+
+# A ledger as a JSON object, as sentences, and as a table on a terminal.
 
 MOST_ENTRIES = 60
 """Entries that a terminal lists: the latest ones."""
+
+
 _MANY = 100
 """So many releases stand for many."""
+
+
 _FOUND = 0.999
 """Of the largest epsilon that fits; a release's mu is found to 2e-4."""
 
@@ -185,3 +200,100 @@ def entry_cells(entry: Entry) -> tuple[str, ...]:
         probability(entry.spending.delta),
         entry.plan or "–",
     )
+
+
+# The checklist of NIST SP 800-226 for pages that are not about estimates from one table; see `checklist`.
+
+
+def ledger_checklist(ledger: Ledger, total: Total) -> list[Point]:
+    """Answer the questions for all releases in a ledger together.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    """
+    stated = "The page of each release says"
+    return points(
+        [
+            "One person, over all releases of the populations that the person may belong to; what each release takes "
+            "as a person is in its own setting.",
+            f"{OPEN}whether each release named its population rightly, and counted people and not rows.",
+        ],
+        [
+            "The shuffle model: each release states a central guarantee of what its analyzer sees; the ledger composes "
+            "those guarantees as approximate differential privacy."
+        ],
+        [
+            "Replacement (bounded differential privacy), in every release: one person's records are replaced by any "
+            "others. Who is in which population is public.",
+            "Whether somebody took part is not protected.",
+        ],
+        _ledger_parameters(ledger, total),
+        [f"{stated} who must be honest in it: a number for all of them needs all of these.",
+         "Whoever releases must name this ledger each time.",
+         f"{OPEN}releases about the same people that were never entered; they cost on top."],
+        [f"{stated} who sees what. The ledger itself holds titles, dates, settings and costs; no record, no answer."],
+        [f"{OPEN}how long the records of each release are kept; the guarantee says nothing of them."],
+        ["Whether a release is refused depends on settings and on earlier entries, never on records.",
+         f"{OPEN}titles and dates are kept as typed, and running times are not covered."],
+        [f"{OPEN}who may write to the ledger's file: an entry that is removed, or a limit that is changed by hand, "
+         "makes every number on this page too small."],
+        _ledger_composition(ledger, total),
+    )  # fmt: skip
+
+
+def _ledger_parameters(ledger: Ledger, total: Total) -> Iterator[str]:
+    limit = ledger.limit
+    if limit is not None:
+        epsilon, delta = wording.up(limit.epsilon), wording.probability(limit.delta)
+        yield f"Epsilon at most {epsilon} at delta = {delta}, certified, however the questions are chosen."
+    if ledger.entries() and total.fixed:
+        epsilon, delta = wording.up(total.epsilon), wording.probability(total.delta)
+        yield f"Epsilon at most {epsilon} at delta = {delta}, certified, since all releases were fixed in advance."
+    if ledger.entries() and not total.fixed and limit is None:
+        yield f"{OPEN}a number for all releases together: none may be claimed without a limit set before the first."
+
+
+def _ledger_composition(ledger: Ledger, total: Total) -> Iterator[str]:
+    yield from sentences(ledger, total)
+    if ledger.disjoint:
+        yield f"{OPEN}whether the populations that are stated to share nobody do share nobody."
+    if any(entry.plan for entry in ledger.entries()):
+        yield f"{OPEN}whether the releases of a plan were fixed before its first answer was seen, as was stated."
+
+
+# A ledger as one self-contained HTML page.
+
+
+def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        An open one.
+    total : Total
+        Of its entries.
+    command, version : str
+        What made the page.
+
+    Returns
+    -------
+    str
+        An HTML document that loads nothing from elsewhere.
+    """
+    page = page_template("ledger.html").render(
+        heading="What the same people have spent",
+        rows=[entry_cells(entry) for entry in ledger.entries()],
+        total=total,
+        limit=ledger.limit,
+        sentences=sentences(ledger, total),
+        apart=[" and ".join(pair) for pair in ledger.disjoint],
+        checklist=ledger_checklist(ledger, total),
+        command=command,
+        version=version,
+    )
+    return printable(page, "\n")

@@ -14,6 +14,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
 from shuffledp.errors import Refused, attempt
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
+from shuffledp.normal import NormalDummies
 from shuffledp.numerics.interval import Interval
 from shuffledp.report.evidence import Standing, source, standing, value
 
@@ -46,6 +47,8 @@ def dummies_to_json(dummies: Dummies) -> dict[str, Any]:
         return {"law": "uniform", "count": dummies.count}
     if isinstance(dummies, DiscreteLaplace):
         return {"law": "laplace", "count": dummies.count, "ratio": dummies.ratio}
+    if isinstance(dummies, NormalDummies):
+        return {"law": "normal", "count": dummies.count, "spread": dummies.spread, "centre": dummies.centre}
     if isinstance(dummies, BallDummies):
         return {
             "law": "ball",

@@ -10,9 +10,23 @@ from shuffledp.accounting import ErlingssonProfile, bounds, certify, weigh
 from shuffledp.budgets import Budgets
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.report.wording import down
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.populations import NAMES, budgets
-from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
+from shuffledp.reproduce.base import (
+    GREEN,
+    GREY,
+    NAMES,
+    ORANGE,
+    PURPLE,
+    RED,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    bracket,
+    budgets,
+    number,
+)
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:

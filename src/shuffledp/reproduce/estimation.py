@@ -18,8 +18,19 @@ from shuffledp.randomizers.base import NumberRandomizer
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.noise import Laplace
 from shuffledp.randomizers.numeric import OneBit
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.style import BLUE, GREEN, ORANGE, PURPLE
+from shuffledp.reproduce.base import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    number,
+)
 from shuffledp.setting import Seen
 
 if TYPE_CHECKING:

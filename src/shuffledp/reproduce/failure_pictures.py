@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shuffledp.reproduce.base import Table
-from shuffledp.reproduce.style import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED
+from shuffledp.reproduce.base import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

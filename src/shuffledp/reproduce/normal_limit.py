@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr
 
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table
-from shuffledp.reproduce.style import BLUE, GREY, ORANGE
+from shuffledp.reproduce.base import BLUE, GREY, ORANGE, Cell, Outcome, Picture, Progress, Reproduction, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

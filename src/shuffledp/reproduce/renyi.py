@@ -12,8 +12,21 @@ from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.report.wording import down, up
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.style import GREEN, GREY, ORANGE, PURPLE, RED, bracket
+from shuffledp.reproduce.base import (
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    bracket,
+    number,
+)
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:

@@ -11,8 +11,19 @@ from shuffledp.accounting import gspa_mu, privacy_profile
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.report.wording import up
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.style import GREEN, GREY, PURPLE, bracket
+from shuffledp.reproduce.base import (
+    GREEN,
+    GREY,
+    PURPLE,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    bracket,
+    number,
+)
 from shuffledp.setting import Setting
 
 if TYPE_CHECKING:

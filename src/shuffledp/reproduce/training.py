@@ -12,9 +12,25 @@ import numpy as np
 from shuffledp.accounting import GaussianSumProfile, gspa_mu
 from shuffledp.learning.published import Reading
 from shuffledp.numerics.gaussian_tail import normal_divergence
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table, number
-from shuffledp.reproduce.populations import NAMES, budgets, epsilons
-from shuffledp.reproduce.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
+from shuffledp.reproduce.base import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    NAMES,
+    ORANGE,
+    PURPLE,
+    RED,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+    budgets,
+    epsilons,
+    number,
+)
 from shuffledp.reproduce.training_runs import (
     DELTA,
     Honest,

@@ -8,8 +8,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shuffledp.learning.published import Reading
-from shuffledp.reproduce.base import Cell, Outcome, Picture, Progress, Reproduction, Table
-from shuffledp.reproduce.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
+from shuffledp.reproduce.base import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    Cell,
+    Outcome,
+    Picture,
+    Progress,
+    Reproduction,
+    Table,
+)
 from shuffledp.reproduce.training import below, curve
 from shuffledp.reproduce.training_runs import (
     DELTA,

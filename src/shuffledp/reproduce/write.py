@@ -7,8 +7,7 @@ import io
 from pathlib import Path
 
 from shuffledp.errors import InvalidInput
-from shuffledp.reproduce.base import Outcome, Picture, Reproduction, Table
-from shuffledp.reproduce.style import STYLE
+from shuffledp.reproduce.base import STYLE, Outcome, Picture, Reproduction, Table
 from shuffledp.whole_files import replaced, way_out
 
 RESOLUTION = 160  # dots per inch of the PNG

@@ -202,7 +202,8 @@ Dummies = Annotated[
         metavar="COUNT|laplace:COUNT|ball:EPSILON",
         help="Reports of nobody that the shuffler adds: COUNT uniform ones, COUNT bits with a discrete Laplace number "
         "of ones (laplace:COUNT, laplace:COUNT:RATIO), or the ball law that keeps a central EPSILON whatever others do "
-        "(ball:EPSILON, ball:RATE:RADIUS:CENTRE). With calibrate --find dummies: uniform, laplace or ball.",
+        "(ball:EPSILON, ball:RATE:RADIUS:CENTRE), or a normal law (normal:SPREAD:CENTRE). With calibrate --find "
+        "dummies: uniform, laplace, ball or normal.",
         rich_help_panel=SITUATION,
     ),
 ]

@@ -161,7 +161,8 @@ def _json(asked: Asked) -> dict[str, Any]:
 
 
 def _page(asked: list[Asked]) -> str:
-    from shuffledp.report.page import Answer, render
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
 
     total_delta = len(asked) * asked[0].release.guarantee.delta
     return render(

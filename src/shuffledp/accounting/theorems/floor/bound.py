@@ -20,12 +20,13 @@ from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor
-from shuffledp.accounting.theorems.floor.fake_reports import Kept, among_ones, among_uniform
+from shuffledp.accounting.theorems.floor.fake_reports import Kept, among_cells, among_ones, among_uniform
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE, OwnDummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Kind
+from shuffledp.normal import NormalDummies
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
@@ -156,8 +157,8 @@ def floor_profile(
         The question's family. Reports of other families are not drawn from one set of equally likely reports.
     epsilon0 : float or None
         The person's local budget for a report (nats, from 0 to 700); None if `draw` states the law instead.
-    dummies : Uniform, DiscreteLaplace or OnesLaw
-        What the shuffler adds to this question. The last two are for families of one bit.
+    dummies : Uniform, DiscreteLaplace, OnesLaw or NormalDummies
+        What the shuffler adds to this question. DiscreteLaplace and OnesLaw are for families of one bit.
     reports : int
         Number of reports of this person to the question, from 1 to 64, of the same record or of different ones;
         default 1.
@@ -198,6 +199,8 @@ def floor_profile(
         raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
     above = _pairs(sets.one_in, sets.disjoint, dummies, reports, most)
+    if isinstance(dummies, NormalDummies):  # exact for reports without local noise
+        return Floor(above, above if most.rest == 0.0 else (_NOTHING,), Upper(top))
     if reports > 1 and not (sets.one_in == 2 and sets.disjoint):
         below = (among_uniform(sets.one_in, sets.disjoint, dummies.count, reports, least),)
     else:
@@ -243,6 +246,10 @@ def _pairs(one_in: int, disjoint: bool, dummies: OwnDummies, reports: int, kept:
         # each report is hidden by its own share of the dummies: telling which share is whose only helps the observer
         shares = [dummies.count // reports + (i < dummies.count % reports) for i in range(reports)]
         return tuple(_uniform(one_in, disjoint, share, 1, kept) for share in shares)
+    if isinstance(dummies, NormalDummies):
+        if reports > 1:
+            raise OutOfRegime("a floor of several reports is not known for normal dummies; take ball dummies")
+        return (_cells(dummies, kept),)
     if reports > 1 and not is_log_concave(dummies.weights):
         raise OutOfRegime(
             "a floor of several reports needs a log-concave law of the number of ones, P(D=j)^2 >= P(D=j-1) P(D=j+1)"
@@ -257,6 +264,16 @@ def _uniform(one_in: int, disjoint: bool, dummies: int, reports: int, kept: Kept
 
 
 _remembered = lru_cache(maxsize=64)(among_uniform)
+
+
+_NOTHING = WeightedPair(np.ones(1), np.ones(1), np.ones(1), 0.0, 0.0, 0.0)
+"""Two equal laws: a lower end that says nothing."""
+
+
+@lru_cache(maxsize=64)
+def _cells(dummies: NormalDummies, kept: Kept) -> WeightedPair:
+    """Remembered, likewise."""
+    return among_cells(dummies, kept)
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from shuffledp.errors import OutOfRegime
+from shuffledp.normal import NormalDummies
 from shuffledp.numerics import counts
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray
@@ -30,6 +31,8 @@ MOST_ATOMS = 1 << 21
 _REST = 1e-45
 """Chance of the counts beyond each end that are left out, and charged."""
 _LEAST = 1e-300
+_FEW = 1e-280
+"""Below, an atom among normal dummies may come from chances that left the range of doubles."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,39 @@ def among_ones(weights: tuple[int, ...], reports: int, kept: Kept) -> WeightedPa
     weight, first, second = weight[some], first[some], second[some]
     ulps = 16.0 * reports + 24.0
     return WeightedPair(weight, first / weight, second / weight, 4.0 * EPS, 2.0 * ulps, 0.0)
+
+
+def among_cells(dummies: NormalDummies, kept: Kept) -> WeightedPair:
+    """Return a pair that dominates one report of x0, or of x1, among normal dummies; exact if the report is its record.
+
+    (C1) and (C2) of docs/theorems/normal.md. Atoms are the counts i and j of the two records' answers.
+
+    Parameters
+    ----------
+    dummies : NormalDummies
+        What the shuffler adds.
+    kept : Kept
+        How a report is drawn.
+    """
+    (cell, _), (others, one), (every, two) = (dummies.sums(n) for n in (1, dummies.answers - 2, dummies.answers))
+    own, without = np.append(0.0, cell), np.append(cell, 0.0)  # of i released reports one is the person's, or none
+    left = dummies.count + 1 - np.arange(2 * own.size - 1)  # what all other answers have together
+    possible = (left >= 0) & (left < others.size)
+    rest = np.where(possible, others[np.clip(left, 0, others.size - 1)], 0.0) / every[dummies.count]
+    i, j = (side.ravel() for side in np.meshgrid(np.arange(own.size), np.arange(own.size), indexing="ij"))
+    first, second = own[i] * without[j], without[i] * own[j]
+    larger, smaller = np.maximum(first, second), np.minimum(first, second)
+    mass = larger * rest[i + j]
+    some = mass > _FEW
+    charge = float((~some).sum()) * 2.0 * _FEW
+    mass, ratio, forward = mass[some], smaller[some] / larger[some], (first > second)[some]
+    known = kept.keep + kept.rest * ratio  # (C2): of the larger law, whose other part tells nothing
+    nothing = kept.rest * float((mass * (1.0 - ratio))[forward].sum()) + (1e-13 if kept.rest else 0.0)
+    known = np.where(ratio == 1.0, 1.0, known)
+    weights = np.append(mass, nothing) if nothing else mass
+    told = [np.where(forward, known, ratio), np.where(forward, ratio, np.where(ratio == 1.0, 1.0, known))]
+    told = [np.append(side, 1.0) if nothing else side for side in told]
+    return WeightedPair(weights, told[0], told[1], one + two + 16.0 * EPS, 32.0, charge)
 
 
 def _density(count: FloatArray, total: int, reports: int, one_in: int, kept: Kept) -> FloatArray:
