@@ -108,8 +108,11 @@ if TYPE_CHECKING:
     from shuffledp.releases.estimators import VectorMeanEstimator as VectorMeanEstimator
     from shuffledp.releases.release import Amounts as Amounts
     from shuffledp.releases.release import ItemsRelease as ItemsRelease
+    from shuffledp.releases.release import NumberRelease as NumberRelease
     from shuffledp.releases.release import RangeRelease as RangeRelease
     from shuffledp.releases.release import Release as Release
+    from shuffledp.releases.release import SharesRelease as SharesRelease
+    from shuffledp.releases.release import VectorRelease as VectorRelease
     from shuffledp.releases.run import Ask as Ask
     from shuffledp.releases.verb import GroupedRelease as GroupedRelease
     from shuffledp.releases.verb import JointRelease as JointRelease

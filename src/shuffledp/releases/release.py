@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
+from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems, ItemsEstimate
+from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
-from shuffledp.questions.ranges import Quantiles, RangeEstimate
+from shuffledp.questions.ranges import Histogram, Quantiles, RangeEstimate
 from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
 from shuffledp.tables.frames import handed_over
 
 if TYPE_CHECKING:
@@ -338,6 +342,75 @@ def _plain(value: FloatArray) -> float | FloatArray:
     return float(value) if value.ndim == 0 else value
 
 
+# Releases by the kind of their answer: what each has is one type, for those who check types.
+
+
+class NumberRelease(Release):
+    """A private number, a mean or a variance, with its central guarantee; see `Release`.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> release = sdp.estimate_mean([2.0] * 500, 0.0, 4.0, 2.0, delta=1e-6)
+    >>> type(release).__name__, isinstance(release.estimate, float), release.categories
+    ('NumberRelease', True, None)
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def categories(self) -> None:
+            """See `Release.categories`."""
+            ...
+
+        @property
+        def estimate(self) -> float:
+            """See `Release.estimate`."""
+            ...
+
+        @property
+        def standard_error(self) -> float:
+            """See `Release.standard_error`."""
+            ...
+
+        def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[float, float]:
+            """See `Release.confidence_interval`."""
+            ...
+
+
+class VectorRelease(Release):
+    """The private mean of vectors, shape (d,), with its central guarantee; see `Release`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def estimate(self) -> FloatArray:
+            """See `Release.estimate`."""
+            ...
+
+        @property
+        def standard_error(self) -> FloatArray:
+            """See `Release.standard_error`."""
+            ...
+
+        def confidence_interval(
+            self, level: float = 0.95, *, simultaneous: bool = False
+        ) -> tuple[FloatArray, FloatArray]:
+            """See `Release.confidence_interval`."""
+            ...
+
+
+class SharesRelease(VectorRelease):
+    """Private shares of categories or bins, shape (k,), with their central guarantee; see `Release`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def categories(self) -> tuple[Any, ...]:
+            """See `Release.categories`."""
+            ...
+
+
 # Releases of questions whose answer is more than one number an entry: quantiles, and items that were searched for.
 
 
@@ -479,5 +552,8 @@ class ItemsRelease(Release):
 
 def release_type(question: Question) -> type[Release]:
     """Return the class of the release that answers a question."""
-    known = {Quantiles: RangeRelease, FrequentItems: ItemsRelease}
+    known: dict[type, type[Release]] = {
+        Quantiles: RangeRelease, FrequentItems: ItemsRelease, Frequency: SharesRelease, Histogram: SharesRelease,
+        Mean: NumberRelease, Variance: NumberRelease, VectorMean: VectorRelease,
+    }  # fmt: skip
     return next((kind for asked, kind in known.items() if isinstance(question, asked)), Release)

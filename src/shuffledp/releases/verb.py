@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -16,14 +16,29 @@ from shuffledp.ledger import EVERYBODY, Ledger, LevelTotal, Spending, composed_e
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.groups import Groups
 from shuffledp.records.owners import RowsPerPerson
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases.entering import Entering
 from shuffledp.releases.margins import Margins, Weighted, post_stratified
-from shuffledp.releases.release import SHARES, Release
+from shuffledp.releases.options import Options
+from shuffledp.releases.release import (
+    SHARES,
+    ItemsRelease,
+    NumberRelease,
+    RangeRelease,
+    Release,
+    SharesRelease,
+    VectorRelease,
+)
 from shuffledp.releases.run import Ask, Run, row_budgets
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
@@ -37,6 +52,78 @@ if TYPE_CHECKING:
 # Ask a question of people's records: count budgets, certify the guarantee, and only then read and randomize records.
 #
 # The order is part of the promise. What leaves is a `Release`: an estimate together with its guarantee.
+
+
+@overload
+def release(
+    question: Mean | Variance,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> NumberRelease: ...
+
+
+@overload
+def release(
+    question: Frequency | Histogram,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> SharesRelease: ...
+
+
+@overload
+def release(
+    question: VectorMean,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> VectorRelease: ...
+
+
+@overload
+def release(
+    question: Quantiles,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> RangeRelease: ...
+
+
+@overload
+def release(
+    question: FrequentItems,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> ItemsRelease: ...
+
+
+@overload
+def release(
+    question: Question,
+    data: Any,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    any_delta: bool = ...,
+    **options: Unpack[Options],
+) -> Release: ...
 
 
 def release(

@@ -2,63 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Ledger
-from shuffledp.numerics.randomness import Randomness
-from shuffledp.progress import Progress
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
 from shuffledp.questions.ranges import Histogram, Quantiles
-from shuffledp.questions.task import Weights
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import NORMS, VectorMean
 from shuffledp.randomizers.balls import positive_number
 from shuffledp.randomizers.checks import check_choice, check_options
 from shuffledp.records.columns import as_array
-from shuffledp.records.owners import RowsPerPerson
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
+from shuffledp.releases.options import Options
+from shuffledp.releases.release import (
+    ItemsRelease,
+    NumberRelease,
+    RangeRelease,
+    Release,
+    SharesRelease,
+    VectorRelease,
+)
 from shuffledp.releases.verb import release
-from shuffledp.setting import Seen
-from shuffledp.tables import TableOptions
+
+Kind = TypeVar("Kind", bound=Release)
 
 # The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
 #
 # Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
-
-
-class Options(TypedDict, total=False):
-    """What every question takes besides the question itself; see `shuffledp.release`."""
-
-    seen: Seen | None
-    delta: Required[float]
-    mechanism: str
-    person: str | None
-    rows_per_person: RowsPerPerson
-    missing_as: Hashable
-    other: Hashable
-    missing_budget: float | None
-    target_epsilon: float | None
-    clip: bool
-    consent: Mapping[str, float] | None
-    weights: Weights
-    random: Randomness | None
-    rows: int
-    table_options: TableOptions | None
-    progress: Progress | None
-    ledger: Ledger | str | Path | None
-    population: str
-    fixed_in_advance: str | None
-    title: str
 
 
 def estimate_frequency(
@@ -66,7 +43,7 @@ def estimate_frequency(
     categories: Iterable[Hashable],
     epsilon0: ArrayLike | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> SharesRelease:
     """Estimate how frequent each category is among records in memory.
 
     Parameters
@@ -97,7 +74,7 @@ def estimate_frequency(
     >>> release.private, release.estimate.shape
     (True, (2,))
     """
-    return _in_memory(Frequency(categories), records, epsilon0, options)
+    return as_kind(SharesRelease, _in_memory(Frequency(categories), records, epsilon0, options))
 
 
 def estimate_mean(
@@ -108,7 +85,7 @@ def estimate_mean(
     *,
     delta0: ArrayLike = 0.0,
     **options: Unpack[Options],
-) -> Release:
+) -> NumberRelease:
     """Estimate the mean of numbers in memory.
 
     Parameters
@@ -141,7 +118,7 @@ def estimate_mean(
     >>> release.private, release.n
     (True, 1000)
     """
-    return _in_memory(Mean(low, high), values, epsilon0, options, delta0)
+    return as_kind(NumberRelease, _in_memory(Mean(low, high), values, epsilon0, options, delta0))
 
 
 def estimate_histogram(
@@ -151,7 +128,7 @@ def estimate_histogram(
     bins: int,
     epsilon0: ArrayLike | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> SharesRelease:
     """Estimate the share of the values in each bin of a known range, from numbers in memory.
 
     Parameters
@@ -184,7 +161,7 @@ def estimate_histogram(
     >>> release.categories[-1], release.estimate.shape
     ((75.0, 100.0), (4,))
     """
-    return _in_memory(Histogram(low, high, bins), values, epsilon0, options)
+    return as_kind(SharesRelease, _in_memory(Histogram(low, high, bins), values, epsilon0, options))
 
 
 def estimate_quantiles(
@@ -232,7 +209,7 @@ def estimate_quantiles(
     ('tree:50:4', (2,))
     """
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_ranges(_in_memory(question, values, epsilon0, options))
+    return as_kind(RangeRelease, _in_memory(question, values, epsilon0, options))
 
 
 def estimate_variance(
@@ -241,7 +218,7 @@ def estimate_variance(
     high: float,
     epsilon0: ArrayLike | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> NumberRelease:
     """Estimate the variance of numbers in memory, with one randomized bit per user.
 
     Parameters
@@ -272,7 +249,7 @@ def estimate_variance(
     >>> release.private, release.mechanism
     (True, 'two-moments')
     """
-    return _in_memory(Variance(low, high), values, epsilon0, options)
+    return as_kind(NumberRelease, _in_memory(Variance(low, high), values, epsilon0, options))
 
 
 def estimate_vector_mean(
@@ -283,7 +260,7 @@ def estimate_vector_mean(
     bound: float,
     slack: float = 0.03,
     **options: Unpack[Options],
-) -> Release:
+) -> VectorRelease:
     """Estimate the mean of vectors in memory.
 
     Parameters
@@ -323,7 +300,7 @@ def estimate_vector_mean(
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
-    return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
+    return as_kind(VectorRelease, _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options))
 
 
 def estimate_frequent_items(
@@ -372,7 +349,7 @@ def estimate_frequent_items(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_items(_in_memory(question, records, epsilon0, options))
+    return as_kind(ItemsRelease, _in_memory(question, records, epsilon0, options))
 
 
 def _in_memory(
@@ -398,15 +375,9 @@ def _in_memory(
     return release(question, data, value="record", budgets=who, any_delta=True, **options)
 
 
-def as_ranges(found: Release) -> RangeRelease:
-    """Return the release of quantiles as what it is."""
-    assert isinstance(found, RangeRelease)
-    return found
-
-
-def as_items(found: Release) -> ItemsRelease:
-    """Return the release of frequent items as what it is."""
-    assert isinstance(found, ItemsRelease)
+def as_kind(kind: type[Kind], found: Release) -> Kind:
+    """Return a release as what it is, see `release_type`."""
+    assert isinstance(found, kind)
     return found
 
 
@@ -421,7 +392,7 @@ def frequency_of_table(
     categories: Iterable[Hashable],
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> SharesRelease:
     """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
 
     Examples
@@ -433,7 +404,7 @@ def frequency_of_table(
     >>> release.n, release.estimate.shape
     (1000, (2,))
     """
-    return _of_table(Frequency(categories), table, value, epsilon0, options)
+    return as_kind(SharesRelease, _of_table(Frequency(categories), table, value, epsilon0, options))
 
 
 def mean_of_table(
@@ -443,7 +414,7 @@ def mean_of_table(
     high: float,
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> NumberRelease:
     """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
 
     Examples
@@ -453,7 +424,7 @@ def mean_of_table(
     >>> mean_of_table(people, "hours", 0.0, 100.0, 1.0, seen="reports", delta=1e-6).n
     1000
     """
-    return _of_table(Mean(low, high), table, value, epsilon0, options)
+    return as_kind(NumberRelease, _of_table(Mean(low, high), table, value, epsilon0, options))
 
 
 def histogram_of_table(
@@ -464,7 +435,7 @@ def histogram_of_table(
     bins: int,
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> SharesRelease:
     """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
 
     Examples
@@ -475,7 +446,7 @@ def histogram_of_table(
     >>> release.categories[0], release.estimate.shape
     ((0.0, 25.0), (4,))
     """
-    return _of_table(Histogram(low, high, bins), table, value, epsilon0, options)
+    return as_kind(SharesRelease, _of_table(Histogram(low, high, bins), table, value, epsilon0, options))
 
 
 def quantiles_of_table(
@@ -501,7 +472,7 @@ def quantiles_of_table(
     (1,)
     """
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_ranges(_of_table(question, table, value, epsilon0, options))
+    return as_kind(RangeRelease, _of_table(question, table, value, epsilon0, options))
 
 
 def variance_of_table(
@@ -511,7 +482,7 @@ def variance_of_table(
     high: float,
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
-) -> Release:
+) -> NumberRelease:
     """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
 
     Examples
@@ -521,7 +492,7 @@ def variance_of_table(
     >>> variance_of_table(people, "hours", 0, 100, 1.0, seen="reports", delta=1e-6).n
     1000
     """
-    return _of_table(Variance(low, high), table, value, epsilon0, options)
+    return as_kind(NumberRelease, _of_table(Variance(low, high), table, value, epsilon0, options))
 
 
 def frequent_items_of_table(
@@ -550,7 +521,7 @@ def frequent_items_of_table(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_items(_of_table(question, table, value, epsilon0, options))
+    return as_kind(ItemsRelease, _of_table(question, table, value, epsilon0, options))
 
 
 def _of_table(

@@ -24,7 +24,7 @@ from shuffledp.releases import verb
 from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
 from shuffledp.releases.run import Ask
 from shuffledp.releases.verb import JointRelease
-from shuffledp.releases.wrappers import as_items, as_ranges
+from shuffledp.releases.wrappers import as_kind
 from shuffledp.setting import Seen
 from shuffledp.spark.engine import SparkEngine
 
@@ -193,7 +193,7 @@ def quantiles(
 ) -> RangeRelease:
     """Estimate quantiles of a column; see `release` and `shuffledp.quantiles_of_table`."""
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_ranges(_of_frame(question, frame, value, epsilon0, options))
+    return as_kind(RangeRelease, _of_frame(question, frame, value, epsilon0, options))
 
 
 def variance(
@@ -223,7 +223,7 @@ def frequent_items(
     """Find the frequent items of a column; see `release` and `shuffledp.frequent_items_of_table`."""
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_items(_of_frame(question, frame, value, epsilon0, options))
+    return as_kind(ItemsRelease, _of_frame(question, frame, value, epsilon0, options))
 
 
 def _of_frame(
