@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "figures" / "house.svg"
 BESIDE = {
     "words": ("errors", "extras", "locks", "params", "progress", "told", "whole_files"),
-    "setting": ("ball", "budgets", "dummies", "guarantee", "setting"),
+    "setting": ("ball", "budgets", "dummies", "guarantee", "normal", "setting"),
 }
 """The files beside the folders, by the room that they form."""
 WIDE, HIGH, ACROSS, DOWN, EDGE = 150, 34, 20, 46, 16
