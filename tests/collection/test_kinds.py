@@ -14,7 +14,7 @@ from shuffledp.collection.estimates import Tallied, estimate_question
 from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.price import half_width
 from shuffledp.collection.promise import check_floor
-from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
+from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along, dummies_between
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.questions.estimate import Estimate
@@ -81,7 +81,10 @@ def test_a_scale_has_shares_a_mean_and_differences():
 def test_several_options_have_shares_of_their_own():
     masks = [0b0001] * 60 + [0b0011] * 30 + [0b1111] * 15 + [0] * 45
     draft = parse(second(several(4), levels=LEVELS))
-    check(np.array([105, 45, 15, 15]) / 150, [estimate for estimate, _ in runs(draft, masks)])
+    found = list(runs(draft, masks))
+    check(np.array([105, 45, 15, 15]) / 150, [estimate for estimate, _ in found])
+    assert [pair[:2] for pair in found[0][1].differences] == [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    check(np.array(60 / 150), [more.differences[0][2] for _, more in found])
 
 
 def test_a_number_of_several_bits_has_a_mean():
@@ -146,6 +149,19 @@ def test_the_law_of_the_dummies_along_values_is_that_of_what_is_drawn():
         assert abs(sums.mean()) < 4.5 * np.sqrt(law @ places**2 / 3000)
         assert abs(sums.var() / (law @ places**2) - 1.0) < 0.25
         assert np.abs(sums).max() <= reach
+
+
+def test_the_law_of_the_difference_of_two_columns_is_that_of_what_is_drawn():
+    draft, random = parse(second(several(2), levels=((4.0, 9, 2.0),))), simulation_random(4)
+    law = np.array(dummies_between(draft.questions[0].dummies))
+    assert abs(law.sum() - 1.0) < 1e-12
+    drawn = np.array([np.subtract(*map(sum, drawn_columns(draft, random))) for _ in range(3000)])
+    places = np.arange(law.size) - law.size // 2
+    assert abs(drawn.mean()) < 4.5 * np.sqrt(law @ places**2 / 3000)
+    assert abs(drawn.var() / (law @ places**2) - 1.0) < 0.2
+    counts = np.array([np.sum(np.abs(drawn) <= near) for near in (0, 2, 5)]) / 3000
+    expected = np.array([law[np.abs(places) <= near].sum() for near in (0, 2, 5)])
+    assert np.abs(counts - expected).max() < 4.5 * 0.5 / np.sqrt(3000)
 
 
 def test_an_interval_of_dummies_alone_holds_their_law_exactly():

@@ -18,11 +18,14 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.price import half_width
 from shuffledp.collection.promise import check_crowd, check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import Outer, open_outer, split_inners
 from shuffledp.collection.sealing import OVERHEAD, Opener, sign
+from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.verify import verify
 from shuffledp.collection.work import MOST_BALL_WORK
@@ -279,6 +282,8 @@ def test_answers_in_words():
     assert answer_code(asked[1], "Row 2 / column 1") == 3
     assert answer_code(asked[2], "word 7") == 6
     assert answer_code(asked[3], "choice 5") == 4
+    odd = parse(second(several(2) | {"options": [{"en": "tea; black"}, {"en": "-"}]})).questions[0]
+    assert [answer_code(odd, given) for given in ("tea; black", "-")] == [1, 2]
     with pytest.raises(InvalidInput, match="semicolon"):
         answer_code(asked[0], "option 9")
 
@@ -296,3 +301,63 @@ def test_a_draft_is_read_again_as_it_was_written():
     for question in KINDS.values():
         draft = parse(second(question))
         assert Draft.parse(draft.data) == draft
+
+
+def test_the_example_is_a_survey_of_every_kind_that_is_useful_at_300_people():
+    survey = (Path(__file__).parents[2] / "examples" / "survey.toml").read_bytes()
+    draft = draft_of_survey(survey, AnalyzerKey(ANALYZER, ANALYST, bytes(32)))
+    assert [question.kind for question in draft.questions] == ["choice", "scale", "several", "number", "table", "list"]
+    assert [(level.epsilon0, level.planned) for level in draft.levels] == [(2.0, 60), (4.0, 180), (6.0, 60)]
+    check_floor(draft)
+    for place, question in enumerate(draft.questions):
+        wide = half_width(draft, place, (60, 180, 60)) / (60.0 if question.kind == "number" else 1.0)
+        assert wide < 0.08, question.kind
+
+
+def survey_of(question: str) -> bytes:
+    text = """title = "Lunch"
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T18:00:00Z
+expires = 2099-02-28T18:00:00Z
+people = 300
+operated_by = {analyzer = "A", shuffler = "B", page = "C"}
+[[questions]]
+text = "Which?"
+"""
+    return (text + question).encode()
+
+
+REFUSED = [
+    (f"options = {[str(j) for j in range(33)]}", "'options' must be a list of 2 to 32"),
+    (f"rows = {[str(j) for j in range(9)]}\ncolumns = {[str(j) for j in range(8)]}", "a table has at most 64 cells"),
+    (f"words = {[str(j) for j in range(1001)]}", "'words' must be a list of 2 to 1000"),
+    ('words = ["soup", "Soup "]', "two words read the same"),
+    ('rows = ["a", "b"]', "needs answers of one kind"),
+    ('options = ["a", "b"]\nchoices = ["a", "b"]', "needs answers of one kind"),
+    ('choices = ["a", "b", "c"]\nvalues = [1, 2]', "'values' must be a list of 3"),
+    ('options = ["a", "b"]\nfamily = "hadamard"', "the family must be rr, or be left out"),
+    ('low = 0\nhigh = 10\nstep = 1\nfamily = "bits:40"', "bits:B with B from 1 to 32"),
+    ("free_text = true", "nobody can add dummies to a word that nobody knows"),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), REFUSED, ids=[told for _, told in REFUSED])
+def test_a_mistake_in_a_question_of_a_survey_is_one_clear_line(question, told):
+    with pytest.raises(InvalidInput) as refused:
+        draft_of_survey(survey_of(question), AnalyzerKey(ANALYZER, ANALYST, bytes(32)))
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_survey_with_hadamard_is_drafted_as_version_1():
+    asked = survey_of('choices = ["a", "b", "c"]\nfamily = "hadamard"')
+    draft = draft_of_survey(asked, AnalyzerKey(ANALYZER, ANALYST, bytes(32)))
+    assert (draft.version, draft.questions[0].family.name) == (1, "hadamard:3")
+    assert [level.epsilon0 for level in draft.levels] == [2.0, 4.0]
+    with pytest.raises(InvalidInput, match="cannot be asked beside a question of the family hadamard"):
+        draft_of_survey(
+            asked + b'\n[[questions]]\ntext = "More?"\noptions = ["a", "b"]', AnalyzerKey(ANALYZER, ANALYST, bytes(32))
+        )

@@ -172,6 +172,24 @@ def test_entries_that_share_a_line_agree_with_single_ones(seed):
         assert alone.lower[0] <= shared.upper[index]
 
 
+@pytest.mark.parametrize("times", [0, 1, 2, 3, 7, 12])
+def test_the_law_of_a_sum_is_within_its_doubt(times: int):
+    weights = [1, 50, 3_000, 77_777, 123_456, 2_000, 9]
+    law = np.array([weight / sum(weights) for weight in weights])
+    exact = [Fraction(1)]
+    for _ in range(times):
+        longer = [Fraction(0)] * (len(exact) + len(weights) - 1)
+        for i, one in enumerate(exact):
+            for j, weight in enumerate(weights):
+                longer[i + j] += one * Fraction(weight, sum(weights))
+        exact = longer
+    found, doubt = law_of_sum(law, times)
+    assert found.size == len(exact)
+    assert doubt < 1e-13
+    for chance, value in zip(found.tolist(), exact, strict=True):
+        assert abs(Fraction(chance) - value) <= Fraction(doubt) * value
+
+
 @pytest.mark.parametrize("copies", [3.0, 1e3, 1e9])
 @pytest.mark.parametrize(("atoms", "heavy"), [(16, False), (96, False), (96, True)])
 def test_a_whole_line_agrees_with_fifty_digits(atoms, heavy, copies):
@@ -198,21 +216,3 @@ def test_a_whole_line_agrees_with_fifty_digits(atoms, heavy, copies):
             turns = mpmath.nint((true.imag - found[at].imag) / (2 * mpmath.pi))  # a logarithm, up to whole turns
             gap = abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))
             assert float(gap) <= error[at]
-
-
-@pytest.mark.parametrize("times", [0, 1, 2, 3, 7, 12])
-def test_the_law_of_a_sum_is_within_its_doubt(times: int):
-    weights = [1, 50, 3_000, 77_777, 123_456, 2_000, 9]
-    law = np.array([weight / sum(weights) for weight in weights])
-    exact = [Fraction(1)]
-    for _ in range(times):
-        longer = [Fraction(0)] * (len(exact) + len(weights) - 1)
-        for i, one in enumerate(exact):
-            for j, weight in enumerate(weights):
-                longer[i + j] += one * Fraction(weight, sum(weights))
-        exact = longer
-    found, doubt = law_of_sum(law, times)
-    assert found.size == len(exact)
-    assert doubt < 1e-13
-    for chance, value in zip(found.tolist(), exact, strict=True):
-        assert abs(Fraction(chance) - value) <= Fraction(doubt) * value

@@ -205,7 +205,7 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
         return DiscreteLaplace(count, *others) if others else DiscreteLaplace.reaching(count, check_delta(delta))
     if randomizer == "any":
         raise InvalidInput(
-            "--dummies ball:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
+            f"--dummies {law}:... are made for one randomizer; name it with --randomizer krr:K, or take M or laplace:M"
         )
     column = column_of(check_family(randomizer))
     if law == "normal":

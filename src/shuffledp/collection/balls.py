@@ -65,15 +65,11 @@ def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
     promise : float
         What the level is promised.
     """
-    low = 0.0
-    for high in (promise, promise * (1.0 + FLOOR_SLACK), *(promise * 2.0**step for step in range(1, 40))):
+    low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
+    while not floor.keeps(high, delta):
+        low, high = high, edge if high < edge else 2.0 * high
         if high > FARTHEST:
             return math.inf
-        if floor.keeps(high, delta):
-            break
-        low = high
-    else:
-        return math.inf
     while high - low > NEAR * high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)

@@ -160,7 +160,8 @@ def answer_code(question: Question, answer: str) -> int:
         If it is none of the question's answers.
     """
     if question.kind == "several":
-        parts = [] if answer.strip() == "-" else answer.split(";")
+        whole = _plain(answer) in {_plain(text) for choice in question.choices for text in choice.values()}
+        parts = [answer] if whole else [] if answer.strip() == "-" else answer.split(";")
         return sum(1 << place for place in {_choice(question, question.choices, part) for part in parts})
     if question.kind != "number":
         return _choice(question, question.choices, answer)

@@ -424,7 +424,8 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
     if min(mean, *others) <= 0.0:
         return float("inf")
     ratios = [other / mean if told else mean / other for other in others]
-    center = 0.0 if question.family.kind == "hadamard" else float(question.family.own_share)
+    center = 0.5 if question.kind == "number" else float(question.family.own_share)
+    center = 0.0 if question.family.kind == "hadamard" else center
     return max(center, 1.0 - center) * max(abs(ratio - 1.0) for ratio in ratios) * width_of(question)
 
 

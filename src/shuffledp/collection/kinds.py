@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from shuffledp.ball import below_of
 from shuffledp.collection.asked import Question, whole_values
 from shuffledp.collection.balls import single_ball
-from shuffledp.collection.estimates import Slopes, count_law, slopes_of
-from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along
+from shuffledp.collection.estimates import JoinedEstimate, Slopes, count_law, slopes_of
+from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along, dummies_between
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -109,6 +109,8 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
         People per level whose reports were used.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
+    if question.kind == "several" and isinstance(shares, JoinedEstimate):
+        return More(differences=_between(question, known, shares, counts))
     if draft.version == 1 or not isinstance(shares, CountEstimate):
         return More()
     task = _Asked(question, known, tuple(counts), shares)
@@ -118,6 +120,35 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
         return task.table(int.from_bytes(hashlib.sha256(draft.data).digest()[:8], "little"))
     mean = task.along(question.values) if question.kind == "scale" else None
     return More(mean=mean, differences=task.differences())
+
+
+def _between(
+    question: Question, known: Slopes, shares: JoinedEstimate, counts: Sequence[int]
+) -> tuple[tuple[int, int, Estimate], ...]:
+    """Compare every two of a few options: people's noise is independent, the dummies' is not."""
+    k = len(question.choices)
+    if k > MOST_COMPARED:
+        return ()
+    total = sum(count * slope for count, slope in zip(counts, known.slopes, strict=True))
+    added = Spread(dummies_between(question.dummies), 1.0 / total)
+    each = Spread(dummies_along(question.family, question.dummies, (0, 1)), 1.0 / total).variance
+    own = np.maximum(shares.standard_error**2 - each, 0.0)
+    return tuple(
+        (
+            one,
+            two,
+            SpreadEstimate(
+                value=np.asarray(shares.value[one] - shares.value[two]),
+                standard_error=np.asarray(np.sqrt(own[one] + own[two] + added.variance)),
+                step=shares.step,
+                support=(-1.0, 1.0),
+                uninformative=shares.uninformative,
+                added=added,
+            ),
+        )
+        for one in range(k)
+        for two in range(one + 1, k)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +232,7 @@ class _Asked:
         slopes = self.known.slopes
         own = tuple(s + (1.0 - s) * share for s in slopes)
         law = CountLaw(self.counts, own, tuple((1.0 - s) * share for s in slopes), Added(chances))
-        value = (counts.astype(np.float64) - law.mean(0.0)) / law.slope
+        value = np.asarray((counts - law.mean(0.0)) / law.slope, dtype=np.float64)
         errors = [np.sqrt(law.variance(min(max(float(each), 0.0), 1.0))) / law.slope for each in value]
         return CountEstimate(value, np.array(errors), 1.0 / law.slope, (0.0, 1.0), 0, counts, law)
 
@@ -230,7 +261,7 @@ class _Asked:
         law = single_ball(self.question.family, self.question.dummies)
         counts += law.draw(below_of(random))[0]
         own = self.shares.law
-        return ((counts.astype(np.float64) - own.mean(0.0)) / own.slope).reshape(expected.shape)
+        return np.asarray((counts - own.mean(0.0)) / own.slope, dtype=np.float64).reshape(expected.shape)
 
 
 def _distance(shares: FloatArray, spread: FloatArray) -> float:

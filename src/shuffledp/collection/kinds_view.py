@@ -55,6 +55,10 @@ def more_lines(question: Question, more: More) -> list[str]:
         As for `more_to_json`.
     """
     lines: list[str] = []
+    if question.kind in TOGETHER:
+        lines.append(
+            f"The intervals hold together: each at 1 - {1.0 - CONFIDENCE:.0%}/{len(question.choices)} (Bonferroni)"
+        )
     if more.mean is not None:
         error = float(more.mean.standard_error)
         low, high = (float(end) for end in more.mean.confidence_interval(CONFIDENCE))

@@ -60,7 +60,7 @@ class Spread:
     def values(self) -> FloatArray:
         """The possible values, ascending."""
         reach = len(self.chances) // 2
-        return (np.arange(len(self.chances), dtype=np.float64) - reach) * self.unit
+        return np.arange(-reach, len(self.chances) - reach, dtype=np.float64) * self.unit
 
     @property
     def variance(self) -> float:
@@ -170,6 +170,32 @@ def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> 
         for some in np.array_split(turns, 1 + turns.size * chance.size**2 // _AT_ONCE)
     ])  # fmt: skip
     return tuple(np.maximum(np.roll(np.fft.irfft(whole, 2 * reach + 1), reach), 0.0).tolist())
+
+
+def dummies_between(dummies: Dummies) -> tuple[float, ...]:
+    """Return the law of the difference of the ones of two columns of bits that share one radius.
+
+    Given the radius R both are uniform on -R..R, independently, so the difference d has the chance (2 R + 1 - |d|)/(2 R
+    + 1)^2.
+
+    Parameters
+    ----------
+    dummies : Dummies
+        Of either column.
+
+    Returns
+    -------
+    tuple of float
+        P(difference = j - reach), j = 0..2 reach, with reach twice the largest radius.
+    """
+    if dummies.count == 0:
+        return (1.0,)
+    reach = 2 * (len(dummies.draw) - 1)
+    apart, found = np.abs(np.arange(-reach, reach + 1)), np.zeros(2 * reach + 1)
+    for radius, weight in enumerate(dummies.draw):
+        values = 2 * radius + 1
+        found += weight / WHOLE * np.maximum(values - apart, 0) / values**2
+    return tuple(found.tolist())
 
 
 def _on_circle(values: Sequence[int], chance: FloatArray, angles: FloatArray) -> NDArray[np.complex128]:

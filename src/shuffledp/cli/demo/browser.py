@@ -47,10 +47,14 @@ _PERSON = """
   if (at("#level")) at("#level button").click();
   if (await until(() => at("#answer") ?? at("#sent, #problem")) === at("#answer")) {
     values.forEach((value, j) => {
-      const number = at(`#q${j}-number`);
-      if (!number) return at(`#q${j} input[value="${value}"]`).click();
-      number.value = value;
-      number.dispatchEvent(new Event("input"));
+      const typed = at(`#q${j}-number`) ?? at(`#q${j}-word`);
+      if (!typed) {
+        const parts = document.querySelectorAll(`#q${j} fieldset`); // a table's row and its column
+        if (parts.length) return value.forEach((one, i) => parts[i].querySelector(`input[value="${one}"]`).click());
+        return [value].flat().forEach((one) => at(`#q${j} input[value="${one}"]`).click());
+      }
+      typed.value = value;
+      typed.dispatchEvent(new Event(typed.tagName === "SELECT" ? "change" : "input"));
     });
     at("#send button").click();
   }
@@ -104,7 +108,7 @@ class Chromium:
         os.close(self._out)
         self._profile.cleanup()
 
-    def answer(self, link: str, level: int, values: Sequence[float]) -> str:
+    def answer(self, link: str, level: int, values: Sequence[float | Sequence[int]]) -> str:
         """Open a link as a new person does, answer every question, and press Send.
 
         Parameters
@@ -114,7 +118,8 @@ class Chromium:
         level : int
             Place of the level, from 0.
         values : sequence of float
-            For each question the place of the choice, from 0, or the number.
+            For each question the place of the choice or word, from 0, or the number; of several options the places
+            of those that are checked, and of a table those of row and column.
 
         Returns
         -------
@@ -126,18 +131,35 @@ class Chromium:
         ShuffleDPError
             If the browser does not answer, or the page fails.
         """
+        script = _PERSON % (json.dumps(level), json.dumps(list(values)))
+        return str(self.evaluate(link, script))
+
+    def evaluate(self, link: str, script: str) -> Any:
+        """Open a link as a new person does, and return what a script on the page comes to.
+
+        Parameters
+        ----------
+        link : str
+            Link to the page.
+        script : str
+            JavaScript; a promise is awaited.
+
+        Raises
+        ------
+        ShuffleDPError
+            As `answer`.
+        """
         context = self._call("Target.createBrowserContext")["browserContextId"]  # nothing kept by another person
         target = self._call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._call("Page.navigate", session, url=link)  # its answer comes when the new page is there
-        script = _PERSON % (json.dumps(level), json.dumps(list(values)))
         try:
             found = self._call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
         finally:
             self._call("Target.disposeBrowserContext", browserContextId=context)
         if "exceptionDetails" in found:
             raise ShuffleDPError("the survey page failed in chromium: " + str(found["exceptionDetails"].get("text")))
-        return str(found["result"].get("value"))
+        return found["result"].get("value")
 
     def _call(self, method: str, session: str | None = None, **parameters: object) -> dict[str, Any]:
         self._calls += 1

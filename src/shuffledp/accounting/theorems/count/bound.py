@@ -317,8 +317,8 @@ class WorstCountProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Boxes leave more open than knots do."""
-        return 3.0
+        """Boxes leave more open than knots do, but of one budget, where they are stretches of a line."""
+        return 2.0 if self.rough.groups.chances.size == 1 else 3.0
 
     @cached_property
     def _witness(self) -> VectorProfile:
@@ -397,7 +397,8 @@ def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
         The victim's level.
     """
     above = others(budgets, left_out, outwards=True)
-    fine, rough = cover_of(above, BOXES), cover_of(above, ROUGH_BOXES, exact=False)
+    boxes = ROUGH_BOXES if above.chances.size > 1 else BOXES
+    fine, rough = cover_of(above, BOXES), cover_of(above, boxes, exact=False)
     return WorstCountProfile(float(budgets.epsilons[left_out]), fine, rough, likely_worst_vectors(budgets, left_out))
 
 
