@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger
@@ -33,16 +33,16 @@ from shuffledp.tables import TableOptions
 
 # The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
 #
-# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
 
 
-class Options(TypedDict, total=False):
-    """What every question takes besides the question itself; see `shuffledp.release`."""
+class _Options(TypedDict, total=False):
+    """What every question takes besides the question itself, and whose rows they are; see `shuffledp.release`."""
 
     seen: Seen | None
     delta: Required[float]
-    mechanism: str
-    person: str | None
+    mechanism: str | None
+    any_delta: bool
     rows_per_person: RowsPerPerson
     missing_as: Hashable
     other: Hashable
@@ -60,11 +60,23 @@ class Options(TypedDict, total=False):
     title: str
 
 
+class Options(_Options, total=False):
+    """The same, of a table: `person` names a column."""
+
+    person: str | None
+
+
+class InMemory(_Options, total=False):
+    """The same, of records in memory: `person` is a name for each record, of its owner."""
+
+    person: Sequence[Hashable] | NDArray[Any] | None
+
+
 def estimate_frequency(
     records: Sequence[Hashable] | ArrayLike,
     categories: Iterable[Hashable],
     epsilon0: ArrayLike,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> Release:
     """Estimate how frequent each category is among records in memory.
 
@@ -77,7 +89,7 @@ def estimate_frequency(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the records.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -95,7 +107,7 @@ def estimate_frequency(
     >>> release.private, release.estimate.shape
     (True, (2,))
     """
-    return _in_memory(Frequency(categories), records, epsilon0, options)
+    return in_memory(Frequency(categories), records, epsilon0, options)
 
 
 def estimate_mean(
@@ -105,7 +117,7 @@ def estimate_mean(
     epsilon0: ArrayLike,
     *,
     delta0: ArrayLike = 0.0,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> Release:
     """Estimate the mean of numbers in memory.
 
@@ -120,7 +132,7 @@ def estimate_mean(
     delta0 : float or array_like, shape (n,)
         Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -138,7 +150,7 @@ def estimate_mean(
     >>> release.private, release.n
     (True, 1000)
     """
-    return _in_memory(Mean(low, high), values, epsilon0, options, delta0)
+    return in_memory(Mean(low, high), values, epsilon0, options, delta0)
 
 
 def estimate_histogram(
@@ -147,7 +159,7 @@ def estimate_histogram(
     high: float,
     bins: int,
     epsilon0: ArrayLike,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> Release:
     """Estimate the share of the values in each bin of a known range, from numbers in memory.
 
@@ -160,7 +172,7 @@ def estimate_histogram(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -180,7 +192,7 @@ def estimate_histogram(
     >>> release.categories[-1], release.estimate.shape
     ((75.0, 100.0), (4,))
     """
-    return _in_memory(Histogram(low, high, bins), values, epsilon0, options)
+    return in_memory(Histogram(low, high, bins), values, epsilon0, options)
 
 
 def estimate_quantiles(
@@ -192,7 +204,7 @@ def estimate_quantiles(
     *,
     bins: int,
     branching: int = 4,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> RangeRelease:
     """Estimate quantiles of numbers in memory, and the fractions of all ranges.
 
@@ -207,7 +219,7 @@ def estimate_quantiles(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -227,11 +239,11 @@ def estimate_quantiles(
     ('tree:50:4', (2,))
     """
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_ranges(_in_memory(question, values, epsilon0, options))
+    return as_ranges(in_memory(question, values, epsilon0, options))
 
 
 def estimate_variance(
-    values: Sequence[float] | ArrayLike, low: float, high: float, epsilon0: ArrayLike, **options: Unpack[Options]
+    values: Sequence[float] | ArrayLike, low: float, high: float, epsilon0: ArrayLike, **options: Unpack[InMemory]
 ) -> Release:
     """Estimate the variance of numbers in memory, with one randomized bit per user.
 
@@ -244,7 +256,7 @@ def estimate_variance(
     epsilon0 : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -262,11 +274,11 @@ def estimate_variance(
     >>> release.private, release.mechanism
     (True, 'two-moments')
     """
-    return _in_memory(Variance(low, high), values, epsilon0, options)
+    return in_memory(Variance(low, high), values, epsilon0, options)
 
 
 def estimate_vector_mean(
-    vectors: Any, epsilon0: ArrayLike, *, norm: str, bound: float, slack: float = 0.03, **options: Unpack[Options]
+    vectors: Any, epsilon0: ArrayLike, *, norm: str, bound: float, slack: float = 0.03, **options: Unpack[InMemory]
 ) -> Release:
     """Estimate the mean of vectors in memory.
 
@@ -283,7 +295,7 @@ def estimate_vector_mean(
     slack : float
         As for `VectorMean`.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -306,7 +318,7 @@ def estimate_vector_mean(
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
-    return _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
+    return in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options)
 
 
 def estimate_frequent_items(
@@ -318,7 +330,7 @@ def estimate_frequent_items(
     alphabet: str = "ascii",
     cut: bool = False,
     false_positives: float = 0.05,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> ItemsRelease:
     """Find the frequent items among records in memory, and estimate their shares.
 
@@ -331,7 +343,7 @@ def estimate_frequent_items(
     candidates, max_length, alphabet, cut, false_positives
         As for `FrequentItems`.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -354,28 +366,40 @@ def estimate_frequent_items(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_items(_in_memory(question, records, epsilon0, options))
+    return as_items(in_memory(question, records, epsilon0, options))
 
 
-def _in_memory(
-    question: Question, records: Any, epsilon0: ArrayLike, options: Options, delta0: ArrayLike = 0.0
+def in_memory(
+    question: Question,
+    records: Any,
+    epsilon0: ArrayLike,
+    options: Mapping[str, Any],
+    delta0: ArrayLike = 0.0,
 ) -> Release:
-    """Put records and budgets side by side, as a table of their own."""
-    check_options(options, Options, f"estimate_{question.name}")
+    """Put records, budgets, and the names of their owners side by side, as a table of their own."""
+    check_options(options, InMemory, f"estimate_{question.name}")
     data: dict[str, Any] = {"record": records}
-    names: list[float | str] = []
-    for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):
-        one = np.ndim(budgets) == 0
-        names.append(float(budgets) if one else name)  # type: ignore[arg-type]
-        if not one:
-            data[name] = budgets
-            what = "budgets" if name == "epsilon0" else name
-            if np.shape(budgets) != (len(records),):
-                raise InvalidInput(
-                    f"{len(records)} records need {len(records)} {what}, or one number for all; got {np.size(budgets)}"
-                )
-    who = RowBudgets(names[0], delta0=names[1])
-    return release(question, data, value="record", budgets=who, any_delta=True, **options)
+    who = RowBudgets(_one_or_each(data, "epsilon0", epsilon0), delta0=_one_or_each(data, "delta0", delta0))
+    given: dict[str, Any] = {**options}
+    if (person := given.get("person")) is not None:
+        given["person"] = _one_for_each(data, "person", "names of persons", person)
+    return release(question, data, value="record", budgets=who, **given)
+
+
+def _one_or_each(data: dict[str, Any], name: str, budgets: ArrayLike) -> float | str:
+    """Return one budget as a number; of many put the column into the table, and return its name."""
+    if np.ndim(budgets) == 0:
+        return float(budgets)  # type: ignore[arg-type]
+    return _one_for_each(data, name, "budgets" if name == "epsilon0" else name, budgets, ", or one number for all")
+
+
+def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, otherwise: str = "") -> str:
+    """Put a column beside the records, of the same length, and return its name."""
+    rows = len(data["record"])
+    if np.shape(column) != (rows,):
+        raise InvalidInput(f"{rows} records need {rows} {what}{otherwise}; got {np.size(column)}")
+    data[name] = column
+    return name
 
 
 def as_ranges(found: Release) -> RangeRelease:
@@ -392,7 +416,7 @@ def as_items(found: Release) -> ItemsRelease:
 
 # The questions as functions on files and dataframes.
 #
-# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
 
 
 def frequency_of_table(
@@ -527,4 +551,4 @@ def _of_table(
     question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets, options: Options
 ) -> Release:
     check_options(options, Options, f"{question.name}_of_table")
-    return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)
+    return release(question, table, value=value, budgets=epsilon0, **options)
