@@ -1,6 +1,6 @@
 """Milliseconds and interval width of `certify`, for one budget, a thousand levels and a million budgets.
 
-    python benchmarks/bench_certify.py [--repeats 5]
+    python benchmarks/bench_certify.py [--repeats 5] [--quick]
 
 Prints the machine, then medians of at least five runs, each after the caches of the run before it were
 emptied. Two programs that compute the same number can be timed in the same run: let SHUFFLEDP_PEER_APPLE
@@ -28,6 +28,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+import shuffledp as sdp
 from shuffledp import Budgets, Guarantee, RandomizedResponse, Setting, certify
 from shuffledp.accounting import one_budget_profile, remembered
 
@@ -85,6 +86,56 @@ def grid(repeats: int) -> None:
         f"  relative width of the clones interval where epsilon > 0 ({len(widths)} questions): "
         f"median {statistics.median(widths):.1e}, worst {widest[0]:.1e} at {widest[1]}"
     )
+
+
+MECHANISMS: dict[str, Callable[[], object]] = {
+    "any": lambda: "any",
+    "rr": lambda: sdp.RandomizedResponse(2),
+    "krr:10": lambda: sdp.RandomizedResponse(10),
+    "sue:10": lambda: sdp.UnaryEncoding(10, optimized=False),
+    "oue:10": lambda: sdp.UnaryEncoding(10),
+    "olh:10": lambda: sdp.LocalHashing(10),
+    "hadamard:10": lambda: sdp.HadamardResponse(10),
+    "subset:10": lambda: sdp.SubsetSelection(10),
+    "one-bit": lambda: sdp.OneBit(0.0, 1.0),
+    "laplace": lambda: sdp.Laplace(0.0, 1.0),
+    "gaussian": lambda: sdp.Gaussian(0.0, 1.0),
+    "piecewise": lambda: sdp.Piecewise(0.0, 1.0),
+    "hybrid": lambda: sdp.Hybrid(0.0, 1.0),
+}
+
+
+def forget() -> None:
+    """Empty every memory of the accountant and of the randomizers."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("shuffledp.accounting", "shuffledp.randomizers", "shuffledp.numerics")):
+            for value in list(vars(module).values()):
+                clear = getattr(value, "cache_clear", None)
+                if callable(clear) and not isinstance(value, type):
+                    clear()
+
+
+def mechanisms(repeats: int) -> None:
+    """One budget of every mechanism: CPU milliseconds of a cold answer, imports done and nothing remembered."""
+    found: list[tuple[float, str]] = []
+    for name, make in MECHANISMS.items():
+        for epsilon0, n in ((1.0, 10**4), (1.0, 10**6), (2.0, 10**5), (4.0, 10**5)):
+            deltas = [1e-8] if name == "gaussian" else [0.0]
+            runs: list[float] = []
+            for _ in range(repeats + 1):  # the first one also loads what is loaded late
+                setting = Setting(Budgets([epsilon0], [n], deltas), make(), seen="reports", neighboring="replace-one")  # type: ignore[arg-type]
+                forget()
+                began = time.process_time()
+                certify(setting, 1e-6)
+                runs.append(time.process_time() - began)
+            found.append((statistics.median(runs[1:]), f"{name}, epsilon0 = {epsilon0:g}, n = {n:.0e}"))
+    took = [seconds for seconds, _ in found]
+    print(
+        f"one budget of every mechanism, cold, {len(found)} questions, CPU: "
+        f"median {1e3 * statistics.median(took):.1f} ms, worst {1e3 * max(took):.1f} ms"
+    )
+    for seconds, where in sorted(found, reverse=True)[:8]:
+        print(f"  {1e3 * seconds:8.1f} ms  {where}")
 
 
 def thousand_levels() -> Guarantee:
@@ -161,11 +212,16 @@ def main() -> None:
     """Print the machine and every table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5, help="runs per median, at least 5")
-    repeats = max(5, parser.parse_args().repeats)
+    parser.add_argument("--quick", action="store_true", help="only one budget of every mechanism")
+    asked = parser.parse_args()
+    repeats, quick = max(5, asked.repeats), bool(asked.quick)
     print(
         f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cpus, load {os.getloadavg()[0]:.1f}, "
         f"python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     )
+    mechanisms(repeats)
+    if quick:
+        return
     grid(repeats)
     many_levels(repeats)
     peers(repeats)

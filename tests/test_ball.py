@@ -352,6 +352,16 @@ def test_whole_numbers_below_a_bound_are_uniform_and_reach_every_value():
     assert len({below(1 << 64) for _ in range(50)}) == 50
 
 
+def test_a_floor_far_out_is_the_chance_of_what_only_one_world_can_give():
+    law = two_choices()
+    assert law.floor(1e300) == law.floor(1000.0)  # e^1e300 was computed, and filled the memory
+    assert law.floor(1e300) >= law.delta(Fraction(1 << 4000)) > 0
+
+
+def two_choices() -> BallDummies:
+    return BallDummies.of_rate((CHOICES[0],) * 2, 1.0, 3)
+
+
 @pytest.mark.parametrize(
     ("make", "told"),
     [
@@ -372,6 +382,18 @@ def test_whole_numbers_below_a_bound_are_uniform_and_reach_every_value():
         (lambda: BallDummies.of_promise((CHOICES[0],), [(1.0, ())], 1e-6, most=20), "no ball law with up to 20"),
         (lambda: BallDummies.of_rate((CHOICES[0],), 1.0, 3).floor(-1.0), "epsilon of at least 0"),
         (lambda: BallDummies.of_rate((CHOICES[0],), 1.0, 3).delta(Fraction(1, 2)), "at least 1"),
+        (lambda: BallDummies.of_rate((CHOICES[0],), 1e20, 3), "positive rate up to 30"),  # was an OverflowError
+        (lambda: BallDummies.of_rate((CHOICES[0],), 1.0, True), "radius from 0"),  # was a radius of 1
+        (lambda: BallDummies.of_rate((CHOICES[0],) * 1000, 1.0, 3), "list of 1 to 64 columns"),
+        (lambda: BallDummies.of_rate("choice:2", 1.0, 3), "list of 1 to 64 columns"),
+        (lambda: Column.named("choice:" + "9" * 5000), "choice:K or bits:B"),
+        (lambda: BallDummies.of_promise((CHOICES[0],), [(1.0, ())], 1e-6, 0), "at least one report"),
+        (lambda: two_choices().floor(math.nan), "finite epsilon"),
+        (lambda: two_choices().floor(math.inf), "finite epsilon"),
+        (lambda: two_choices().floor(1.0, (), 0), "at least one report"),
+        (lambda: two_choices().floor(1.0, (Fraction(1),)), "each of 2 columns"),
+        (lambda: two_choices().floor(1.0, (Fraction(2), Fraction(2))), r"in \[0, 1\]"),  # was a floor of 0
+        (lambda: two_choices().floor(1.0, (Fraction(-1), Fraction(1))), r"in \[0, 1\]"),
     ],
 )
 def test_bad_input_is_refused(make: Callable[[], object], told: str):

@@ -31,11 +31,15 @@ WHOLE = 1 << 64
 LARGEST_RADIUS = 4096
 MOST_COLUMNS = 64
 MOST_CELLS = 1024
+_MOST_DIGITS = 9
 MOST_ROWS = 100_000
 """Dummies of one column beyond which a search gives up, unless it is told otherwise."""
 _GUARD = 192
 """Bits by which fixed-point numbers are finer than one point of the largest ball."""
 _LARGEST_RATE = 30.0
+"""Nats: a radius of 1 is then drawn about once in 2^43 times, and weights have 64 bits."""
+_FARTHEST = 1000
+"""Nats for each report: a floor beyond is answered as here, where it is no smaller."""
 _LONG = 512
 """Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
 _TAIL = 64
@@ -88,8 +92,8 @@ class Column:
         """Return the column that is spelled ``choice:5`` or ``bits:10``; a column is returned as it is."""
         if isinstance(name, Column):
             return name
-        kind, _, size = name.partition(":")
-        if kind not in ("choice", "bits") or not size.isdecimal():
+        kind, _, size = name.partition(":") if isinstance(name, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
+        if kind not in ("choice", "bits") or not (size.isdecimal() and len(size) <= _MOST_DIGITS):
             raise InvalidInput(f"a column is choice:K or bits:B, such as choice:5; got {shown(name)}")
         return cls(kind, int(size))
 
@@ -197,7 +201,7 @@ class BallDummies:
         columns : sequence of Column or str
             One a question; a text is ``choice:K`` or ``bits:B``.
         rate : float
-            b, positive, in nats: what one report changes a chance by.
+            b, positive, at most 30, in nats: what one report changes a chance by.
         largest : int
             c, the largest radius, at least 0.
         centre : tuple of int, optional
@@ -208,12 +212,13 @@ class BallDummies:
         InvalidInput
             If a number is out of range.
         """
-        if not (0.0 < rate < math.inf and 0 <= largest <= LARGEST_RADIUS):
+        real = isinstance(rate, int | float) and not isinstance(rate, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not (real and 0.0 < rate <= _LARGEST_RATE and _is_whole(largest) and largest <= LARGEST_RADIUS):
             raise InvalidInput(
-                f"a ball law needs a positive rate and a radius from 0 to {LARGEST_RADIUS}; got {shown(rate)} "
-                f"and {shown(largest)}"
+                f"a ball law needs a positive rate up to {_LARGEST_RATE:g} and a radius from 0 to {LARGEST_RADIUS}; "
+                f"got {shown(rate)} and {shown(largest)}"
             )
-        named = tuple(Column.named(column) for column in columns)
+        named = _named(columns)
         own = tuple(largest * column.step for column in named) if centre is None else tuple(centre)
         return cls(named, default_weights(named, rate, largest), own, rate)
 
@@ -253,9 +258,13 @@ class BallDummies:
         (85,)
         """
         if not (0.0 < delta < 1.0 and levels and all(0.0 < promise < math.inf for promise, _ in levels)):
-            raise InvalidInput(f"ball dummies need positive promises and a delta in (0, 1); got {levels}, {delta}")
-        named = tuple(Column.named(column) for column in columns)
+            raise InvalidInput(
+                f"ball dummies need positive promises and a delta in (0, 1); got {shown(levels)}, {shown(delta)}"
+            )
+        named = _named(columns)
         asked = tuple((promise, tuple(kept)) for promise, kept in levels)
+        for promise, kept in asked:
+            _check_question(promise, kept, reports, named)
         return _Search(named, asked, Fraction(delta), reports, most).found()
 
     @property
@@ -295,8 +304,8 @@ class BallDummies:
         factor : Fraction
             E = e^epsilon, at least 1.
         """
-        if factor < 1:
-            raise InvalidInput(f"a factor e^epsilon is at least 1; got {factor}")
+        if not (isinstance(factor, int | Fraction) and factor >= 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a factor e^epsilon is a Fraction of at least 1; got {shown(factor)}")
         points, moved = _joint(self.columns, self.largest)
         low, high, unit = _radial(self.radius, points)
         top, bottom = factor.numerator, factor.denominator
@@ -331,13 +340,8 @@ class BallDummies:
         (B1) to (B4) of docs/theorems/ball.md. e^(epsilon/reports) is replaced by a rational number below it, at which
         delta is larger.
         """
-        exact = Fraction(epsilon)
-        if exact < 0 or reports < 1 or (kept and len(kept) != len(self.columns)):
-            raise InvalidInput(
-                f"a floor needs epsilon of at least 0, at least one report and one kappa a column; got {epsilon}, "
-                f"{reports} and {len(kept)}"
-            )
-        factor = exp_lower(exact / reports)
+        _check_question(epsilon, kept, reports, self.columns)
+        factor = exp_lower(min(Fraction(epsilon) / reports, Fraction(_FARTHEST)))
         once = self._with_local_noise(factor, tuple(kept))
         return min(once * sum(factor**i for i in range(reports)), Fraction(1))
 
@@ -435,6 +439,35 @@ class BallDummies:
     @cached_property
     def _thresholds(self) -> tuple[int, ...]:
         return tuple(accumulate(self.radius))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _named(columns: Sequence[Column | str]) -> tuple[Column, ...]:
+    """The columns; so many as no law has are not looked at, nor is a text, which is one column's name."""
+    if isinstance(columns, str) or not 1 <= len(columns) <= MOST_COLUMNS:
+        raise InvalidInput(f"ball dummies need a list of 1 to {MOST_COLUMNS} columns; got {shown(columns)}")
+    return tuple(Column.named(column) for column in columns)
+
+
+def _check_question(
+    epsilon: float | Fraction, kept: Sequence[Fraction], reports: int, columns: tuple[Column, ...]
+) -> None:
+    """Refuse what a floor says nothing of: a kappa of 2 in two columns would make it 0."""
+    real = isinstance(epsilon, int | float | Fraction)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (real and 0 <= epsilon < math.inf and _is_whole(reports) and reports >= 1):
+        raise InvalidInput(
+            f"a floor needs a finite epsilon of at least 0 and at least one report; got {shown(epsilon)} and "
+            f"{shown(reports)}"
+        )
+    chances = all(isinstance(chance, int | Fraction) and 0 <= chance <= 1 for chance in kept)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (chances and len(kept) in (0, len(columns))):
+        raise InvalidInput(
+            f"a floor needs a kappa for each of {len(columns)} columns, or none, Fractions in [0, 1]; "
+            f"got {shown(tuple(map(str, kept)))}"
+        )
 
 
 def default_weights(columns: tuple[Column, ...], rate: float, largest: int) -> tuple[int, ...]:

@@ -110,3 +110,13 @@ def test_what_ball_dummies_cost_an_estimate():
     assert ball.total**2 - ball.without**2 == pytest.approx(LAW.cell_variance(0) / (500 * float(law)) ** 2, rel=1e-6)
     assert ball.without == uniform.without
     assert ball.total < uniform.total
+
+
+def test_a_promise_a_rounding_below_the_sum_of_budgets_is_not_taken_as_kept():
+    promise = 0.7 * 3  # rounded down: 2.2e-16 below three budgets of 0.7
+    assert Fraction(promise) < 3 * Fraction(0.7)
+    found = sdp.calibrate_dummies({0.7: promise}, BIT, 1e-6, questions=3, law="ball")
+    assert found.dummies[0].count == 0
+    assert found.floors[0].upper < promise
+    with pytest.raises(sdp.InvalidInput, match="no ball law"):  # delta is 7e-17 there, and no dummies were added
+        sdp.calibrate_dummies({0.7: promise}, BIT, 1e-300, questions=3, law="ball")

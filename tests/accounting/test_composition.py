@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
-from shuffledp.accounting.profiles.composition import ComposedProfile, compose
+from shuffledp.accounting.profiles.composition import ComposedProfile, compose, composed
 from shuffledp.accounting.profiles.gaussian import GaussianProfile, gaussian_delta
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
-from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.local import LocalProfile, LocalRounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import Interval
@@ -372,3 +372,39 @@ def test_bad_numbers_of_rounds(rounds):
 def test_no_rounds_at_all():
     with pytest.raises(InvalidInput, match="at least one round"):
         compose([])
+
+
+@pytest.mark.parametrize(
+    ("epsilon0", "delta0", "rounds"), [(0.1, 0.0, 12), (2.0, 0.0, 5), (0.5, 1e-3, 20), (0.01, 0.0, 900)]
+)
+def test_rounds_of_the_local_bound_are_a_closed_form(epsilon0, delta0, rounds):
+    one = LocalProfile(epsilon0, delta0)
+    closed, apart = composed(one, rounds), ComposedProfile(((one, rounds),))
+    assert isinstance(closed, LocalRounds)
+    with mp.workdps(50):
+        truth = 1 / (1 + exp(mpf(epsilon0)))
+        clean = (1 - mpf(delta0)) ** rounds
+        for share in (0.0, 0.07, 0.5, 0.93):
+            epsilon = share * epsilon0 * rounds
+            hidden = mpf(0)
+            for lies in range(rounds + 1):
+                gain = 1 - exp(mpf(epsilon) - (rounds - 2 * lies) * mpf(epsilon0))
+                if gain > 0:
+                    hidden += binomial(rounds, lies) * truth**lies * (1 - truth) ** (rounds - lies) * gain
+            exact, found = (1 - clean) + clean * hidden, closed.delta(epsilon)
+            assert found.lower <= exact <= found.upper
+            assert found.upper - found.lower <= 1e-9 * found.upper
+            assert found.lower <= apart.delta(epsilon).upper
+
+
+def test_what_is_above_a_known_bound_is_stated_more_widely():
+    """Of a bound that another one beats few knots are evaluated; whoever may be the smallest is composed as ever."""
+    pair = one_budget_profile(1.0, 1000, coarse=False)
+    whole = ComposedProfile(((pair, 8),)).epsilon(1e-6)
+    hopeless = ComposedProfile(((one_budget_profile(1.0, 1000, coarse=True), 8),))
+    rough = hopeless.epsilon_below(1e-6, 0.5 * whole.lower)
+    assert 0.5 * whole.lower < rough.lower <= whole.upper
+    assert whole.lower <= rough.upper < 1.2 * whole.upper
+    assert 1e-6 not in hopeless._inverses
+    assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, 1.1 * whole.upper) == whole
+    assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, math.inf) == whole

@@ -84,7 +84,9 @@ def test_sixteen_rounds_through_mu(row):
     published = bounds["gspa"].profile(one.setting, epsilon0).mu
     assert gaussian_epsilon(delta, 4 * published) == pytest.approx(through_published, abs=6e-5)
     assert several.epsilon.upper < gaussian_epsilon(left, 4 * mu)
-    assert gaussian_epsilon(left, 4 * mu) < several.epsilon.upper * (1.025 if epsilon0 == 4 else 1.012 if epsilon0 <= 1 and n == 10**4 else 1.005)
+    assert gaussian_epsilon(left, 4 * mu) < several.epsilon.upper * (
+        1.025 if epsilon0 == 4 else 1.012 if epsilon0 <= 1 and n == 10**4 else 1.005
+    )
 
 
 def test_the_page_has_all_rows_that_must_be_reached():

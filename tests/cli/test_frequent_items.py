@@ -142,7 +142,7 @@ def test_two_releases_have_no_difference(run, tmp_path):
         ((*WORDS, *SEEDED, "--missing-as", "x"), "--missing-as must be an item of at most 3 characters"),
         ((*WORDS, *SEEDED, "--false-positives", "0"), "--false-positives must be a chance in (0, 1); got 0"),
         ((*WORDS[:-1], "aa", *SEEDED), "--alphabet must be one of ascii, lower"),
-        ((*LISTED, *SEEDED, "--max-length", "3"), "--candidates list the items, so --max-length, --alphabet, --cut"),
+        ((*LISTED, *SEEDED, "--max-length", "3"), "--candidates list the items, so --max-length, --alphabet and --cut"),
         ((*LISTED, *SEEDED, "--other", "XXX"), "--other must be one of the candidates; got 'XXX'"),
         ((*LISTED[:5], "ORD", *LISTED[6:], *SEEDED), "--candidates 'ORD' is neither a list of two or more"),
         ((*WORDS, "--epsilon0", "budget"), "there are 2 different budgets, so --seen is needed"),

@@ -59,6 +59,11 @@ FRONTS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "delta": ({"delta": 2.0, "any_delta": True}, "delta must "),
+    "delta of 1/n": (
+        {"delta": 1 / N},
+        "must be below 1/n = 0.005; got 0.005: such a guarantee lets one person's record",
+    ),
+    "rows without persons": ({"rows_per_person": "one"}, "needs the column that tells whose row it is"),
     "range": (
         {"low": 5.0, "high": 5.0},
         "the range needs finite low < high and a finite width; got low 5.0",
@@ -88,8 +93,6 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
 def test_one_message_for_each_misuse(misuse, front):
     changed, message = MISUSES[misuse]
     given = RIGHT | changed
-    if front != "release":
-        given.pop("any_delta", None)
     with pytest.raises(sdp.InvalidInput) as refused:
         FRONTS[front](given)
     assert message in str(refused.value)
@@ -104,7 +107,7 @@ def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
     path = tmp_path / "people.parquet"
     PEOPLE.write_parquet(path)
     words = ["mean", str(path), "--value", "hours", "--epsilon0", str(given["budgets"])]
-    for name in ("low", "high", "seen", "delta", "mechanism", "weights", "missing_as"):
+    for name in ("low", "high", "seen", "delta", "mechanism", "weights", "missing_as", "rows_per_person"):
         if given.get(name) is not None:
             words += [f"--{name.replace('_', '-')}", str(given[name])]
     if given.get("any_delta"):
@@ -115,3 +118,41 @@ def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
     shown = capsys.readouterr().err
     assert in_options(message, words, options_of(words)).split(" must ")[-1] in shown, shlex.join(words)
     assert shown.count("\n") == 1
+
+
+PERSONS = [f"p{i // 2}" for i in range(N)]
+
+
+def test_person_rows_and_ledger_work_on_every_front(tmp_path):
+    """100 persons of two rows each: refused without a rule, one row of each used with one, and entered."""
+    table = PEOPLE.with_columns(who=pl.Series(PERSONS))
+    numbers = PEOPLE["hours"].to_numpy()
+    asked: dict[str, Any] = {"delta": 1e-4, "rows_per_person": "one"}
+
+    def as_memory(**options: Any) -> Any:
+        return sdp.estimate_mean(numbers, 0.0, 100.0, 1.0, person=PERSONS, **options)
+
+    def as_table(**options: Any) -> Any:
+        return sdp.mean_of_table(table, "hours", 0.0, 100.0, 1.0, person="who", **options)
+
+    def as_fit(**options: Any) -> Any:
+        return sdp.MeanEstimator(0.0, 100.0, **options).fit(numbers, epsilon0=1.0, person=PERSONS).fitted()
+
+    def as_fit_table(**options: Any) -> Any:
+        return sdp.MeanEstimator(0.0, 100.0, **options).fit_table(table, "hours", epsilon0=1.0, person="who").fitted()
+
+    def as_release(**options: Any) -> Any:
+        return sdp.release(sdp.Mean(0.0, 100.0), table, value="hours", budgets=1.0, person="who", **options)
+
+    fronts = (as_memory, as_table, as_fit, as_fit_table, as_release)
+    with sdp.Ledger(tmp_path / "people.ledger", make=True) as ledger:
+        for front in fronts:
+            found = front(ledger=ledger, **asked)
+            assert (found.n, found.unit) == (N // 2, "people")
+        assert len(ledger.entries()) == len(fronts)
+    said = set()
+    for front in fronts:
+        with pytest.raises(sdp.InvalidInput) as refused:
+            front(delta=1e-4)
+        said.add(str(refused.value))
+    assert len(said) == 1

@@ -247,7 +247,7 @@ def test_release_is_certified_for_what_is_drawn(name, seen):
 def test_own_deltas_reach_the_noise():
     deltas = np.array([1e-3, 1e-9] * 20)
     release = estimate_mean(
-        np.zeros(40), 0, 1, 1.0, mechanism="gaussian", seen="levels", delta=0.1, delta0=deltas, weights="precision"
+        np.zeros(40), 0, 1, 1.0, mechanism="gaussian", seen="levels", delta=0.01, delta0=deltas, weights="precision"
     )
     assert release.guarantee.setting.budgets.counts.tolist() == [20, 20]
     sigma = Gaussian(0, 1).scale(1.0, deltas)

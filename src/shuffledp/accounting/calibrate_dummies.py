@@ -151,16 +151,16 @@ def calibrate_dummies(
 def _ball(
     families: Sequence[HiddenByFakes], promises: Promises, delta: float, reports: int, most: int
 ) -> DummiesNeeded:
-    """One ball law for all questions; a level whose promise is at least its local budget needs none."""
+    """One ball law for all questions; a level whose promise local noise keeps by itself needs none."""
     if not 1 <= reports <= MOST_REPORTS:
         raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
     columns = tuple(column_of(family) for family in families)
+    law = BallDummies(columns, (WHOLE,), (0,) * len(columns))
     levels = list[tuple[float, tuple[Fraction, ...]]]()
     for epsilon0, promise in promises:
         kept = tuple(chance_kept(epsilon0, column.values) for column in columns)
-        if promise < epsilon0 * len(columns) * reports:
+        if ball_floor(law, epsilon0, reports=reports).epsilon(delta).upper > promise:  # not: promise < sum, rounded
             levels.append((promise, kept))
-    law = BallDummies(columns, (WHOLE,), (0,) * len(columns))
     if levels:
         law = BallDummies.of_promise(columns, levels, delta, reports, most)
     floors = list[Interval]()

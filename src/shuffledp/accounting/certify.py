@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.answers import weigh
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
-from shuffledp.accounting.profiles.composition import BracketProfile, SmallestProfile
+from shuffledp.accounting.profiles.composition import BracketProfile, FromAbove, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.profiles.remembering import remembered_by_thread
@@ -344,7 +344,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
         if pure and 0.0 < worst >= dominating_mu(local, outside, at_least=worst):
             break  # those that follow have smaller budgets
         answers = weigh(asked, lambda bound, e=epsilon0: bound.profile(setting, e))
-        profile = SmallestProfile(tuple(answer.value for answer in answers if answer.value is not None))
+        profile = FromAbove.of(tuple(answer.value for answer in answers if answer.value is not None))
         worst = dominating_mu(profile, outside, at_least=worst, tolerance=tolerance)
     return few_digits_up(worst)
 

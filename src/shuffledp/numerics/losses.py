@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.transforms import ComplexArray, complex_product
+from shuffledp.numerics.transforms import ComplexArray, characteristic
 
 # ------------------------------------------------------------------ loss laws
 # Laws of losses with finitely many atoms, and what tilting by exp(t loss) makes of them, in logarithms.
@@ -360,7 +360,7 @@ def needed_points(total: LossSum, theta: float, step: float, points: int, s: flo
         width = (end - start) / cells
         fall, at = np.full(cells, 0.5 * (s * start) ** 2), np.asarray(width * np.arange(cells), dtype=np.float64)
         for losses, weight, drift, count in laws:
-            chi = np.abs(_characteristic(losses, weight, at, start + 0.5 * width))
+            chi = np.abs(characteristic(losses, weight, at, start + 0.5 * width))
             # 1e-9 is far above all rounding
             fall -= count * np.log(np.minimum(chi + 0.5 * width * drift + 1e-9, 1.0))
         standing = np.flatnonzero(fall < _FALL * (1 + 1e-9))
@@ -385,7 +385,7 @@ def _powers(total: LossSum, theta: float, y: FloatArray) -> tuple[float, Complex
         exponent = law.log_masses + theta * law.losses - shift
         weight = np.exp(exponent)
         own = EPS * float(weight @ (4.0 * (np.abs(law.log_masses) + 2.0 * np.abs(theta * law.losses) + abs(shift) + 2)))
-        chi = _characteristic(law.losses, weight, y)
+        chi = characteristic(law.losses, weight, y)
         error = own + EPS * ((law.losses.size + 8.0) * 3.0 + 4.0 * y * float(weight @ np.abs(law.losses)))
         with np.errstate(divide="ignore"):
             low += count * np.log(np.abs(chi))
@@ -396,16 +396,6 @@ def _powers(total: LossSum, theta: float, y: FloatArray) -> tuple[float, Complex
     power = np.exp(low) * np.exp(1j * angle)
     top = np.exp(np.minimum(high, 700.0))
     return log_m, power, top - np.exp(low) + top * (4.0 * EPS * (steps + np.abs(high)))
-
-
-def _characteristic(losses: FloatArray, weight: FloatArray, y: FloatArray, first: float = 0.0) -> ComplexArray:
-    """Return sum_k weight_k exp(i (first + y_j) loss_k) for y_j = j y_1."""
-    width = math.ceil(math.sqrt(y.size))
-    step = y[1] if y.size > 1 else 0.0
-    baby = np.exp(1j * np.outer(losses, step * np.arange(width)))
-    turns = np.outer(first + step * width * np.arange(math.ceil(y.size / width)), losses)
-    giant = np.asarray(weight * np.exp(1j * turns), dtype=np.complex128)
-    return complex_product(giant, baby).ravel()[: y.size]
 
 
 def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> float:

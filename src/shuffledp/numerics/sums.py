@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.floats import EPS, expm1_minus, log1p_minus_small
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.transforms import ComplexArray, second_order
+from shuffledp.numerics.transforms import ComplexArray, characteristic, second_order
 
 # ------------------------------------------------------------------ tilted
 # Sums of independent discrete variables under a tilted law: how wide they are, and where their transform vanishes.
@@ -142,9 +142,9 @@ class TiltedSum:
             return np.arange(first, points)
         each = min(math.floor(moving / wanted), points - first)
         start = np.arange(first, points, each)
-        middle = step * (start + 0.5 * (each - 1))
-        turned = np.exp(1j * (middle[:, None, None] * self.values))
-        size = np.abs((self.weights * turned).sum(axis=2) + self.rest)
+        middle, apart = step * (first + 0.5 * (each - 1)), step * (start - first)
+        laws = zip(self.values, self.weights, strict=True)
+        size = np.abs(np.stack([characteristic(*law, apart, middle) for law in laws], axis=1) + self.rest)
         # 1e-9 is far above what `unsure` and rounding can do
         bound = np.minimum(size + 0.5 * step * each * slope + 1e-9, 1.0)
         fall = -copies * (np.log(bound) @ self.counts) + 0.5 * (s * step * start) ** 2
@@ -158,7 +158,7 @@ _TOGETHER = 2.0
 _MANY = 64
 """Points of a line, and four times the atoms of a law, from which matrix products are worth it."""
 _SURE = 1e-7
-"""Error of a logarithm that an enclosure, whose smoothing leaves 1e-4 open, does not feel."""
+"""Error of a value, relative to the largest one, that an enclosure whose smoothing leaves 1e-4 open does not feel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,8 +241,8 @@ class IndependentSum:
         moved = second + shift
         doubt_mgf = doubt_second + 4.0 * (1.0 + np.abs(moved) + np.abs(shift))
         total, error = self._logs((second, doubt_second), shift, (1.0 + moved, doubt_mgf))
-        felt = total.real > total.real[0] - FALL
-        return (total, error) if bool((error[felt] < _SURE).all()) else self.log_mgf_centered(z)
+        felt = np.expm1(np.minimum(error, 50.0)) * np.exp(np.minimum(total.real - total.real[0], 0.0))
+        return (total, error) if bool((felt < _SURE).all()) else self.log_mgf_centered(z)
 
     def _logs(
         self, second: tuple[ComplexArray, FloatArray], shift: ComplexArray, mgf: tuple[ComplexArray, FloatArray]

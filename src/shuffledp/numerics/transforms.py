@@ -26,7 +26,26 @@ _RADII = 24
 """So many radii |z| at which a bound that increases with |z| is evaluated; the others take the next larger one's."""
 
 
-def complex_product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
+def characteristic(values: FloatArray, weights: FloatArray, y: FloatArray, first: float = 0.0) -> ComplexArray:
+    """Return sum_k weights_k exp(i (first + y_j) values_k) for y_j = j y_1, shape of y.
+
+    Parameters
+    ----------
+    values, weights : ndarray, shape (atoms,)
+    y : ndarray, shape (points,)
+        Evenly spaced from 0.
+    first : float
+        What is added to each of them.
+    """
+    width = math.ceil(math.sqrt(y.size))
+    step = y[1] if y.size > 1 else 0.0
+    baby = np.exp(1j * np.outer(values, step * np.arange(width)))
+    turns = np.outer(first + step * width * np.arange(math.ceil(y.size / width)), values)
+    giant = np.asarray(weights * np.exp(1j * turns), dtype=np.complex128)
+    return _product(giant, baby).ravel()[: y.size]
+
+
+def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
     """Matrix product by real products of a few rows: larger ones start threads, which wait longer than they compute."""
     real, imaginary = np.ascontiguousarray(right.real), np.ascontiguousarray(right.imag)
     rows, found = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
@@ -67,7 +86,7 @@ def second_order(
     tilted = probabilities * grown
     baby, baby_rest = _rotated(values[:, None] * (step * np.arange(width)))
     giant, giant_rest = _rotated((step * width * turns)[:, None] * values)
-    table = complex_product(tilted * giant, baby) + (giant_rest @ tilted)[:, None] + tilted @ baby_rest
+    table = _product(tilted * giant, baby) + (giant_rest @ tilted)[:, None] + tilted @ baby_rest
     real = (theta * values).astype(np.complex128)
     flat = float((probabilities * expm1_minus(real, np.exp(real)).real).sum())
     slope = float((probabilities * values * np.expm1(theta * values)).sum())

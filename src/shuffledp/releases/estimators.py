@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
+from shuffledp.ledger import EVERYBODY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.params import Parameters
 from shuffledp.questions.frequency import Frequency
@@ -27,6 +28,7 @@ from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases.release import Release
 from shuffledp.releases.verb import release
+from shuffledp.releases.wrappers import in_memory
 
 _OPTIONS = {
     "delta": inspect.Parameter.empty,
@@ -37,6 +39,13 @@ _OPTIONS = {
     "other": None,
     "weights": "population",
     "random": None,
+    "any_delta": False,
+    "rows_per_person": "refuse",
+    "missing_budget": None,
+    "ledger": None,
+    "population": EVERYBODY,
+    "fixed_in_advance": None,
+    "title": "",
 }
 """What every class takes besides the fields of its question, by keyword; see `release`."""
 
@@ -77,7 +86,9 @@ class QuestionEstimator(Parameters):
         for name, value in given.arguments.items():
             setattr(self, name, value)
 
-    def fit(self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0, person: ArrayLike | None = None
+    ) -> Self:
         """Ask the question of records in memory.
 
         Parameters
@@ -88,6 +99,8 @@ class QuestionEstimator(Parameters):
             For scikit-learn.
         epsilon0, delta0 : float or array_like, shape (n,)
             Local budgets, nats and probability; only Gaussian noise needs a delta0.
+        person : array_like, shape (n,), optional
+            Whose each record is; without it each is taken as a person's only one.
 
         Returns
         -------
@@ -99,15 +112,13 @@ class QuestionEstimator(Parameters):
             As `release`.
         """
         del y
-        data = {"record": X if issubclass(self.ask, VectorMean) else one_column(X)}
-        spread = {name: b for name, b in (("epsilon0", epsilon0), ("delta0", delta0)) if np.ndim(b)}
-        who = RowBudgets(
-            "epsilon0" if "epsilon0" in spread else float(epsilon0),  # type: ignore[arg-type]
-            delta0="delta0" if "delta0" in spread else float(delta0),  # type: ignore[arg-type]
-        )
-        return self._fit(data | spread, "record", who)
+        records = X if issubclass(self.ask, VectorMean) else one_column(X)
+        self.release_ = in_memory(self._question(), records, epsilon0, self._options() | {"person": person}, delta0)
+        return self
 
-    def fit_table(self, table: Any, column: str, *, epsilon0: float | str | RowBudgets) -> Self:
+    def fit_table(
+        self, table: Any, column: str, *, epsilon0: float | str | RowBudgets, person: str | None = None
+    ) -> Self:
         """Ask the question of a column of a table of any length.
 
         Parameters
@@ -118,6 +129,8 @@ class QuestionEstimator(Parameters):
             The column with the records.
         epsilon0 : float, str or RowBudgets
             One budget, a column of budgets, or a column of words with their meaning.
+        person : str, optional
+            The column that tells whose row it is.
 
         Returns
         -------
@@ -128,13 +141,16 @@ class QuestionEstimator(Parameters):
         InvalidInput
             As `release`.
         """
-        return self._fit(table, column, epsilon0)
-
-    def _fit(self, data: Any, value: str, budgets: float | str | RowBudgets) -> Self:
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        fields = {name: getattr(self, name) for name in inspect.signature(self.ask).parameters}
-        self.release_ = release(self.ask(**fields), data, value=value, budgets=budgets, any_delta=True, **options)
+        self.release_ = release(
+            self._question(), table, value=column, budgets=epsilon0, person=person, **self._options()
+        )
         return self
+
+    def _question(self) -> Question:
+        return self.ask(**{name: getattr(self, name) for name in inspect.signature(self.ask).parameters})
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OPTIONS}
 
     def fitted(self) -> Release:
         """Return the release.

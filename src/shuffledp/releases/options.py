@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Required, TypedDict
+from typing import Any, Required, TypedDict
+
+from numpy.typing import NDArray
 
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
@@ -15,13 +17,13 @@ from shuffledp.setting import Seen
 from shuffledp.tables import TableOptions
 
 
-class Options(TypedDict, total=False):
-    """What every question takes besides the question itself; see `shuffledp.release`."""
+class _Options(TypedDict, total=False):
+    """What every question takes besides the question itself, and whose rows they are; see `shuffledp.release`."""
 
     seen: Seen | None
     delta: Required[float]
     mechanism: str | None
-    person: str | None
+    any_delta: bool
     rows_per_person: RowsPerPerson
     missing_as: Hashable
     other: Hashable
@@ -38,3 +40,15 @@ class Options(TypedDict, total=False):
     population: str
     fixed_in_advance: str | None
     title: str
+
+
+class Options(_Options, total=False):
+    """The same, of a table: `person` names a column."""
+
+    person: str | None
+
+
+class InMemory(_Options, total=False):
+    """The same, of records in memory: `person` is a name for each record, of its owner."""
+
+    person: Sequence[Hashable] | NDArray[Any] | None

@@ -61,7 +61,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> NumberRelease: ...
 
@@ -73,7 +72,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> SharesRelease: ...
 
@@ -85,7 +83,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> VectorRelease: ...
 
@@ -97,7 +94,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> RangeRelease: ...
 
@@ -109,7 +105,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> ItemsRelease: ...
 
@@ -121,7 +116,6 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = ...,
-    any_delta: bool = ...,
     **options: Unpack[Options],
 ) -> Release: ...
 

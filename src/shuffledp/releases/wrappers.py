@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 import numpy as np
@@ -20,7 +20,7 @@ from shuffledp.randomizers.balls import positive_number
 from shuffledp.randomizers.checks import check_choice, check_options
 from shuffledp.records.columns import as_array
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases.options import Options
+from shuffledp.releases.options import InMemory, Options
 from shuffledp.releases.release import (
     ItemsRelease,
     NumberRelease,
@@ -35,14 +35,14 @@ Kind = TypeVar("Kind", bound=Release)
 
 # The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
 #
-# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
 
 
 def estimate_frequency(
     records: Sequence[Hashable] | ArrayLike,
     categories: Iterable[Hashable],
     epsilon0: ArrayLike | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> SharesRelease:
     """Estimate how frequent each category is among records in memory.
 
@@ -56,7 +56,7 @@ def estimate_frequency(
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the records.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def estimate_frequency(
     >>> release.private, release.estimate.shape
     (True, (2,))
     """
-    return as_kind(SharesRelease, _in_memory(Frequency(categories), records, epsilon0, options))
+    return as_kind(SharesRelease, in_memory(Frequency(categories), records, epsilon0, options))
 
 
 def estimate_mean(
@@ -84,7 +84,7 @@ def estimate_mean(
     epsilon0: ArrayLike | None = None,
     *,
     delta0: ArrayLike = 0.0,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> NumberRelease:
     """Estimate the mean of numbers in memory.
 
@@ -100,7 +100,7 @@ def estimate_mean(
     delta0 : float or array_like, shape (n,)
         Local delta0 in [0, 1), one for all or one per user; Gaussian noise needs it above 0, the others do not use it.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def estimate_mean(
     >>> release.private, release.n
     (True, 1000)
     """
-    return as_kind(NumberRelease, _in_memory(Mean(low, high), values, epsilon0, options, delta0))
+    return as_kind(NumberRelease, in_memory(Mean(low, high), values, epsilon0, options, delta0))
 
 
 def estimate_histogram(
@@ -127,7 +127,7 @@ def estimate_histogram(
     high: float,
     bins: int,
     epsilon0: ArrayLike | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> SharesRelease:
     """Estimate the share of the values in each bin of a known range, from numbers in memory.
 
@@ -141,7 +141,7 @@ def estimate_histogram(
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def estimate_histogram(
     >>> release.categories[-1], release.estimate.shape
     ((75.0, 100.0), (4,))
     """
-    return as_kind(SharesRelease, _in_memory(Histogram(low, high, bins), values, epsilon0, options))
+    return as_kind(SharesRelease, in_memory(Histogram(low, high, bins), values, epsilon0, options))
 
 
 def estimate_quantiles(
@@ -173,7 +173,7 @@ def estimate_quantiles(
     *,
     bins: int,
     branching: int = 4,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> RangeRelease:
     """Estimate quantiles of numbers in memory, and the fractions of all ranges.
 
@@ -189,7 +189,7 @@ def estimate_quantiles(
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def estimate_quantiles(
     ('tree:50:4', (2,))
     """
     question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_kind(RangeRelease, _in_memory(question, values, epsilon0, options))
+    return as_kind(RangeRelease, in_memory(question, values, epsilon0, options))
 
 
 def estimate_variance(
@@ -217,7 +217,7 @@ def estimate_variance(
     low: float,
     high: float,
     epsilon0: ArrayLike | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> NumberRelease:
     """Estimate the variance of numbers in memory, with one randomized bit per user.
 
@@ -231,7 +231,7 @@ def estimate_variance(
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def estimate_variance(
     >>> release.private, release.mechanism
     (True, 'two-moments')
     """
-    return as_kind(NumberRelease, _in_memory(Variance(low, high), values, epsilon0, options))
+    return as_kind(NumberRelease, in_memory(Variance(low, high), values, epsilon0, options))
 
 
 def estimate_vector_mean(
@@ -259,7 +259,7 @@ def estimate_vector_mean(
     norm: str,
     bound: float,
     slack: float = 0.03,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> VectorRelease:
     """Estimate the mean of vectors in memory.
 
@@ -277,7 +277,7 @@ def estimate_vector_mean(
     slack : float
         As for `VectorMean`.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def estimate_vector_mean(
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
-    return as_kind(VectorRelease, _in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options))
+    return as_kind(VectorRelease, in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options))
 
 
 def estimate_frequent_items(
@@ -312,7 +312,7 @@ def estimate_frequent_items(
     alphabet: str = "ascii",
     cut: bool = False,
     false_positives: float = 0.05,
-    **options: Unpack[Options],
+    **options: Unpack[InMemory],
 ) -> ItemsRelease:
     """Find the frequent items among records in memory, and estimate their shares.
 
@@ -326,7 +326,7 @@ def estimate_frequent_items(
     candidates, max_length, alphabet, cut, false_positives
         As for `FrequentItems`.
     **options
-        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets.
+        As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
     Returns
     -------
@@ -349,30 +349,42 @@ def estimate_frequent_items(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_kind(ItemsRelease, _in_memory(question, records, epsilon0, options))
+    return as_kind(ItemsRelease, in_memory(question, records, epsilon0, options))
 
 
-def _in_memory(
-    question: Question, records: Any, epsilon0: ArrayLike | None, options: Options, delta0: ArrayLike = 0.0
+def in_memory(
+    question: Question,
+    records: Any,
+    epsilon0: ArrayLike | None,
+    options: Mapping[str, Any],
+    delta0: ArrayLike = 0.0,
 ) -> Release:
-    """Put records and budgets side by side, as a table of their own."""
-    check_options(options, Options, f"estimate_{question.name}")
+    """Put records, budgets, and the names of their owners side by side, as a table of their own."""
+    check_options(options, InMemory, f"estimate_{question.name}")
     data: dict[str, Any] = {"record": records}
-    if epsilon0 is None:
-        return release(question, data, value="record", any_delta=True, **options)
-    names: list[float | str] = []
-    for name, budgets in (("epsilon0", epsilon0), ("delta0", delta0)):
-        one = np.ndim(budgets) == 0
-        names.append(float(budgets) if one else name)  # type: ignore[arg-type]
-        if not one:
-            data[name] = budgets
-            what = "budgets" if name == "epsilon0" else name
-            if np.shape(budgets) != (len(records),):
-                raise InvalidInput(
-                    f"{len(records)} records need {len(records)} {what}, or one number for all; got {np.size(budgets)}"
-                )
-    who = RowBudgets(names[0], delta0=names[1])
-    return release(question, data, value="record", budgets=who, any_delta=True, **options)
+    given: dict[str, Any] = {**options}
+    if epsilon0 is not None:
+        own = _one_or_each(data, "epsilon0", epsilon0)
+        given["budgets"] = RowBudgets(own, delta0=_one_or_each(data, "delta0", delta0))
+    if (person := given.get("person")) is not None:
+        given["person"] = _one_for_each(data, "person", "names of persons", person)
+    return release(question, data, value="record", **given)
+
+
+def _one_or_each(data: dict[str, Any], name: str, budgets: ArrayLike) -> float | str:
+    """Return one budget as a number; of many put the column into the table, and return its name."""
+    if np.ndim(budgets) == 0:
+        return float(budgets)  # type: ignore[arg-type]
+    return _one_for_each(data, name, "budgets" if name == "epsilon0" else name, budgets, ", or one number for all")
+
+
+def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, otherwise: str = "") -> str:
+    """Put a column beside the records, of the same length, and return its name."""
+    rows = len(data["record"])
+    if np.shape(column) != (rows,):
+        raise InvalidInput(f"{rows} records need {rows} {what}{otherwise}; got {np.size(column)}")
+    data[name] = column
+    return name
 
 
 def as_kind(kind: type[Kind], found: Release) -> Kind:
@@ -383,7 +395,7 @@ def as_kind(kind: type[Kind], found: Release) -> Kind:
 
 # The questions as functions on files and dataframes.
 #
-# Each is `shuffledp.releases.verb.release` with its question filled in. They allow any delta, and note it.
+# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
 
 
 def frequency_of_table(
@@ -528,4 +540,4 @@ def _of_table(
     question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets | None, options: Options
 ) -> Release:
     check_options(options, Options, f"{question.name}_of_table")
-    return release(question, table, value=value, budgets=epsilon0, any_delta=True, **options)
+    return release(question, table, value=value, budgets=epsilon0, **options)

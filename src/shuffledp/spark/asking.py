@@ -229,6 +229,5 @@ def frequent_items(
 def _of_frame(
     question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets | None, options: SparkOptions
 ) -> Release:
-    given: SparkOptions = {"any_delta": True, **options}
     check_options(options, SparkOptions, question.name)
-    return release(question, frame, value=value, budgets=epsilon0, **given)
+    return release(question, frame, value=value, budgets=epsilon0, **options)

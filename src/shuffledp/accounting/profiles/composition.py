@@ -31,6 +31,8 @@ _TILT_STEP = math.log(1.5)
 _REPEATS = 12
 CHORDS = 5e-4
 """Relative width of the composed epsilon that chords may cost, about."""
+_HOPEFUL = 0.9
+"""Below so much of the sum of all budgets a ceiling says more than that sum."""
 _ROUGHLY = (64.0, 8.0)
 """So many times `CHORDS`, a rival of a smaller bound is composed before it is composed in earnest."""
 
@@ -208,7 +210,7 @@ class ComposedProfile(PrivacyProfile):
         Every answer is certified: which one is given decides only how wide it is. Where the rounds are not known from
         below, what chords may cost is taken off the upper end, twice.
         """
-        if check_delta(delta) in self._inverses or not 0.0 < ceiling < math.inf:
+        if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
         for factor in _ROUGHLY:
             apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
@@ -255,9 +257,12 @@ class FromAbove(PrivacyProfile):
     ----------
     parts : tuple of PrivacyProfile
         At least one.
+    finely : bool
+        Whether parts are looked at by `delta`, which some of them know better than what their knots hold.
     """
 
     parts: tuple[PrivacyProfile, ...]
+    finely: bool = False
     _known: dict[float, tuple[float, frozenset[int]]] = field(
         default_factory=dict[float, tuple[float, frozenset[int]]], repr=False
     )
@@ -291,12 +296,27 @@ class FromAbove(PrivacyProfile):
     def log_above(self, epsilon: float) -> float:
         """The smallest logarithm of the parts looked at."""
         if epsilon not in self._known:
-            found = {i: self.parts[i].log_above(epsilon) for i in self._candidates(epsilon)}
+            found = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
             least = min(found.values())
             close = frozenset(i for i, log in found.items() if log <= least + _CLOSE)
             self._known[epsilon] = least, close
             bisect.insort(self._order, epsilon)
         return self._known[epsilon][0]
+
+    @classmethod
+    def of(cls, bounds: tuple[PrivacyProfile, ...]) -> FromAbove:
+        """Return the smallest of several bounds, looked at finely; smallest ones of smallest ones are taken apart."""
+        return cls(tuple(_leaves(SmallestProfile(bounds))), finely=True)
+
+    def _look(self, part: PrivacyProfile, epsilon: float) -> float:
+        if not self.finely:
+            return part.log_above(epsilon)
+        value = part.delta(epsilon).upper
+        return math.log(value) if value > 0.0 else -math.inf
+
+    def _inverse(self, target: float) -> Interval:
+        """The smallest of the parts' epsilons; see `SmallestProfile`."""
+        return Interval(0.0, SmallestProfile(self.parts).epsilon(target).upper)
 
     def _candidates(self, epsilon: float) -> frozenset[int]:
         """Parts that are, or nearly are, the smallest at a neighbour; all of them beyond the last neighbour."""

@@ -142,7 +142,10 @@ class _Knots:
         return True
 
     def _evaluated(self, eps: FloatArray) -> FloatArray:
-        return np.array([self._profile.delta(float(e)).upper for e in eps])
+        found = np.empty(eps.size)
+        for at in _ends_first(eps.size):
+            found[at] = self._profile.delta(float(eps[at])).upper
+        return found
 
     def _least(self, eps: FloatArray, upper: FloatArray) -> FloatArray:
         """The mu that each knot by itself needs."""
@@ -171,6 +174,19 @@ class _Knots:
         """Whether t + (1 - t) value is surely at least the upper end."""
         whole = self._share + (1.0 - self._share) * value
         return upper <= whole - roundoff(8, self._share + np.abs(value))
+
+
+def _ends_first(size: int) -> list[int]:
+    """Positions 0 to size - 1, ends before middles: between two known points `FromAbove` looks at few bounds."""
+    known = dict.fromkeys((0, size - 1)) if size else {}
+    gaps = [(0, size - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        middle = (low + high) // 2
+        if low < middle:
+            known[middle] = None
+            gaps += [(low, middle), (middle, high)]
+    return list(known)
 
 
 def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> FloatArray:

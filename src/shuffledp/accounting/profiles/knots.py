@@ -56,6 +56,11 @@ class Curve(Protocol):
         """Factor on what knots may cost in accuracy."""
         ...
 
+    @property
+    def most_knots(self) -> int:
+        """How many knots a table may have."""
+        ...
+
     def log_roughly(self, epsilon: float) -> float:
         """Log of about the hockey-stick divergence, the larger direction."""
         ...
@@ -105,6 +110,11 @@ class ProfileTable:
         self._pairs: dict[tuple[str, str], FinitePair] = {}
         self._refined: set[tuple[float, bool, float]] = set()
         self.insert(self._first_knots())
+
+    @property
+    def most(self) -> int:
+        """How many values it may hold; beyond the first ones none are added then."""
+        return self._profile.most_knots
 
     @property
     def knots(self) -> int:
@@ -274,13 +284,13 @@ class ProfileTable:
             size = _log1p_exp(moment)
             goal = math.log(allowed * size * (1.0 + min(size / _EASE, _MOST_EASE))) + size
             left = weight[curable]
-            if left.size == 0 or self.knots >= MOST_KNOTS:
+            if left.size == 0 or self.knots >= self.most:
                 return
             top = float(left.max())
             if top + math.log(float(np.exp(left - top).sum())) <= goal:
                 return
             chosen = np.flatnonzero(curable & (weight > max(goal - math.log(weight.size), top - 7.0)))
-            chosen = chosen[np.argsort(-weight[chosen])][: MOST_KNOTS - self.knots]
+            chosen = chosen[np.argsort(-weight[chosen])][: self.most - self.knots]
             self.insert((0.5 * (self._eps[chosen] + self._eps[chosen + 1])).tolist())
 
     def _log_moment(self, t: float) -> float:
@@ -394,7 +404,7 @@ def tradeoff(table: ProfileTable, alpha: float) -> Interval:
         upper = min(max(upper, 0.0), 1.0 - alpha)
         found = Interval(min(max(lower, found.lower), upper), min(upper, found.upper))
         known = table.knots
-        if found.width <= TOLERANCE * found.upper or known >= MOST_KNOTS:
+        if found.width <= TOLERANCE * found.upper or known >= table.most:
             break
         table.insert([at, cut])
         if table.knots == known:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.accounting.profiles.knots import (
+    MOST_KNOTS,
     Known,
     ProfileTable,
     check_alpha,
@@ -125,6 +126,11 @@ class PrivacyProfile(ABC):
     def coarseness(self) -> float:
         """Factor on what knots of `table` may cost in accuracy: more than 1 for profiles that are slow to evaluate."""
         return 1.0
+
+    @property
+    def most_knots(self) -> int:
+        """How many knots `table` may have: fewer for profiles whose values cost so much that work must be bounded."""
+        return MOST_KNOTS
 
     @property
     @abstractmethod

@@ -15,6 +15,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.bound import BlanketBound
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, OneBudgetProfile
 from shuffledp.accounting.theorems.count.bound import worst_count
+from shuffledp.accounting.theorems.equal_crowd import MOST_TRANSFORMS
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -241,7 +242,8 @@ class LinkedWitness(AmplificationBound):
         if pairs is None:
             raise OutOfRegime("linked-exact finds a record without which some reports are impossible or too rare")
         n = setting.budgets.n
-        return RecordsProfile(*(OneBudgetProfile(pair.largest_loss, pair, n, enclosed=True) for pair in pairs))
+        forward, backward = (OneBudgetProfile(pair.largest_loss, pair, n, enclosed=True) for pair in pairs)
+        return RecordsProfile(forward, backward, MOST_TRANSFORMS // 4)
 
     def _bundled(self, setting: Setting, epsilon0: float) -> list[Setting]:
         check_linked(setting, self.key)

@@ -19,6 +19,7 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
+from shuffledp.accounting.profiles.knots import MOST_KNOTS
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
@@ -36,12 +37,20 @@ class RecordsProfile(PrivacyProfile):
     ----------
     forward, backward : PrivacyProfile
         H(P, Q) and H(Q, P); the same object if they are equal.
+    most : int
+        As `PrivacyProfile.most_knots`.
     """
 
     tolerance: ClassVar[float] = 1e-5
 
     forward: PrivacyProfile
     backward: PrivacyProfile
+    most: int = MOST_KNOTS
+
+    @property
+    def most_knots(self) -> int:
+        """As stated."""
+        return self.most
 
     @property
     def vanishes_at(self) -> Upper:

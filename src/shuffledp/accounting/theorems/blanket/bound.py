@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +26,7 @@ from shuffledp.accounting.profiles.remembering import remembered_by_thread
 from shuffledp.accounting.theorems.blanket.noise import is_usual, noise_profile
 from shuffledp.accounting.theorems.blanket.noise_ranges import range_profiles
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, OneBudgetProfile, OwnBudgetsProfile, worst_first
-from shuffledp.accounting.theorems.clones.pair import CloneCurve, ClonePairProfile, clone_count
+from shuffledp.accounting.theorems.clones.pair import CloneCurve, clone_pair, shared_clone_pairs
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
@@ -62,7 +61,7 @@ class BlanketBound(AmplificationBound):
             return victims[0] if len(victims) == 1 else LargestProfile(victims)
         family = self._family(setting)
         if family.two_point:  # two outcomes: (I) is the clone pair
-            return ClonePairProfile(epsilon0, clone_count(budgets, level))
+            return clone_pair(budgets, level)
         return _worst_pair(family, epsilon0, _Others(family, budgets, level))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
@@ -114,9 +113,7 @@ class BlanketBound(AmplificationBound):
         """
         family = self._family(setting)
         if family.two_point:
-            clones = clone_count(setting.budgets, 0)
-            shared = ClonePairProfile(1.0, clones, per_deviation=10.0)
-            return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
+            return shared_clone_pairs(setting.budgets)
         others = _Others(family, setting.budgets, 0)
         return lambda epsilon0: _worst_pair(family, epsilon0, others)
 

@@ -384,6 +384,11 @@ class LargestProfile(PrivacyProfile):
     n: int | None = None
 
     @property
+    def most_knots(self) -> int:
+        """The fewest of any part's."""
+        return min(part.most_knots for part in self.parts)
+
+    @property
     def vanishes_at(self) -> Upper:
         """Where all parts have vanished."""
         return max(part.vanishes_at for part in self.parts)

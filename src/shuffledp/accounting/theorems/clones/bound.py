@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from shuffledp.accounting.bound import (
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.bound import BlanketBound, has_blanket
-from shuffledp.accounting.theorems.clones.pair import CloneCurve, ClonePairProfile, clone_count, one_budget_profile
+from shuffledp.accounting.theorems.clones.pair import CloneCurve, clone_pair, one_budget_profile, shared_clone_pairs
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -59,7 +58,7 @@ class ClonesBound(AmongEquals):
         level = setting.budgets.index_of(epsilon0)
         if setting.budgets.levels == 1:
             return one_budget_profile(epsilon0, setting.budgets.n, coarse=False)
-        return ClonePairProfile(epsilon0, clone_count(setting.budgets, level))
+        return clone_pair(setting.budgets, level)
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Those of the smallest budgets hide best, so they are missed most; in a level by itself those of the level."""
@@ -97,8 +96,7 @@ class ClonesBound(AmongEquals):
         if not self._together(setting):
             raise OutOfRegime("clones of one level has no victim that stands for the other levels")
         require_one_pure_round(setting, self.key)
-        shared = ClonePairProfile(1.0, clone_count(setting.budgets, 0), per_deviation=10.0)
-        return lambda epsilon0: replace(shared, epsilon0=epsilon0, _known={})
+        return shared_clone_pairs(setting.budgets)
 
     def _together(self, setting: Setting) -> bool:
         """Whether users hide each other whatever their level: there is one, or reports of two outcomes do not show it.

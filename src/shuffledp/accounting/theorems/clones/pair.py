@@ -14,7 +14,7 @@ and H = 0 from eps_v on. psi is one convex, decreasing function of s, common to 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -248,6 +248,46 @@ class ClonePairProfile(PrivacyProfile):
         if self.clones.most.mean <= 0.0:
             return None
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) * 2.0 / math.sqrt(self.clones.most.mean))
+
+
+@remembered_by_thread(64)
+def clone_pair(budgets: Budgets, level: int) -> ClonePairProfile:
+    """Return the clone pair of a victim of one level; remembered, since several bounds ask for it.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody, the victim included.
+    level : int
+        The victim's level.
+    """
+    return ClonePairProfile(float(budgets.epsilons[level]), clone_count(budgets, level))
+
+
+class SharedClonePairs:
+    """Clone pairs of victims who share one company: all but one user of the smallest budget, the likeliest clone.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Everybody.
+    """
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._shared = ClonePairProfile(1.0, clone_count(budgets, 0), per_deviation=10.0)
+        self._victims: dict[float, ClonePairProfile] = {}
+
+    def __call__(self, epsilon0: float) -> ClonePairProfile:
+        """Return the pair of a victim of that budget (nats)."""
+        if epsilon0 not in self._victims:
+            self._victims[epsilon0] = replace(self._shared, epsilon0=epsilon0, _known={})
+        return self._victims[epsilon0]
+
+
+@remembered_by_thread(4)
+def shared_clone_pairs(budgets: Budgets) -> SharedClonePairs:
+    """Return `SharedClonePairs`, remembered, since several bounds ask for them."""
+    return SharedClonePairs(budgets)
 
 
 class CoarseClonePairProfile(ClonePairProfile):
