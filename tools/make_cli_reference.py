@@ -55,7 +55,7 @@ def signature(parameter: Any) -> str:
 
 
 def remark(parameter: Any) -> str:
-    """What must be known besides the help: required, repeated, the default."""
+    """Return what must be known besides the help: required, repeated, the default."""
     if parameter.required:
         return " **Required.**"
     if getattr(parameter, "is_flag", False) or parameter.default in (None, ""):
@@ -76,7 +76,7 @@ def options(command: Any) -> Iterator[str]:
 
 
 def described(help_text: str) -> str:
-    """The command's docstring as Markdown: its example becomes a block of code."""
+    """Return the command's docstring as Markdown: its example becomes a block of code."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", help_text.replace("\b", "").strip()):
         if paragraph.lstrip().startswith("shuffledp "):
@@ -87,7 +87,7 @@ def described(help_text: str) -> str:
 
 
 def section(name: str, command: Any, mark: str) -> str:
-    """A command under its heading; a group of commands with each of them under its own."""
+    """Return a command under its heading; a group of commands with each of them under its own."""
     text = f"{mark} {name}\n\n{described(command.help)}\n\n"
     inner: dict[str, Any] = getattr(command, "commands", {})
     if inner:
@@ -96,7 +96,7 @@ def section(name: str, command: Any, mark: str) -> str:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     group: Any = typer.main.get_command(app)
     index = "| command | what it does |\n|---|---|\n" + "".join(
         f"| [`{name}`](#{name}) | {words(group.commands[name].help.split(chr(10))[0])} |\n" for name in COMMANDS

@@ -77,14 +77,17 @@ def mechanisms_of(name: str) -> list[str]:
 
 
 def predicted(name: str, mechanism: str, epsilon0: float, n: int = 10**6) -> float:
-    """Standard error times the square root of the number of users."""
+    """Return the standard error times the square root of the number of users."""
     question, budgets = question_of(name), Budgets([epsilon0], [n])
     family = question.family(mechanism, budgets, "reports")
     return predict(family, budgets, None, question.moments).standard_error * math.sqrt(n)
 
 
 def measured(name: str, mechanism: str, epsilon0: float) -> float:
-    """The same from simulated collections: root mean square over repetitions (and categories, all equally frequent)."""
+    """Return the same from simulated collections.
+
+    It is the root mean square over repetitions (and categories, all equally frequent).
+    """
     question, random = question_of(name), simulation_random(17)
     if question.kind == "mean":
         records, truth, repeats = VALUES, float(VALUES.mean()), REPEATS["mean"]
@@ -134,7 +137,7 @@ def planned(share: str, k: int, epsilon0: float, mechanism: str) -> tuple[float,
 
 
 def planned_rows() -> Iterator[tuple[object, ...]]:
-    """What the planner finds for n users who all allow the same local budget, one mechanism at a time."""
+    """Return what the planner finds for n users who all allow the same local budget, one mechanism at a time."""
     for share in SHARES:
         for k in SIZES[1:]:
             for epsilon0 in PLANNED_AT:

@@ -19,7 +19,7 @@ from shuffledp.learning.idx import read_digits, sample_folder
 
 
 def idx_bytes(array: NDArray[np.uint8]) -> bytes:
-    """The array as an idx file of unsigned bytes."""
+    """Return the array as an idx file of unsigned bytes."""
     return bytes([0, 0, 8, array.ndim]) + b"".join(struct.pack(">I", side) for side in array.shape) + array.tobytes()
 
 

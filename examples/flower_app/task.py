@@ -30,7 +30,7 @@ def first_model() -> ArrayRecord:
 
 
 def model(matrix: NDArray[np.float64], bias: NDArray[np.float64]) -> ArrayRecord:
-    """The model as Flower sends it."""
+    """Return the model as Flower sends it."""
     return ArrayRecord({"matrix": Array(matrix.astype(np.float32)), "bias": Array(bias.astype(np.float32))})
 
 
@@ -48,7 +48,7 @@ def accuracy(record: ArrayRecord) -> float:
 def local_training(
     record: ArrayRecord, rows: NDArray[np.float64], labels: NDArray[np.int64], *, steps: int = 5, rate: float = 0.5
 ) -> ArrayRecord:
-    """A few steps of gradient descent on one client's digits; not private by itself."""
+    """Take a few steps of gradient descent on one client's digits; not private by itself."""
     matrix, bias = record["matrix"].numpy().astype(np.float64), record["bias"].numpy().astype(np.float64)
     for _ in range(steps):
         found = rows @ matrix + bias

@@ -446,7 +446,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _named(columns: Sequence[Column | str]) -> tuple[Column, ...]:
-    """The columns; so many as no law has are not looked at, nor is a text, which is one column's name."""
+    """Return the columns; so many as no law has are not looked at, nor is a text, which is one column's name."""
     if isinstance(columns, str) or not 1 <= len(columns) <= MOST_COLUMNS:
         raise InvalidInput(f"ball dummies need a list of 1 to {MOST_COLUMNS} columns; got {shown(columns)}")
     return tuple(Column.named(column) for column in columns)
@@ -555,7 +555,7 @@ class _Search:
             return made if isinstance(made, BallDummies) and self.keeps(made) else None
 
         def centres_at(step: int) -> dict[Column, int]:
-            """The least centres at which each column's chance of an emptied cell is at most delta 2^-step."""
+            """Return the least centres at which each column's chance of an emptied cell is at most delta 2^-step."""
             return {kind: _least_centre(kind, laws[kind], self.delta / (1 << step)) for kind in kinds}
 
         step = next((step for step in range(12) if law(centres_at(step)) is not None), None)
@@ -581,7 +581,7 @@ class _Search:
 
 
 def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> int:
-    """The least number of dummies a cell at which a report empties one with at most this chance."""
+    """Return the least number of dummies a cell at which a report empties one with at most this chance."""
     allowed, tail, own = most * (1 << _CELL), 0, len(chances)
     while own and tail <= allowed:
         own -= 1
@@ -680,7 +680,10 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
-    """The sums of ways[s] weighted[s + v] over s, v = 0, 1, ..., none negative, by one product of two long numbers."""
+    """Return the sums of ways[s] weighted[s + v] over s, for v = 0, 1, ..., all not negative.
+
+    One product of two long numbers gives them all.
+    """
     size = len(ways)
     most = max(map(abs, ways)) * max(map(abs, weighted)) * size
     width = -(-(most.bit_length() + 2) // 8)
@@ -743,12 +746,15 @@ def _point(column: Column, radius: int, below: Below) -> NDArray[np.int64]:
 
 
 def _gaps(cuts: list[int], whole: int) -> NDArray[np.int64]:
-    """The positive parts into which cuts after the first, second, ... of so many things divide them."""
+    """Return the positive parts into which cuts after the first, second, ... of so many things divide them."""
     return np.diff(np.array([0, *(cut + 1 for cut in cuts), whole], dtype=np.int64))
 
 
 def _subset(n: int, size: int, rank: int) -> list[int]:
-    """The subset of 0..n - 1 of that rank, 0..C(n, size) - 1, in ascending order (the combinatorial number system)."""
+    """Return the subset of 0..n - 1 of that rank, in ascending order.
+
+    The rank is in 0..C(n, size) - 1 (the combinatorial number system).
+    """
     found, many = list[int](), math.comb(n, size)
     for top in range(n - 1, -1, -1):  # many = C(top + 1, size)
         if size == 0:

@@ -26,11 +26,11 @@ class Told(ABC):
         return (), ()
 
     def __repr__(self) -> str:
-        """The result in a line."""
+        """Return the result in a line."""
         return f"<{self._told()}>"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, with the table."""
+        """Return the same for a notebook, with the table."""
         headings, rows = self._rows()
         said = f"<p>{html.escape(self._told())}</p>"
         if not headings:

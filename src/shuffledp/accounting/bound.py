@@ -41,7 +41,7 @@ class AmplificationBound(ABC):
 
     @abstractmethod
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The theorem's own quantity for a victim of the given level, in a plain setting.
+        """Return the theorem's own quantity for a victim of the given level, in a plain setting.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class AmplificationBound(ABC):
         return without_smallest(budgets, level, exposed)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The theorem's own quantity for a victim of the given level.
+        """Return the theorem's own quantity for a victim of the given level.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
 
 
 def several_reports(setting: Setting) -> Budgets:
-    """The population counted in reports."""
+    """Return the population counted in reports."""
     budgets = setting.budgets
     if setting.reports_per_user == 1:
         return budgets
@@ -349,7 +349,7 @@ def shows_levels(setting: Setting) -> bool:
 
 
 def level_alone(setting: Setting, epsilon0: float) -> Setting:
-    """The sub-population of one level, which is all that hides a user whose level is visible."""
+    """Return the sub-population of one level, which is all that hides a user whose level is visible."""
     level = setting.budgets.index_of(epsilon0)
     alone = Budgets([epsilon0], [int(setting.budgets.counts[level])], [float(setting.budgets.deltas[level])])
     return replace(setting, budgets=alone, seen="reports")

@@ -353,7 +353,7 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
 
 
 def _answer(search: Search, number: int) -> Calibration:
-    """The setting with its certificate."""
+    """Return the setting with its certificate."""
     setting, epsilon = search.at(number), search.certified(number)
     largest = float(setting.budgets.epsilons[-1])
     return Calibration(largest, setting.budgets.n, search.target.delta, epsilon, setting, setting.rounds)

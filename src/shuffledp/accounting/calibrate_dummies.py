@@ -173,7 +173,7 @@ def _ball(
 def _normal(
     families: Sequence[HiddenByFakes], promises: Promises, delta: float, reports: int, most: int
 ) -> DummiesNeeded:
-    """The least spread, common to all questions, up to 1 %; whose ends cost a small part of delta."""
+    """Return the least spread, common to all questions, up to 1 %; whose ends cost a small part of delta."""
     if reports != 1:
         raise InvalidInput(
             f"a floor of several reports is not known for normal dummies; got reports = {shown(reports)}"
@@ -207,7 +207,7 @@ def _normal(
 
 
 def _normal_of(size: int, spread: float, ends: float) -> NormalDummies:
-    """The law of that spread with the fewest dummies whose cells are empty with a chance of at most `ends`."""
+    """Return the law of that spread with the fewest dummies whose cells are empty with a chance of at most `ends`."""
     centre = math.ceil(2.0 * spread)
     while centre < LARGEST_CENTRE and NormalDummies(size, spread, centre).cell_law[0] > ends:
         centre += max(1, math.ceil(0.1 * spread))
@@ -235,7 +235,7 @@ class _Search:
     most: int
 
     def found(self) -> tuple[OwnDummies, ...]:
-        """The dummies of each kind."""
+        """Return the dummies of each kind."""
         if len(self.kinds) == 1 and not self._laplace(0):
             count = self._least(lambda m: self._keeps((Uniform(m),)))
             return (self._required(Uniform(count) if count is not None else None),)
@@ -244,7 +244,7 @@ class _Search:
         return self._shared()
 
     def floor(self, epsilon0: float, dummies: Sequence[OwnDummies]) -> Floor:
-        """The floor of all questions together for one level."""
+        """Return the floor of all questions together for one level."""
         floors = [
             floor_profile(kind, epsilon0, each, reports=self.reports)
             for kind, each in zip(self.kinds, dummies, strict=True)
@@ -274,7 +274,10 @@ class _Search:
         return dummies
 
     def _least(self, keeps: Callable[[int], bool], start: int = 16) -> int | None:
-        """The least number that keeps the promises, for a condition that more dummies only help; None beyond most."""
+        """Return the least number that keeps the promises, or None beyond ``most``.
+
+        The condition must be one that more dummies only help.
+        """
         if keeps(0):
             return 0
         low, high = 0, min(start, self.most)
@@ -288,7 +291,10 @@ class _Search:
         return high
 
     def _alone(self, kind: int, share: float) -> OwnDummies | None:
-        """The fewest dummies of a kind for which one question keeps a share of every promise at its part of delta."""
+        """Return the fewest dummies of a kind that one question needs.
+
+        It keeps a share of every promise at its part of delta.
+        """
         asked = tuple((epsilon0, promise * share) for epsilon0, promise in self.promises)
         delta = self.delta / sum(self.times)
         if self._laplace(kind):
@@ -343,7 +349,7 @@ class _Search:
 def _laplace_alone(
     kind: HiddenByFakes, promises: Promises, delta: float, reports: int, most: int
 ) -> DiscreteLaplace | None:
-    """The fewest dummies with a discrete Laplace number of ones, at the ratio that serves best."""
+    """Return the fewest dummies with a discrete Laplace number of ones, at the ratio that serves best."""
     ratio = math.inf
     for epsilon0, promise in promises:
         ratio = min(ratio, _steepest(epsilon0, promise / reports))
@@ -376,7 +382,7 @@ def _laplace_alone(
 
 
 def _steepest(epsilon0: float, promise: float) -> float:
-    """The largest quotient of neighbouring chances at which one bit's loss stays within the promise.
+    """Return the largest quotient of neighbouring chances at which one bit's loss stays within the promise.
 
     A bit that is true with chance w = 1/(1 + e^-epsilon0) makes the quotient (w r + 1 - w)/((1 - w) r + w) of r. Only a
     proposal: what is claimed is certified afterwards.
@@ -415,7 +421,7 @@ def _promises(given: object) -> Promises:
 def _kinds(
     randomizer: HiddenByFakes | Sequence[HiddenByFakes], questions: int
 ) -> tuple[tuple[HiddenByFakes, ...], list[int]]:
-    """The different families, and which of them each question has."""
+    """Return the different families, and which of them each question has."""
     if isinstance(questions, bool) or not isinstance(questions, int) or not 1 <= questions <= MOST_QUESTIONS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"questions must be a whole number from 1 to {MOST_QUESTIONS}; got {shown(questions)}")
     listed = list(randomizer) if isinstance(randomizer, Sequence) else [randomizer] * questions

@@ -267,7 +267,7 @@ def largest_pure(mu: float) -> Lower:
 
 
 def _beyond(delta: float, outside: float) -> Lower:
-    """What is left of delta for the Gaussian part, rounded down: (delta - t)/(1 - t)."""
+    """Return what is left of delta for the Gaussian part, rounded down: (delta - t)/(1 - t)."""
     return max(round_down((float(delta) - outside) / (1.0 - outside)), Lower(SMALLEST))
 
 

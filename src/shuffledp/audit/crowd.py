@@ -74,7 +74,7 @@ class CrowdAttack:
     power: float
 
     def added(self, reports: Reports) -> FloatArray:
-        """What each report adds to the score."""
+        """Return what each report adds to the score."""
         return self.weights[np.searchsorted(self.edges, self.score.values(reports), side="right")]
 
     def draw(self, crowd: Crowd, record: int, runs: int, random: Randomness) -> FloatArray:
@@ -133,7 +133,7 @@ def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
 
 
 def _others(crowd: Crowd, held: int, random: Randomness) -> tuple[FloatArray, Reports]:
-    """A sample of the others' reports, each with the number of users it stands for."""
+    """Return a sample of the others' reports, each with the number of users it stands for."""
     levels, counts = (crowd.levels, crowd.counts) if crowd.levels else ((crowd.victim,), (1,))  # she may be alone
     each = max(_FIT // len(levels), 200)
     parts = [level.draw(np.full(each, held), random) for level in levels]
@@ -149,7 +149,10 @@ def _edges(values: FloatArray) -> FloatArray:
 
 
 def _weigh(values: list[FloatArray], edges: FloatArray, stands: list[FloatArray], n: int) -> tuple[FloatArray, float]:
-    """What a cell adds, (p0 - p1)/q, from the first samples; how well that separates the worlds, from the others."""
+    """Return what a cell adds, (p0 - p1)/q, from the first samples.
+
+    The other samples tell how well that separates the worlds.
+    """
     size = edges.size + 1
     place = [np.searchsorted(edges, part, side="right") for part in values]
     share = [(np.bincount(place[i], minlength=size) + 0.5) / (values[i].size + 0.5 * size) for i in range(4)]

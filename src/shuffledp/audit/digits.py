@@ -66,7 +66,7 @@ def _numbers(reports: Reports) -> NDArray[np.floating]:
 
 
 def _words(reports: Reports) -> NDArray[np.unsignedinteger] | None:
-    """The bytes of floats as unsigned integers of their size; None for other reports."""
+    """Return the bytes of floats as unsigned integers of their size; None for other reports."""
     if reports.raw.dtype.kind != "f" or reports.raw.dtype.itemsize > 8:
         return None
     numbers = np.ascontiguousarray(_numbers(reports))

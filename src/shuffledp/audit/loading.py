@@ -57,7 +57,7 @@ class VectorFamily(Protocol):
         ...
 
     def values(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """The vector that each report stands for, shape (n, dimension)."""
+        """Return the vector that each report stands for, shape (n, dimension)."""
         ...
 
 
@@ -173,7 +173,10 @@ def _family(family: Runnable, epsilon0: float, delta0: float, reading: Reading |
 
 
 def family_records(family: Any) -> tuple[Any, ...]:
-    """Records of a family of ours that are worth trying: a few categories, ends and middle of a range, two vectors."""
+    """Return records of a family of ours that are worth trying.
+
+    They are a few categories, the ends and the middle of a range, or two vectors.
+    """
     if hasattr(family, "low"):
         return (family.low, family.high, 0.5 * (family.low + family.high))
     if hasattr(family, "k"):

@@ -212,7 +212,7 @@ def _audit_counts(
 def _strongest(
     attacks: list[CountAttack], runs: int, delta: float, alpha: float, source: np.random.Generator
 ) -> tuple[CountAttack, tuple[FloatArray, FloatArray]]:
-    """The attack of largest limit, with the runs that chose it."""
+    """Return the attack of largest limit, with the runs that chose it."""
     best: tuple[float, CountAttack, tuple[FloatArray, FloatArray]] | None = None
     for attack in attacks:
         found = attack.draw(0, runs, source), attack.draw(1, runs, source)

@@ -42,7 +42,7 @@ class Placed:
 
     @classmethod
     def of(cls, data: Sequence, size: int) -> Placed:
-        """Reports of calls that all had `size` rows."""
+        """Return the reports of calls that all had `size` rows."""
         n = data.labels.size
         return cls(data, np.full(n, size), np.arange(n) % size)
 
@@ -141,12 +141,12 @@ def row_of(size: int, row: int) -> Place:
 
 
 def first_row(words: str) -> Place:
-    """The first row of every call."""
+    """Return the first row of every call."""
     return Place(f"the first row of {words}", lambda placed: placed.rows == 0)
 
 
 def last_row(words: str) -> Place:
-    """The last row of every call."""
+    """Return the last row of every call."""
     return Place(f"the last row of {words}", lambda placed: placed.rows == placed.sizes - 1)
 
 
@@ -158,7 +158,7 @@ def hundredth(which: int) -> Place:
 
 
 def suspect_hundredths(fit: Placed, scores: list[Score], pair: tuple[int, int]) -> list[Place]:
-    """The first and the last hundredth, and for each score those that separate the two records best.
+    """Return the first and the last hundredth, and for each score those that separate the two records best.
 
     Parameters
     ----------

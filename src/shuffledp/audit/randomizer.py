@@ -170,7 +170,10 @@ def _strongest(attacked: Subject, trials: int, delta: float, alpha: float, sourc
 def _choose_single(
     attacked: Subject, fit: Sequence, choose: Sequence, delta: float, alpha: float
 ) -> tuple[PlaceAttack, list[Score]]:
-    """The pair of records and the event of one report, wherever it stands; and all scores learned for that pair."""
+    """Return the pair of records, the event of one report, and all scores learned for that pair.
+
+    The report counts wherever it stands.
+    """
     nothing = reading_score(lambda raw, _: np.zeros(len(raw)), (0, 0))
     best = PlaceAttack(every_call(), (0, 1), nothing, Cut(0.0, True, 0), -math.inf), [nothing]
     parts = {

@@ -39,7 +39,7 @@ class Attack:
     json: bool
 
     def shared(self) -> dict[str, Any]:
-        """The arguments that both audits take."""
+        """Return the arguments that both audits take."""
         found: dict[str, Any] = {"confidence": self.confidence, "random": choose_random(self.simulation_seed)}
         if self.trials is not None:
             found["trials"] = self.trials
@@ -60,7 +60,7 @@ class Collection:
     counts: bool
 
     def given(self) -> str | None:
-        """The first of them that was used; None if none was."""
+        """Return the first of them that was used; None if none was."""
         options = {
             "--n": self.n,
             "--level": self.levels or None,

@@ -115,7 +115,7 @@ def _options(command: Any) -> tuple[str, ...]:
 
 
 def _pattern(name: str) -> str:
-    """A command below another comes first, and is two words; any other is followed by whatever there is."""
+    """Read the command: one below another is two words and comes first; any other is followed by whatever there is."""
     return f'"{name}"' if " " in name else f'"{name} "*'
 
 

@@ -150,7 +150,7 @@ def _chosen(path: Path, several: Sequence[Known], question: str | None) -> Known
 
 
 def _names(entry: Known) -> set[str]:
-    """What a question may be called."""
+    """Return what a question may be called."""
     column, kind = str(entry.get("column", entry.get("text", ""))), str(entry.get("question", ""))
     return {" ".join(name.split()).casefold() for name in (column, f"{kind} {column}")}
 

@@ -198,7 +198,7 @@ def _question(entry: Any, where: str) -> Ask:
 
 
 def _first(text: Any) -> Any:
-    """A text, or the first of its languages."""
+    """Return a text, or the first of its languages."""
     return next(iter(text.values())) if isinstance(text, dict) and text else text  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
 
 

@@ -118,7 +118,7 @@ def calibrate(**typed: Any) -> None:
 
 
 def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
-    """The population and the situation as typed."""
+    """Return the population and the situation as typed."""
     from shuffledp.cli.population import Population, TypedSituation
 
     file, column, delta_column = (typed[name] for name in ("budgets", "column", "delta_column"))

@@ -430,7 +430,7 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
 
 
 def _moved(slopes: Sequence[float], counts: Sequence[int], share: float) -> tuple[float, float]:
-    """The smallest and the largest mean slope once a share of the people has moved to another level."""
+    """Return the smallest and the largest mean slope once a share of the people has moved to another level."""
     total = sum(counts)
 
     def mean(order: Sequence[int]) -> float:

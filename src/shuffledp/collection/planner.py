@@ -332,7 +332,10 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
 
 
 def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
-    """The dummies that keep the promise for reports without local noise; dummies of a question's own as they are."""
+    """Return the dummies that keep the promise for reports without local noise.
+
+    Dummies of a question's own stay as they are.
+    """
     return dummies if dummies.law != "ball" else _dummies(request, LARGEST_EPSILON0, request.promise)[place]
 
 

@@ -186,7 +186,10 @@ def dummies_for(
 
 
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:
-    """What the dummies must make true of a level's promise; none are needed for the local budget of its reports."""
+    """Return what the dummies must make true of a level's promise.
+
+    None are needed for the local budget of its reports.
+    """
     return promise if promise >= epsilon0 * reports else promise * (1.0 - FLOOR_SLACK)
 
 
@@ -239,7 +242,10 @@ def check_crowd(draft: Draft) -> None:
 
 
 def reports_of(draft: Draft) -> int:
-    """Reports that one person may send to a question: 2 where nobody counts them, for a private window."""
+    """Return the number of reports that one person may send to a question.
+
+    It is 2 where nobody counts them, for a private window.
+    """
     return 2 if draft.admission == "open" else 1
 
 
@@ -273,7 +279,7 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
 
 
 def _local(level: Level) -> LocalProfile:
-    """The local budget of one report: integers may imply epsilon0 + 2^-40."""
+    """Return the local budget of one report: integers may imply epsilon0 + 2^-40."""
     return LocalProfile(float(round_up(level.epsilon0 + float(SLACK))), 0.0)
 
 

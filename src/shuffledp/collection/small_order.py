@@ -21,7 +21,7 @@ _Y = (_ORDER_8, _P - _ORDER_8)
 
 
 def _number(key: bytes) -> int:
-    """The coordinate that 32 bytes stand for: the highest bit does not belong to it, and it counts modulo p."""
+    """Return the coordinate that 32 bytes stand for: the highest bit does not belong to it, and it counts modulo p."""
     return (int.from_bytes(key, "little") & (2**255 - 1)) % _P
 
 

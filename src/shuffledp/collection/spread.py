@@ -113,7 +113,7 @@ class SpreadEstimate(Estimate):
         return normal if share == 1.0 else share * normal + (1.0 - share) * max(self._safe(miss, own), normal)
 
     def _normal(self, miss: float, own: float) -> float:
-        """The t at which P(X + D > t) is miss/2 for a normal X."""
+        """Return the t at which P(X + D > t) is miss/2 for a normal X."""
         chances, values = np.array(self.added.chances), self.added.values
         low, high = 0.0, float(values[-1]) + own * 40.0
         for _ in range(_HALVINGS):
@@ -123,7 +123,7 @@ class SpreadEstimate(Estimate):
         return high
 
     def _safe(self, miss: float, own: float) -> float:
-        """The least t for which Chernoff's bound is at most `miss`, over many s: each of them is valid."""
+        """Return the least t for which Chernoff's bound is at most `miss`, over many s: each of them is valid."""
         chances, values = np.array(self.added.chances), self.added.values
         scale = max(own, float(np.sqrt(self.added.variance)), self.step)
         s = np.geomspace(0.05, 50.0, _TRIED)[:, None] / scale

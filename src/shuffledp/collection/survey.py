@@ -205,7 +205,7 @@ def _request(
 
 
 def _first(text: object) -> str:
-    """The first language's text, whatever is wrong with it: a draft checks texts."""
+    """Return the first language's text, whatever is wrong with it: a draft checks texts."""
     return str(next(iter(text.values()), "")) if isinstance(text, dict) else str(text)
 
 

@@ -63,7 +63,10 @@ def check_work(
 
 
 def _atoms(family: Family, law: Dummies, reports: int) -> int:
-    """Counts of one question at one level; those of two sets of reports, where a set is not one of two halves."""
+    """Return the counts of one question at one level.
+
+    Where a set is not one of two halves, count those of two sets of reports.
+    """
     if law.law == "laplace":
         return law.count + reports
     share, total = float(family.own_share), law.count + reports

@@ -61,11 +61,11 @@ class Layout:
         return np.concatenate([part.ravel() for part in parts])
 
     def model(self, numbers: FloatArray) -> ArrayRecord:
-        """A record of the model's own types."""
+        """Return a record of the model's own types."""
         return self._record(numbers, self.kinds)
 
     def message(self, whole: NDArray[np.int64]) -> ArrayRecord:
-        """A record of whole numbers under the model's names."""
+        """Return a record of whole numbers under the model's names."""
         return self._record(whole, ("<i8",) * len(self.names))
 
     def _record(self, numbers: NDArray[np.generic], kinds: tuple[str, ...]) -> ArrayRecord:
@@ -76,7 +76,7 @@ class Layout:
 
 
 def bit_record(message: NDArray[np.int64]) -> ArrayRecord:
-    """A record of a seed and its bit, shape (2,)."""
+    """Return a record of a seed and its bit, shape (2,)."""
     return ArrayRecord({BIT_KEY: Array(message.astype("<i8"))})
 
 

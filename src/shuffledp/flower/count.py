@@ -117,7 +117,7 @@ class Sent:
 
 
 def repeated(sent: Sent | None, context: Context, server_round: int) -> ArrayRecord | None:
-    """The message that was sent in this round already, if there is one: the same bytes cost nothing more."""
+    """Return the message that was sent in this round already, if there is one: the same bytes cost nothing more."""
     if sent is None or server_round < 0 or sent.round != server_round:
         return None
     state: RecordDict = context.state
@@ -155,7 +155,7 @@ class ClientReport:
     private: bool
 
     def describe(self) -> str:
-        """The report in sentences, one per line."""
+        """Return the report in sentences, one per line."""
         limits = [f"{self.max_messages} messages"] if self.max_messages is not None else []
         limits += [f"epsilon {self.max_epsilon:g}"] if self.max_epsilon is not None else []
         kept = (

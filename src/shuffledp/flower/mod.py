@@ -195,6 +195,6 @@ class LocalRandomizer:
 
 
 def _round_of(message: Message) -> int:
-    """The server's number of the round; -1 if it gives none: then every message is a new one, and counts."""
+    """Return the server's number of the round; -1 if it gives none: then every message is a new one, and counts."""
     told = [c[ROUND_KEY] for c in message.content.config_records.values() if ROUND_KEY in c]
     return told[0] if len(told) == 1 and isinstance(told[0], int) and told[0] >= 0 else -1

@@ -57,7 +57,7 @@ class FederatedReport:
     stopped: str
 
     def describe(self) -> str:
-        """The report in sentences, one per line."""
+        """Return the report in sentences, one per line."""
         lines = [self.guarantee.describe()]
         for level in self.levels:
             lines.append(

@@ -231,7 +231,7 @@ class ShuffledStrategy(Strategy):
         return None
 
     def report(self) -> FederatedReport:
-        """What may be claimed so far, by level, and by which bound.
+        """Return what may be claimed so far, by level, and by which bound.
 
         Raises
         ------
@@ -322,7 +322,7 @@ class ShuffledStrategy(Strategy):
         return _Received([whole for whole, _ in found.values()], levels)
 
     def _read(self, reply: Message, layout: Layout) -> tuple[NDArray[np.int64], int, bool] | None:
-        """A message, its level's place, and whether its noise was secure; None if it does not keep the terms."""
+        """Return a message, its level's place, and whether its noise was secure; None if it does not keep the terms."""
         try:
             mark = reply.content.config_records[MARK_KEY]
             (record,) = reply.content.array_records.values()

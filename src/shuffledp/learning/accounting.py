@@ -304,7 +304,7 @@ class TrainingAccountant:
         }
 
     def _rounds_of(self, index: int) -> int:
-        """Rounds in which somebody of the tier sent a message: the victim took part in each."""
+        """Return the rounds in which somebody of the tier sent a message: the victim took part in each."""
         return sum(times for messages, times in self.spent.items() if messages[index])
 
     def _local(self, index: int) -> PrivacyProfile:
@@ -451,7 +451,7 @@ class TrainingAccountant:
         return compose([(self._once((*kept, n), lambda n=n: one(n)), times) for n, times in company.items()])
 
     def _once(self, key: object, make: Callable[[], PrivacyProfile]) -> PrivacyProfile:
-        """A profile keeps tables that later questions use again."""
+        """Keep the profile: its tables are used again by later questions."""
         if key not in self._profiles:
             self._profiles[key] = make()
         return self._profiles[key]

@@ -104,7 +104,7 @@ class Clipping:
     def message(
         self, network: Network, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]
     ) -> FloatArray:
-        """The clipped average gradient of one client's examples, shape (network.size,); always finite.
+        """Return the clipped average gradient of one client's examples, shape (network.size,); always finite.
 
         An example whose gradient is not finite contributes zero, and so does a message that is clipped as a whole and
         is not finite: nothing that can be seen outside tells of it.

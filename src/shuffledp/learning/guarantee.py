@@ -118,7 +118,7 @@ class TrainingGuarantee(Told):
         return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon0))
 
     def describe(self) -> str:
-        """The guarantee in sentences, one per line."""
+        """Return the guarantee in sentences, one per line."""
         head = (
             f"({self.epsilon.upper:.4g}, {self.delta:g})-differential privacy after {self.rounds} rounds"
             if self.private

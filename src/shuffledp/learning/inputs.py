@@ -66,7 +66,7 @@ class Clients:
         return np.diff(self.starts)
 
     def fingerprint(self, *, sizes: bool) -> str:
-        """Same for the same clients in the same order.
+        """Return a name that is the same for the same clients in the same order.
 
         Parameters
         ----------

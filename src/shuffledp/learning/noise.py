@@ -123,11 +123,11 @@ class LaplaceMechanism:
         return Laplace(0.0, 1.0).scale(epsilon0, delta0)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """The product, rounded up."""
+        """Return the product, rounded up."""
         return round_up(sensitivity * multiple, 8)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """The same: the law on the whole numbers is exactly as private as the one on the line."""
+        """Return the same: the law on the whole numbers is exactly as private as the one on the line."""
         return drawn
 
     def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:

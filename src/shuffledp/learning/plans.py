@@ -23,13 +23,13 @@ from shuffledp.setting import Seen
 
 
 def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
-    """The empty count of a run with these message laws."""
+    """Return the empty count of a run with these message laws."""
     gaussian, bits = s.mechanism == "gaussian", s.mechanism == "sketch"
     return TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), gaussian, plan.tiers, bits=bits)
 
 
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
-    """The messages' plan over all clients, and who takes part."""
+    """Return the messages' plan over all clients, and who takes part."""
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
     for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))
@@ -73,7 +73,7 @@ def _weighting_of_bits(s: Settings, budgets: FloatArray) -> Weighting:
 
 
 def _spread(plan: SendPlan, taking_part: NDArray[np.int64], clients: int) -> SendPlan:
-    """The same plan, its arrays as long as there are clients; who is left out is never asked for."""
+    """Return the same plan, its arrays as long as there are clients; who is left out is never asked for."""
 
     def over_all(values: NDArray[Any]) -> NDArray[Any]:
         out = np.zeros(clients, dtype=values.dtype)

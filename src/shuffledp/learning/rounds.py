@@ -175,7 +175,7 @@ class Sender(Clientele):
     mechanism: Mechanism
 
     def message(self, client: int, weights: FloatArray, law: int | None = None) -> NDArray[np.int64]:
-        """What one client sends, in grid steps.
+        """Return what one client sends, in grid steps.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Sender(Clientele):
         return noise
 
     def messages(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """What several clients send, shape (clients, size)."""
+        """Return what several clients send, shape (clients, size)."""
         whole = self.rounded(clients, weights)
         scales, of_client = np.unique(self.plan.scales[clients], return_inverse=True)
         for which, scale in enumerate(scales.tolist()):

@@ -94,7 +94,7 @@ class Pixels:
 
 
 def picture_features(kind: str, side: int) -> Map:
-    """The features of square pictures by their name.
+    """Return the features of square pictures by their name.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def picture_features(kind: str, side: int) -> Map:
 
 
 def features_of(about: dict[str, Any]) -> Map:
-    """The map that a model file describes.
+    """Return the map that a model file describes.
 
     Parameters
     ----------

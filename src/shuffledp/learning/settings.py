@@ -174,7 +174,7 @@ def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) 
 
 
 def assumptions(s: Settings, read_classes: bool) -> list[str]:
-    """What the guarantee rests on besides the count of rounds, one sentence each."""
+    """Return what the guarantee rests on besides the count of rounds, one sentence each."""
     notes = [
         "budgets, and who takes part in which round, are public and do not depend on the records",
         "a contribution that is not finite becomes zero, so that no error and no missing message tells of a record",

@@ -43,7 +43,7 @@ _NUMBERS_AT_ONCE = 1 << 21  # of signs held in memory together
 
 
 def signs(seeds: Words, size: int) -> NDArray[np.float32]:
-    """The signs that public seeds stand for.
+    """Return the signs that public seeds stand for.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Sketcher(Clientele):
         return total
 
     def bits(self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.int64]:
-        """The bits that these clients send for these signs, shape (clients,)."""
+        """Return the bits that these clients send for these signs, shape (clients,)."""
         inner, norms = self._projected(clients, weights, z)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
         return randomized_bits(inner, norms / self.clipping.bound, budgets, self.random)

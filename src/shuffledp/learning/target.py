@@ -181,7 +181,7 @@ def aimed(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> Sett
 
 
 def _cost(s: Settings, clients: Clients, numbers: int, *, certified: bool) -> tuple[SendPlan, float]:
-    """The plan, and what all its rounds cost with everybody there; only a guess unless ``certified``."""
+    """Return the plan, and what all its rounds cost with everybody there; only a guess unless ``certified``."""
     plan, present = plan_run(s, clients, numbers, [])
     accountant = accountant_of(s, plan)
     ask = accountant.epsilon_after if certified else accountant.guess_after
@@ -191,7 +191,7 @@ def _cost(s: Settings, clients: Clients, numbers: int, *, certified: bool) -> tu
 def _searched(
     s: Settings, budgets: FloatArray, target: float, clients: Clients, numbers: int, *, certified: bool
 ) -> Settings:
-    """The settings with the budgets, or rounds, that the search ends at."""
+    """Return the settings with the budgets, or rounds, that the search ends at."""
     if s.rounds is not None:
         top = float(budgets.max())
 

@@ -241,7 +241,7 @@ class Run:
         return True
 
     def guarantee(self) -> TrainingGuarantee:
-        """What the released rounds cost."""
+        """Return what the released rounds cost."""
         return self.accountant.guarantee(self.settings.delta, notes=tuple(self.notes), private=self.private)
 
     def _round(self, present: NDArray[np.int64]) -> None:

@@ -158,7 +158,7 @@ def _read(db: sqlite3.Connection, name: str, kind: _Kind) -> Iterator[list[Any]]
 
 
 def _called(kind: str, key: str) -> str:
-    """What a message calls a row; kind and key may come from a damaged link."""
+    """Return what a message calls a row; kind and key may come from a damaged link."""
     return f"entry {key[1:-1]}" if kind == "entry" and key[1:-1].isdigit() else "limit" if kind == "limit" else "record"
 
 

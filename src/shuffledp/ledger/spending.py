@@ -130,7 +130,7 @@ class Spending:
 
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
-    """The certified upper end alone: witnesses would cost time, and do not enter."""
+    """Return the certified upper end alone: witnesses would cost time, and do not enter."""
     return SmallestProfile(_answers(certified_uppers(setting), setting, epsilon0))
 
 

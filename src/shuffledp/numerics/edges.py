@@ -57,6 +57,6 @@ def even_edges(low: float, high: float, count: int) -> FloatArray:
 
 
 def _pair(value: Fraction) -> tuple[float, float]:
-    """The nearest double, and the one nearest to what it misses."""
+    """Return the nearest double, and the one nearest to what it misses."""
     high = float(value)
     return high, float(value - Fraction(high))

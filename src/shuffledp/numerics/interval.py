@@ -246,7 +246,7 @@ def _after(value: float) -> float:
 
 
 def _applied(function: Callable[[float], float], value: float) -> float:
-    """The function, infinite where it leaves double range."""
+    """Return the function, infinite where it leaves double range."""
     try:
         return function(value)
     except OverflowError:
@@ -264,10 +264,10 @@ def _up(value: float, argument: float) -> float:
 
 
 def _array_down(value: FloatArray) -> FloatArray:
-    """The doubles before; 0 and infinities stay: callers' numbers are not negative."""
+    """Return the doubles before; 0 and infinities stay: callers' numbers are not negative."""
     return np.where((value > 0.0) & np.isfinite(value), next_below(value), value)
 
 
 def _array_up(value: FloatArray) -> FloatArray:
-    """The doubles after; infinities stay."""
+    """Return the doubles after; infinities stay."""
     return next_above(value)

@@ -367,7 +367,7 @@ def _exp(x: float) -> float:
 
 
 def _tilt(noise: LaplaceSum, t: float, epsilon: float, shift: float) -> float:
-    """The tilt at which M(z) exp(zt) (1 + exp(eps - z d))/z is smallest on (0, 1); its logarithm is convex."""
+    """Return the tilt at which M(z) exp(zt) (1 + exp(eps - z d))/z is smallest on (0, 1); its logarithm is convex."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)

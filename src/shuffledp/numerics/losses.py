@@ -178,7 +178,7 @@ class LossSum:
         )
 
     def spread(self, t: FloatArray) -> FloatArray:
-        """Standard deviation of the tilted sum; an estimate."""
+        """Return the standard deviation of the tilted sum; an estimate."""
         return self._moments([Tilted(law, t) for law in self.laws])[1]
 
     def mean(self, t: float) -> float:
@@ -196,7 +196,7 @@ class LossSum:
         return Interval(value * (1 - 16 * EPS), min(value * (1 + 16 * EPS), 1.0))
 
     def best_tilt(self, epsilon: float) -> float:
-        """The tilt near the saddle point of (H) at epsilon."""
+        """Return the tilt near the saddle point of (H) at epsilon."""
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return 1.0
         t, log_m, _, _ = self._real_grid()
@@ -228,7 +228,7 @@ class LossSum:
         return Interval(min(found.lower, upper) + extra.lower, (upper + extra.upper) * (1 + 4 * EPS))
 
     def _complement(self, epsilon: float) -> float:
-        """A lower bound that is sharp near 1: 1 - (1 - e^-u)_+ = min(1, e^-u) <= e^(-t u) for 0 <= t <= 1."""
+        """Return a lower bound that is sharp near 1: 1 - (1 - e^-u)_+ = min(1, e^-u) <= e^(-t u) for 0 <= t <= 1."""
         t = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, 100)))
         log_m, error = self.log_mgf(-t)
         missing = float(np.min(log_m + error + t * epsilon + 4.0 * EPS * t * epsilon))
@@ -247,7 +247,7 @@ class LossSum:
         return self._grid[0], self._grid[1], self._grid[2], self._grid[3]
 
     def _line(self, epsilon: float) -> _Line:
-        """A line whose tilt is near the saddle point's, on its own scale and on that of the spread."""
+        """Return a line whose tilt is near the saddle point's, on its own scale and on that of the spread."""
         theta = self.best_tilt(epsilon)
         for line in self._lines:
             if 0.67 < line.theta / theta < 1.5 and abs(line.theta - theta) * line.spread <= 1.0:
@@ -560,7 +560,7 @@ def _logs(masses: FloatArray, scale: float, sign: float = 1.0) -> FloatArray:
 
 
 def _edges(masses: FloatArray, loss: FloatArray) -> FloatArray:
-    """Ends of cells that cover all losses: of equal width around the mean, wider and wider beyond."""
+    """Return the ends of cells that cover all losses: of equal width around the mean, wider and wider beyond."""
     share = masses / masses.sum()
     mean = float(share @ loss)
     deviation = math.sqrt(float(share @ (loss - mean) ** 2))
@@ -584,7 +584,10 @@ def _widening(reach: float, step: float) -> FloatArray:
 def _gathered(
     edges: FloatArray, loss: FloatArray, p: FloatArray, q: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Sums of p and q over each cell, and the largest number of atoms in one, which bounds their rounding in EPS."""
+    """Return the sums of p and q over each cell, and the largest number of atoms in one.
+
+    That number bounds their rounding in EPS.
+    """
     cells = edges.size - 1
     at = np.clip(np.searchsorted(edges, loss, side="right") - 1, 0, cells - 1)
     most = float(np.bincount(at, minlength=cells).max())

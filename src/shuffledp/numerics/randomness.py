@@ -217,7 +217,7 @@ class _SecureRandom(Randomness):
             # A signal handler forked while the words were drawn; the parent keeps them, so the child draws others.
 
     def _own_keystream(self) -> _Keystream:
-        """The keystream of this process. Cipher, lock and process are replaced together, by one thread."""
+        """Return the keystream of this process. Cipher, lock and process are replaced together, by one thread."""
         if self._keystream.process != _process():
             with _renewing:
                 if self._keystream.process != _process():

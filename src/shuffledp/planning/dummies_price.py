@@ -86,7 +86,7 @@ def dummies_price(
 
 
 def _in_dummies(dummies: Dummies) -> float:
-    """The variance of the dummies' sum, in units of that of one uniform dummy: of a fair bit this is 1/4."""
+    """Return the variance of the dummies' sum, in units of that of one uniform dummy: of a fair bit this is 1/4."""
     if isinstance(dummies, Uniform):
         return float(dummies.count)
     if isinstance(dummies, BallDummies):

@@ -116,7 +116,7 @@ class Added:
         return mean + self.count * self.share, variance + self.count * self.share * (1.0 - self.share)
 
     def at(self, x: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        """Generating function at points of the unit circle."""
+        """Return the generating function at points of the unit circle."""
         size = x.size if x.size > 1 else 1
         if len(self.chances) == 1:
             known = np.ones(size, dtype=np.complex128)

@@ -197,7 +197,7 @@ def _scales(row: FloatArray, bits: int, first: int) -> _Scales:
 
 
 def _limb_sums(values: Whole, slot: Whole, whole: Whole | None, slots: int) -> NDArray[np.object_]:
-    """Sums of whole * values in each slot, through limbs whose weighted sums are exact doubles."""
+    """Return the sums of whole * values in each slot, through limbs whose weighted sums are exact doubles."""
     limb = 53 - _ROWS.bit_length() - (0 if whole is None else _BITS)
     total = np.zeros(slots, dtype=object)
     rest, shift = values, 0
@@ -456,7 +456,7 @@ class Tally(ABC):
         return table.coefficients[row, rows] if self.task.by_level else table.coefficients[row, :1]
 
     def _public(self, terms: Terms) -> list[float]:
-        """Sums over all users of what is the same for all of a level, levels ascending."""
+        """Return the sums over all users of what is the same for all of a level, levels ascending."""
         counts = self.task.budgets.counts.astype(np.float64)
         sums = [[float(np.sum(counts[rows] * term)) for term in terms(rows)] for rows in self._chunks()]
         return [math.fsum(column) for column in zip(*sums, strict=True)]

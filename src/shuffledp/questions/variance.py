@@ -254,7 +254,10 @@ class VarianceTally(Tally):
         )
 
     def _half(self, half: int, keep: float) -> _Half:
-        """Sums over one half; without levels `keep`, everybody's mean, stands for the k of those who are in it."""
+        """Return the sums over one half.
+
+        Without levels `keep`, everybody's mean, stands for the k of those who are in it.
+        """
         table, both = self._tables[0], slice(2 * half, 2 * half + 2)
         ones, squares, kept, kept_squared, reports = (table.read(self._sums[0], row)[both] for row in range(5))
         m = float(reports.sum())

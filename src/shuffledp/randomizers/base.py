@@ -332,7 +332,7 @@ class FrequencyOracle(RandomizerLaw, Protocol):
         ...
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """The chances (p, q) as drawn, at each budget."""
+        """Return the chances (p, q) as drawn, at each budget."""
         ...
 
     def support_counts(self, reports: NDArray[Any], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

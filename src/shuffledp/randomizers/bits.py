@@ -82,7 +82,7 @@ def fair_bits(n: int, random: Randomness) -> PackedBits:
 
 
 def column_counts(packed: PackedBits, k: int) -> NDArray[np.int64]:
-    """Number of ones on each of the first k places, over all rows.
+    """Return the number of ones on each of the first k places, over all rows.
 
     By carry-save adders: three rows of one weight become a row of sums and a row of carries, of twice the weight
     (positional population count: Klarqvist, Mula, Lemire 2019). Exact.

@@ -186,11 +186,11 @@ class CoordinateSampling(TwoLevelFamily):
         return (2 * self.dimension - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`; those that are none are refused."""
+        """Undo `pack`; those that are none are refused."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.dimension)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

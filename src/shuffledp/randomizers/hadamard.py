@@ -179,11 +179,11 @@ class HadamardResponse(TwoLevelFamily):
         return self.k.bit_length() + 1
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`."""
+        """Undo `pack`."""
         return unpack_integers(rows, self.report_bits).view(np.int64)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -124,7 +124,7 @@ class LocalHashing(TwoLevelFamily):
         return self.g is not None
 
     def hash_range(self, epsilon0: ArrayLike) -> NDArray[np.int64]:
-        """The range g of the hash at each budget.
+        """Return the range g of the hash at each budget.
 
         Parameters
         ----------
@@ -257,11 +257,11 @@ class LocalHashing(TwoLevelFamily):
         return self._hashes().bits
 
     def pack(self, reports: NDArray[np.uint64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.uint64]:
-        """Reports as they were before `pack`."""
+        """Undo `pack`."""
         return unpack_integers(rows, self.report_bits)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
@@ -269,7 +269,7 @@ class LocalHashing(TwoLevelFamily):
         return possible_integers(rows, self.report_bits, 2**self.report_bits)
 
     def _hashes(self) -> AffineHash:
-        """The hashes of the fixed range, which must be one that can be drawn."""
+        """Return the hashes of the fixed range, which must be one that can be drawn."""
         if self.g is None:
             raise InvalidInput(
                 "reports of local hashing have a shape only where the range g is fixed; "

@@ -243,14 +243,14 @@ class LeveledHashing(TwoLevelFamily):
         return 8 + self.rows * (self.size + 1)
 
     def pack(self, reports: Reports) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         wide = self.checked(reports).astype("<u4")
         bits = np.unpackbits(wide.view(np.uint8), axis=1, bitorder="little").reshape(len(wide), -1, 32)
         rows = bits[:, 1:, : self.size + 1].reshape(len(wide), -1)
         return np.packbits(np.hstack((bits[:, 0, :8], rows)), axis=1, bitorder="little")
 
     def unpack(self, rows: PackedBits) -> Reports:
-        """Reports as they were before `pack`; a level that there is not is refused."""
+        """Undo `pack`; a level that there is not is refused."""
         return self.checked(self._read(check_padding(rows, self.report_bits)))  # type: ignore[return-value]
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -135,11 +135,11 @@ class TwoMoments:
         return 2
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, 2)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`; those that are no possible report are refused."""
+        """Undo `pack`; those that are no possible report are refused."""
         return checked_reports(unpack_integers(rows, 2).view(np.int64), 4)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

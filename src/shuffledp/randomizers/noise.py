@@ -204,7 +204,7 @@ class GridNoise(ABC):
         return reports
 
     def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
-        """Reports as they are, in steps."""
+        """Return the reports as they are, in steps."""
         return reports.astype(np.float64)
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
@@ -230,11 +230,11 @@ class GridNoise(ABC):
         )
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports + FARTHEST, REPORT_BITS)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`."""
+        """Undo `pack`."""
         return unpack_integers(rows, REPORT_BITS).view(np.int64) - FARTHEST
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

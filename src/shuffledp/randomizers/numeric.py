@@ -152,7 +152,7 @@ class OneBit:
         return _BINARY.randomize(bits, epsilon0, random)
 
     def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
-        """The bits themselves."""
+        """Return the bits themselves."""
         return reports.astype(np.float64)
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
@@ -179,11 +179,11 @@ class OneBit:
         return _BINARY.report_bits
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return _BINARY.pack(reports)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`."""
+        """Undo `pack`."""
         return _BINARY.unpack(rows)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -273,11 +273,11 @@ class SeededFamily(TwoLevelFamily):
         return REPORT_BITS
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, REPORT_BITS)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`; an index that is no codeword is refused."""
+        """Undo `pack`; an index that is no codeword is refused."""
         reports = unpack_integers(rows, REPORT_BITS).view(np.int64)
         self.read(reports)
         return reports

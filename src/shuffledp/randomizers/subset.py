@@ -86,7 +86,7 @@ class SubsetSelection(TwoLevelFamily):
         return self.k == 2
 
     def subset_size(self, epsilon0: ArrayLike) -> NDArray[np.int64]:
-        """The size d of the subset at each budget.
+        """Return the size d of the subset at each budget.
 
         Parameters
         ----------
@@ -228,11 +228,11 @@ class SubsetSelection(TwoLevelFamily):
         return self._reports().bits
 
     def pack(self, reports: NDArray[Any]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return self._reports().pack(reports)
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """Reports as they were before `pack`; those that are no subset of that size are refused."""
+        """Undo `pack`; those that are no subset of that size are refused."""
         return self._reports().unpack(rows)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -91,7 +91,7 @@ class SubsetReports(NamedTuple):
         return np.empty((n, self._columns), dtype=np.uint32 if self.listed else np.uint8)
 
     def write(self, members: NDArray[np.bool_]) -> NDArray[Any]:
-        """Reports of given memberships, shape (n, k)."""
+        """Return the reports of given memberships, shape (n, k)."""
         if self.listed:
             return (np.flatnonzero(members) % self.k).astype(np.uint32).reshape(members.shape[0], self.size)
         return np.packbits(members, axis=1, bitorder="little")
@@ -119,7 +119,7 @@ class SubsetReports(NamedTuple):
         return np.packbits(bits.reshape(reports.shape[0], self.bits), axis=1, bitorder="little")
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """The reports `pack` was given; InvalidInput names the first row that is no subset of that size."""
+        """Return the reports `pack` was given; InvalidInput names the first row that is no subset of that size."""
         check_padding(rows, self.bits)
         reports, right = self._read(rows)
         if not right.all():
@@ -133,7 +133,7 @@ class SubsetReports(NamedTuple):
         return possible_padding(rows, self.bits) & self._read(rows)[1]
 
     def _read(self, rows: PackedBits) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """What the rows say, the bits beyond the last overlooked, and whether each is a subset of that size."""
+        """Return what the rows say, the bits beyond the last overlooked, and whether each is a subset of that size."""
         if not self.listed:
             return rows.copy(), np.bitwise_count(rows).sum(axis=1, dtype=np.int64) == self.size
         bits = np.unpackbits(rows, axis=1, count=self.bits, bitorder="little")

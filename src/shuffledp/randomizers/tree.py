@@ -204,11 +204,11 @@ class RangeTree(TwoLevelFamily):
         return (int(self.offsets[-1]) - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`; those that are none are refused."""
+        """Undo `pack`; those that are none are refused."""
         reports = unpack_integers(rows, self.report_bits).view(np.int64)
         return checked_reports(reports, int(self.offsets[-1]))
 

@@ -45,7 +45,7 @@ class TwoLevelLaw:
 
     @classmethod
     def of(cls, epsilon0: FloatArray, only: ArrayLike, both: ArrayLike, neither: ArrayLike) -> TwoLevelLaw:
-        """The law from weights of the cells.
+        """Return the law from weights of the cells.
 
         Parameters
         ----------

@@ -245,12 +245,12 @@ class UnaryEncoding(TwoLevelFamily):
         return self.k
 
     def pack(self, reports: PackedBits) -> PackedBits:
-        """Reports as they travel: as they are; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel: as they are; see `shuffledp.randomizers.wire.WireFormat`."""
         self._check(reports)
         return np.ascontiguousarray(reports)
 
     def unpack(self, rows: PackedBits) -> PackedBits:
-        """Reports as they were before `pack`; those with a bit beyond k are refused."""
+        """Undo `pack`; those with a bit beyond k are refused."""
         return check_padding(rows, self.k).copy()
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

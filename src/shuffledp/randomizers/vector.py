@@ -203,7 +203,7 @@ class DirectionCodebook(SeededFamily):
         return along
 
     def _directions(self, seeds: Words, bases: Words, precision: _Precision = np.float32) -> NDArray[Any]:
-        """Normals of directions `bases`, shape (n, b), of each seed, shape (n, b, inner)."""
+        """Return the normals of directions `bases`, shape (n, b), of each seed, shape (n, b, inner)."""
         width = self.inner or self.dimension
         half = (width + 1) // 2
         places = bases[:, :, None] * np.uint64(half) + np.arange(half, dtype=np.uint64)
@@ -211,7 +211,7 @@ class DirectionCodebook(SeededFamily):
         return normals(words.reshape(*bases.shape, half), width, precision)
 
     def _frame(self, seeds: Words, precision: _Precision = np.float32) -> NDArray[Any]:
-        """Normals G of each seed, shape (n, inner, dimension)."""
+        """Return the normals G of each seed, shape (n, inner, dimension)."""
         inner, half = self.inner or 0, (self.dimension + 1) // 2
         places = _FRAME + np.arange(inner * half, dtype=np.uint64)
         return normals(seeded_words(seeds, places[None]).reshape(seeds.size, inner, half), self.dimension, precision)

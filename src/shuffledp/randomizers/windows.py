@@ -228,11 +228,11 @@ class WindowFamily(TwoLevelFamily):
         return (2 * self.cells - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Reports as they were before `pack`; those that are no possible report are refused."""
+        """Undo `pack`; those that are no possible report are refused."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.cells)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
@@ -281,7 +281,7 @@ def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> 
 
 
 def ideal_law(cells: int, shape: Shape, epsilon0: FloatArray) -> NumberLaw:
-    """`reading` at the chances of the formula, for the choice of a shape."""
+    """Return `reading` at the chances of the formula, for the choice of a shape."""
     return reading(cells, shape, *keep_masses(epsilon0, own_mass(cells, shape.window, shape.share)))
 
 

@@ -39,7 +39,7 @@ class WireFormat(Protocol):
         ...
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """The reports that `pack` was given; InvalidInput names the first row that is no possible report."""
+        """Return the reports that `pack` was given; InvalidInput names the first row that is no possible report."""
         ...
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
@@ -174,7 +174,7 @@ def unpack_each(rows: PackedBits, family: WireFormat) -> tuple[NDArray[Any], NDA
 
 
 def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -> PackedBits:
-    """The rows of a message whose header and length are right; see `decode`."""
+    """Return the rows of a message whose header and length are right; see `decode`."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size or bytes(view[:4]) != MAGIC:
         _refuse_headless(view)
@@ -202,7 +202,7 @@ def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -
 
 
 def fingerprint(family: WireFormat, task: str) -> bytes:
-    """The first 16 bytes of the SHA-256 of version, family with all its parameters, and task."""
+    """Return the first 16 bytes of the SHA-256 of version, family with all its parameters, and task."""
     return hashlib.sha256("\0".join(("shuffledp wire", str(VERSION), repr(family), task)).encode()).digest()[:16]
 
 
@@ -220,7 +220,7 @@ def pack_integers(values: NDArray[Any], bits: int) -> PackedBits:
 
 
 def unpack_integers(rows: PackedBits, bits: int) -> NDArray[np.uint64]:
-    """The whole numbers `pack_integers` was given, as uint64.
+    """Return the whole numbers `pack_integers` was given, as uint64.
 
     Raises
     ------

@@ -272,7 +272,7 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
 
 
 def _spellings(labels: tuple[Hashable, ...]) -> list[str]:
-    """The one spelling of each label; of a blank one a text that no entry is, as a blank entry is missing."""
+    """Return the one spelling of each label; of a blank one a text that no entry is, as a blank entry is missing."""
     return [one_spelling(label) or f"\n{place}" for place, label in enumerate(labels)]
 
 

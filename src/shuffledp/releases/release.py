@@ -205,7 +205,7 @@ class Release:
         return self._amounts(level, simultaneous=simultaneous)
 
     def sum(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
-        """The sum of the records: `rows` times the mean; of vectors, coordinate by coordinate.
+        """Return the sum of the records: `rows` times the mean; of vectors, coordinate by coordinate.
 
         Parameters
         ----------
@@ -301,11 +301,11 @@ class Release:
         return {"label": [str(label) for label in labels]}
 
     def __repr__(self) -> str:
-        """The answer, its interval and its guarantee."""
+        """Return the answer, its interval and its guarantee."""
         return f"<{self._told()}>"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook: a sentence and the table."""
+        """Return the same for a notebook: a sentence and the table."""
         return f"<p>{html.escape(self._told())}</p>{self.to_frame()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
     def _told(self) -> str:

@@ -42,7 +42,7 @@ def _mean(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]
 
 
 def _reach(release: Release) -> dict[str, Any]:
-    """What the interval of a difference needs besides: the largest step of a report, and the range."""
+    """Return what the interval of a difference needs besides: the largest step of a report, and the range."""
     found = release.analysis
     return {"step": found.step, "long_tailed": found.long_tailed, "range": list(found.support)}
 
@@ -81,7 +81,7 @@ def _number(release: Release, simplex: bool, simultaneous: bool) -> dict[str, An
 
 
 def _variance(release: Release, simplex: bool, simultaneous: bool) -> dict[str, Any]:
-    """The deviation is the root of what is at least 0."""
+    """Return the deviation is the root of what is at least 0."""
     known = _number(release, simplex, simultaneous)
     value, low, high = (math.sqrt(max(float(x), 0.0)) for x in (known["estimate"], *known["confidence_interval"]))
     return known | {"standard_deviation": {"estimate": value, "confidence_interval": [low, high]}}
@@ -182,7 +182,10 @@ def _share(row: FrequencyRow) -> dict[str, Any]:
 
 
 def _rest(release: Release, simultaneous: bool) -> dict[str, Any]:
-    """What every estimate carries: how it was made, whose rows they were, whether it is private, its guarantee."""
+    """Return what every estimate carries.
+
+    These are how it was made, whose rows they were, whether it is private, and its guarantee.
+    """
     said: Sequence[str] = all_notes(release)
     return {
         "confidence": CONFIDENCE,

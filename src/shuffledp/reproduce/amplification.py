@@ -83,7 +83,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def _published(population: Budgets) -> Iterator[tuple[str, float, str]]:
-    """The four curves of the paper; those stated for one budget at the largest one, as the paper draws them."""
+    """Return the four curves of the paper; those stated for one budget at the largest one, as the paper draws them."""
     setting = Setting(population, "any", seen="reports", neighboring="replace-one")
     largest = float(population.epsilons[-1])
     same = Setting(Budgets([largest], [population.n]), "any", seen="reports", neighboring="replace-one")
@@ -128,7 +128,7 @@ def _panel(axes: Axes, rows: list[Sequence[Cell]], title: str) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """What the figure shows, in numbers of the table."""
+    """Return what the figure shows, in numbers of the table."""
     at = {(row[0], row[1], row[2]): float(row[3]) for row in table.rows}
     n = 10_000
     gains = [at[name, n, "gspa"] / at[name, n, "certified-upper"] for name in POPULATIONS]

@@ -124,7 +124,7 @@ def require_figures() -> None:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number as captions print it."""
+    """Return a number as captions print it."""
     return f"{value:.{digits}g}"
 
 
@@ -174,7 +174,7 @@ def epsilons(name: str, n: int) -> FloatArray:
 
 
 def budgets(name: str, n: int) -> Budgets:
-    """The same, counted by level."""
+    """Return the same, counted by level."""
     return Budgets.of(epsilons(name, n))
 
 

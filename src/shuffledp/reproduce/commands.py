@@ -98,7 +98,7 @@ def _duration(minutes: float) -> str:
 
 @contextmanager
 def _progress(name: str) -> Generator[Callable[[float], None]]:
-    """A bar on stderr where somebody watches."""
+    """Return a bar on stderr where somebody watches."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

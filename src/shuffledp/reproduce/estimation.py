@@ -193,7 +193,7 @@ def _panel(axes: Axes, table: Table, panel: str, question: str) -> None:
 
 
 def caption(table: Table, repeats: int) -> list[str]:
-    """What the four panels say."""
+    """Return what the four panels say."""
     at = {(str(row[0]), float(row[2]), str(row[3])): float(row[4]) for row in table.rows}
     means, shares = [way.label for way in MEANS], [way.label for way in FREQUENCIES]
     x, y = 0.5, CAUTIOUS[0]

@@ -56,7 +56,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def caption(quick: bool) -> list[str]:
-    """What is in the pictures."""
+    """Return what is in the pictures."""
     left_out = " This quick variant leaves out the simulations and takes fewer points." if quick else ""
     return [
         "**Computed.** Every place we know of where a number published in one of the two papers is not what a real "

@@ -97,7 +97,7 @@ def draw(figure: Figure, table: Table) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """What the distance means for delta."""
+    """Return what the distance means for delta."""
     at = {(row[0], row[1]): float(row[2]) for row in table.rows}
     first, half = at[100, "as in Lemma 1"], at[100, "half of it"]
     needed = (2.0 * first / 1e-6) ** 2 * 100

@@ -183,7 +183,10 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
 
 
 def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, confidence: float) -> Estimate:
-    """The same delta by importance sampling: E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta)."""
+    """Return the same delta by importance sampling.
+
+    E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta).
+    """
     laws = [(count, *_symbols(e0, epsilon)) for e0, count in levels]
 
     def log_mgf(theta: float) -> float:

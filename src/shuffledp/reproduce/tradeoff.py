@@ -126,7 +126,7 @@ def draw(figure: Figure, table: Table) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """What the three panels say."""
+    """Return what the three panels say."""
     alpha, high = _series(table, "shuffled", "upper end")
     grid, claimed = _series(table, "shuffled", "GSPA, Theorem 2")
     there = np.interp(alpha, grid, claimed)

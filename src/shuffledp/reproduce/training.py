@@ -141,7 +141,7 @@ def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]
 
 
 def settings(how: Scale) -> list[tuple[Cell, ...]]:
-    """The published training as it was read, for the second file."""
+    """Return the published training as it was read, for the second file."""
     return [
         ("blocks, in one fixed order", BLOCKS),
         ("clipped", "the average gradient of a block, Euclidean norm"),
@@ -207,7 +207,7 @@ def draw_table(figure: Figure, table: Table, how: Scale) -> None:
 
 
 def caption(table: Table, how: Scale) -> list[str]:
-    """What figure and table show, in numbers of the table."""
+    """Return what figure and table show, in numbers of the table."""
     at: dict[str, dict[str, Cell]] = {str(row[0]): dict(zip(TABLE, row, strict=True)) for row in table.rows}
     clients = how.clients or BLOCKS
     return [
@@ -291,7 +291,7 @@ def _better(at: dict[str, dict[str, Cell]]) -> str:
 
 
 def _real_epsilon(budget: float) -> float:
-    """What one message has for its block: its noise at the sensitivity 2C."""
+    """Return what one message has for its block: its noise at the sensitivity 2C."""
     return GaussianSumProfile(READING.divisor * budget / NOISE).epsilon(DELTA).upper
 
 

@@ -116,7 +116,7 @@ def _privacy(runs: Trained, at: int) -> tuple[Cell, Cell, Cell]:
 
 
 def settings(how: Scale) -> list[tuple[Cell, ...]]:
-    """The published training in both readings."""
+    """Return the published training in both readings."""
     return [
         ("blocks, in one fixed order", BLOCKS, BLOCKS),
         ("clipped", "every example's gradient, sum of absolute values", "average of a block, largest column sum"),
@@ -176,7 +176,7 @@ def draw_table(figure: Figure, table: Table, how: Scale) -> None:
 
 
 def caption(table: Table, how: Scale) -> list[str]:
-    """What figure and table show, in numbers of the table."""
+    """Return what figure and table show, in numbers of the table."""
     at: dict[tuple[str, float], dict[str, Cell]] = {
         (str(row[0]), float(row[1])): dict(zip(TABLE, row, strict=True)) for row in table.rows
     }

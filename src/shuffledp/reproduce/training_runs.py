@@ -256,12 +256,12 @@ def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, T
 
 
 def shown_delta() -> str:
-    """The delta of honest runs as captions print it."""
+    """Return the delta of honest runs as captions print it."""
     return f"{DELTA:g}".replace("e-0", "e-")
 
 
 def shown_epsilon(epsilon: Cell) -> str:
-    """A certified epsilon with two decimals, rounded up."""
+    """Return a certified epsilon with two decimals, rounded up."""
     return f"{math.ceil(100.0 * float(epsilon)) / 100.0:.2f}"
 
 

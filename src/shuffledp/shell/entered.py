@@ -18,6 +18,6 @@ class Entered:
     fixed_in_advance: str | None
 
     def arguments(self) -> dict[str, Any]:
-        """The same, as the library's arguments; the ledger is opened."""
+        """Return the same, as the library's arguments; the ledger is opened."""
         names = {"population": self.population, "fixed_in_advance": self.fixed_in_advance}
         return {"ledger": opened_ledger(self.ledger), **names}

@@ -211,7 +211,7 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, start: bytes) -> Iterator[bytes]:
-    """What a packed file holds."""
+    """Return what a packed file holds."""
     if start.startswith(ZSTD):
         yield from _from_zstd(path)
     elif start.startswith(GZIP):
@@ -285,7 +285,10 @@ def _wide(start: bytes) -> bool:
 
 
 def _encoding(start: bytes, stated: str | None, name: str) -> str:
-    """The encoding that is stated, or that a mark tells; else UTF-8. The mark of UTF-32 begins as that of UTF-16."""
+    """Return the encoding that is stated, or that a mark tells.
+
+    Otherwise return UTF-8. The mark of UTF-32 begins as that of UTF-16.
+    """
     kinds = {"utf-32": UTF_32, "utf-16": UTF_16, "utf-8": (BYTE_ORDER_MARK,)}
     marked = next((kind for kind, marks in kinds.items() if start.startswith(marks)), None)
     if marked and stated and not codecs.lookup(stated).name.startswith(marked):
@@ -328,7 +331,7 @@ def _plain(path: Path, marks: int) -> Iterator[bytes]:
 
 
 def _suffix(file: Path | None) -> str:
-    """The ending of a name that tells the format, whatever it is packed with."""
+    """Return the ending of a name that tells the format, whatever it is packed with."""
     parts = [part.lower() for part in file.suffixes] if file is not None else []
     while parts and parts[-1] in (".gz", ".zst", ".zz"):
         parts.pop()
@@ -336,7 +339,10 @@ def _suffix(file: Path | None) -> str:
 
 
 def _sniffed(start: bytes, usual: str) -> str:
-    """The separator that cuts the first rows into equally many fields, at least two; else the one the header shows."""
+    """Return the separator that cuts the first rows into equally many fields, at least two.
+
+    Otherwise return the one the header shows.
+    """
     records = [record for record in start.removeprefix(BYTE_ORDER_MARK).split(b"\n") if record.strip(LINE_END)]
     records = records[:-1] if len(records) > 1 and len(start) == _SAMPLE else records
     order = (usual, *(mark for mark in CANDIDATES if mark != usual))

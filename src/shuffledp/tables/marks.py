@@ -92,7 +92,7 @@ def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
 
 
 def _grouped(decimal: str, thousands: str) -> str:
-    """What a number with marks between thousands looks like."""
+    """Return what a number with marks between thousands looks like."""
     return f"[+-]?[0-9]{{1,3}}(?:{THOUSANDS[thousands]}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
 
 

@@ -146,7 +146,7 @@ class _Counter:
         self.records += fields.size
 
     def _fields(self, block: _Block) -> NDArray[np.int64]:
-        """Number of fields of each record."""
+        """Return the number of fields of each record."""
         separators = np.flatnonzero(block.data == self._separator[0])
         if block.quotes.size == 0:
             return block.per_record(separators) + 1
@@ -214,7 +214,10 @@ class _Block:
         return _Block(self.data[:0], self.quotes[:0], self.ends[:0])
 
     def with_stray_quotes(self, separator: int) -> list[int]:
-        """Records in which a quote opens elsewhere than at the start of a field, so that it is a plain character."""
+        """Return records in which a quote opens elsewhere than at the start of a field.
+
+        Such a quote is a plain character.
+        """
         opening = self.quotes[0::2]
         before = self.data[np.maximum(opening - 1, 0)]
         fine = (opening == 0) | (before == separator) | (before == NEWLINE) | (before == QUOTE)

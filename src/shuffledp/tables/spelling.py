@@ -233,7 +233,7 @@ def _otherwise(text: str) -> str:
 
 
 def _long(text: str) -> str:
-    """A whole number that is a double."""
+    """Return a whole number that is a double."""
     return str(int(float(text)))
 
 

@@ -139,7 +139,7 @@ class ComposedProfile(PrivacyProfile):
         return Interval(lower, upper).inflated(16).clipped(0.0, 1.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The larger of the two directions."""
+        """Return the larger of the two directions."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
@@ -190,7 +190,7 @@ class ComposedProfile(PrivacyProfile):
         return tuple(part.table for part, _ in self.parts) if self.apart is None else self.apart
 
     def _sum(self, above: bool, view: View) -> LossSum:
-        """The rounds' finite pairs, as the tables are now."""
+        """Return the rounds' finite pairs, as the tables are now."""
         key: tuple[bool, View] = (above, view if self._both else "forward")
         if key not in self._sums or self._sums[key][0] != self._knots:
             laws = tuple(table.law(key[1], above=above) for table in self._tables)
@@ -198,7 +198,7 @@ class ComposedProfile(PrivacyProfile):
         return self._sums[key][1]
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """The saddle-point approximation; it only saves time."""
+        """Return the saddle-point approximation; it only saves time."""
         view: View = "forward"
         guess = self._sum(True, view).guess(math.log(delta))
         self._refine(guess, view)
@@ -284,17 +284,17 @@ class FromAbove(PrivacyProfile):
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The exponential of `log_above`."""
+        """Return the exponential of `log_above`."""
         log = self.log_above(epsilon)
         return Interval(0.0, min(inflated(math.exp(log), 8), 1.0) if log > -math.inf else 0.0)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The same both ways round."""
+        """Return the same both ways round."""
         both = Interval(-math.inf, self.log_above(epsilon))
         return both, both
 
     def log_above(self, epsilon: float) -> float:
-        """The smallest logarithm of the parts looked at."""
+        """Return the smallest logarithm of the parts looked at."""
         if epsilon not in self._known:
             found = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
             least = min(found.values())
@@ -315,7 +315,7 @@ class FromAbove(PrivacyProfile):
         return math.log(value) if value > 0.0 else -math.inf
 
     def _inverse(self, target: float) -> Interval:
-        """The smallest of the parts' epsilons; see `SmallestProfile`."""
+        """Return the smallest of the parts' epsilons; see `SmallestProfile`."""
         return Interval(0.0, SmallestProfile(self.parts).epsilon(target).upper)
 
     def _candidates(self, epsilon: float) -> frozenset[int]:
@@ -354,7 +354,7 @@ class SmallestProfile(PrivacyProfile):
         return min(part.vanishes_at for part in self.parts)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The smallest of the parts' deltas."""
+        """Return the smallest of the parts' deltas."""
         found = [part.delta(epsilon) for part in self.parts]
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
@@ -370,7 +370,7 @@ class SmallestProfile(PrivacyProfile):
         return FromAbove(tuple(_leaves(self)))
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The smallest of the parts' logs; the same both ways round."""
+        """Return the smallest of the parts' logs; the same both ways round."""
         found = [part.log_delta_pair(epsilon) for part in self.parts]
         both = Interval(
             min(max(ends[0].lower, ends[1].lower) for ends in found),
@@ -379,7 +379,7 @@ class SmallestProfile(PrivacyProfile):
         return both, both
 
     def _inverse(self, target: float) -> Interval:
-        """The smallest of the parts' epsilons, which is the inverse of their minimum.
+        """Return the smallest of the parts' epsilons, which is the inverse of their minimum.
 
         The last part, of the theorem that knows most, is usually the smallest; one look at each other curve there
         tells that it is not below.
@@ -387,7 +387,7 @@ class SmallestProfile(PrivacyProfile):
         return self._smallest(target, math.inf)
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """The smallest of the parts' epsilons, none of them looked at more closely than the ceiling deserves."""
+        """Return the smallest of the parts' epsilons, none of them looked at more closely than the ceiling deserves."""
         target = check_delta(delta)
         return self._inverses[target] if target in self._inverses else self._smallest(target, ceiling)
 
@@ -556,7 +556,7 @@ class ComposedBracket(BracketProfile):
         return self._whole.table
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
-        """Sums over the rounds."""
+        """Return the sums over the rounds."""
         return self._whole.renyi_directions(t)
 
 
@@ -593,17 +593,20 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHOR
 
 
 def _leaves(one: PrivacyProfile) -> list[PrivacyProfile]:
-    """The bounds of which a profile is the smallest, each once; smallest ones of smallest ones are taken apart."""
+    """Return the bounds of which a profile is the smallest, each once.
+
+    A bound that is itself the smallest of several is taken apart.
+    """
     if not isinstance(one, SmallestProfile):
         return [one]
     return list({id(leaf): leaf for part in one.parts for leaf in _leaves(part)}.values())
 
 
 def _from_above(one: PrivacyProfile) -> PrivacyProfile:
-    """What stands for a round where only upper ends are asked for."""
+    """Return what stands for a round where only upper ends are asked for."""
     return one.from_above if isinstance(one, SmallestProfile) else one
 
 
 def _ends(one: PrivacyProfile) -> tuple[PrivacyProfile, tuple[PrivacyProfile, ...]]:
-    """What stands for a round from above, and from below; a profile that is no bracket stands for itself."""
+    """Return what stands for a round from above, and from below; a profile that is no bracket stands for itself."""
     return (one.upper, one.witnesses) if isinstance(one, BracketProfile) else (one, (one,))

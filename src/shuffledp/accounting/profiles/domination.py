@@ -148,11 +148,11 @@ class _Knots:
         return found
 
     def _least(self, eps: FloatArray, upper: FloatArray) -> FloatArray:
-        """The mu that each knot by itself needs."""
+        """Return the mu that each knot by itself needs."""
         return _smallest(lambda mu: self._above(normal_divergence(eps, mu).lower, upper), eps.size)
 
     def _gaps(self, eps: FloatArray, upper: FloatArray) -> FloatArray:
-        """The mu with which a tangent of g lies above the chord of each gap."""
+        """Return the mu with which a tangent of g lies above the chord of each gap."""
         if eps.size < 2:
             return np.zeros(0)
         left, right, high, low = eps[:-1], eps[1:], upper[:-1], upper[1:]
@@ -190,7 +190,7 @@ def _ends_first(size: int) -> list[int]:
 
 
 def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> FloatArray:
-    """The smallest mu of each of several conditions that was seen to hold; inf where none up to _LARGEST did.
+    """Return the smallest mu of each of several conditions that was seen to hold; inf where none up to _LARGEST did.
 
     Bisection over the doubles, which are ordered like their bit patterns.
     """

@@ -164,7 +164,7 @@ def _assembled(
     masses: tuple[FloatArray, FloatArray],
     sign: float,
 ) -> FinitePair:
-    """The pair of given masses; what P lacks to total mass 1 ties, rounded up (sign 1) or down (sign -1)."""
+    """Return the pair of given masses; what P lacks to total mass 1 ties, rounded up (sign 1) or down (sign -1)."""
     (right, left), (p_curve, q_curve), (log_p, log_q) = points, curves, masses
     total = math.fsum(np.exp(log_p)) + math.fsum(np.exp(log_q - left.eps)) + math.exp(float(p_curve[-1]))
     tie = 1.0 - deflated(total, sign * 16.0)
@@ -309,7 +309,7 @@ def _masses(hull: Points) -> FloatArray:
 
 
 def _at(points: Points, hull: Points, log_masses: FloatArray) -> FloatArray:
-    """The hull's masses at all points, of which its vertices are some."""
+    """Return the hull's masses at all points, of which its vertices are some."""
     found = np.full_like(points.eps, -np.inf)
     found[np.searchsorted(points.eps, hull.eps)] = log_masses
     return found
@@ -341,7 +341,7 @@ def _doubt(points: Points, log_masses: FloatArray) -> float:
 
 
 def _gap(points: Points, curve: FloatArray, extreme: Callable[[FloatArray], float]) -> float:
-    """The largest or smallest factor, in logs, by which the curve misses the points."""
+    """Return the largest or smallest factor, in logs, by which the curve misses the points."""
     with np.errstate(invalid="ignore"):
         gap = points.log - curve
     gap = gap[~np.isnan(gap)]  # both are 0

@@ -190,7 +190,7 @@ class _Search:
 
 
 def _mu_of(epsilon: float, delta: float) -> float | None:
-    """The mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well."""
+    """Return the mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well."""
     if not TINY < delta < 0.9:
         return None
     low, high = 1e-6 * max(epsilon, delta), 2.0 * (math.sqrt(2.0 * epsilon) + 10.0)

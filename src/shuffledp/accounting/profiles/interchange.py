@@ -155,7 +155,7 @@ class PldProfile(PrivacyProfile):
         return Interval(0.0, max(self.infinite))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The larger sum; from below nothing is known, since the distribution is pessimistic."""
+        """Return the larger sum; from below nothing is known, since the distribution is pessimistic."""
         return Interval(0.0, max(self._above(side, epsilon) for side in range(len(self.losses))))
 
     def _above(self, side: int, epsilon: float) -> float:

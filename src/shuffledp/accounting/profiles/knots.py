@@ -66,7 +66,7 @@ class Curve(Protocol):
         ...
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The logarithms of both directions."""
+        """Return the logarithms of both directions."""
         ...
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
@@ -186,7 +186,7 @@ class ProfileTable:
         return top
 
     def upper(self, view: View) -> FinitePair:
-        """A finite pair that dominates the pair viewed."""
+        """Return a finite pair that dominates the pair viewed."""
         return self._pair("upper", view)
 
     def capped(self, view: View) -> FinitePair:
@@ -198,11 +198,11 @@ class ProfileTable:
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """A finite pair that the pair viewed dominates."""
+        """Return a finite pair that the pair viewed dominates."""
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:
-        """The losses of a round for composition: of the `capped` pair, or of the `lower` one."""
+        """Return the losses of a round for composition: of the `capped` pair, or of the `lower` one."""
         return (self.capped(view) if above else self.lower(view)).law
 
     def _pair(self, kind: Literal["upper", "capped", "lower"], view: View) -> FinitePair:
@@ -253,7 +253,7 @@ class ProfileTable:
         return Points(eps, log[order][first], min(least, float(lower[-1])))
 
     def _tests(self, direction: int | None) -> tuple[FloatArray, Enclosure]:
-        """A witness's values in logs, and the masses that go with them; of the better direction for None."""
+        """Return a witness's values in logs, and the masses that go with them; of the better direction for None."""
         better = np.full(self._eps.size, direction) if direction is not None else self._lower.argmax(axis=0)
         lower = np.take_along_axis(self._lower, better[None], axis=0)[0]
         masses = np.take_along_axis(self._masses, better[None, None], axis=1)[:, 0]

@@ -119,7 +119,7 @@ class PrivacyProfile(ABC):
         return f"<{name} of {rounds} round{'' if rounds == 1 else 's'}: ask .epsilon(delta) or .delta(epsilon)>"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook."""
+        """Return the same for a notebook."""
         return f"<p>{html.escape(repr(self))}</p>"
 
     @property
@@ -433,7 +433,7 @@ class PrivacyProfile(ABC):
         return forward, renyi_divergences(self.table, t, "reverse") if self.directed else forward
 
     def _top(self, target: float) -> float:
-        """An epsilon at which delta is certainly at most the target; inf if none up to 1e6 is found.
+        """Return an epsilon at which delta is certainly at most the target; inf if none up to 1e6 is found.
 
         A profile that vanishes at v post-processes a v-LDP report, so it is below randomized response's own,
         (e^v - e^eps)/(1 + e^v), which meets the target in closed form.

@@ -198,12 +198,12 @@ class StoredProfile(PrivacyProfile):
         return min(log + roundoff(64, 1.0 + abs(log) + abs(left)), left)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The chord; from below nothing is known."""
+        """Return the chord; from below nothing is known."""
         log = self.log_at(epsilon)
         return Interval(0.0, min(inflated(math.exp(log), 8), 1.0) if log > -math.inf else 0.0)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The same both ways round."""
+        """Return the same both ways round."""
         both = Interval(-math.inf, self.log_at(epsilon))
         return both, both
 
@@ -214,13 +214,16 @@ class StoredProfile(PrivacyProfile):
 
 
 def _read(points: Points) -> StoredProfile:
-    """The points of a finite pair's curve; it is summed up from the right, so nothing but rounding is evened out."""
+    """Return the points of a finite pair's curve.
+
+    It is summed up from the right, so nothing but rounding is evened out.
+    """
     logs = np.minimum.accumulate(np.minimum(points.log, 0.0))
     return StoredProfile(tuple(points.eps.tolist()), tuple(logs.tolist()))
 
 
 def _sampled(profile: PrivacyProfile) -> StoredProfile:
-    """A profile that is slow to evaluate, at few knots and not beyond the depth that a limit could use."""
+    """Return a profile that is slow to evaluate, at few knots and not beyond the depth that a limit could use."""
     uncovered = profile.mass_at_infinity.upper
     top = profile.epsilon(max(_DEPTH, 4.0 * uncovered)).upper if uncovered < 0.1 else math.inf
     if not math.isfinite(top):

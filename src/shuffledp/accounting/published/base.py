@@ -43,7 +43,7 @@ class PublishedBound(AmplificationBound):
     """Whether the publication states what several rounds cost."""
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The published quantity; see `AmplificationBound.profile`."""
+        """Return the published quantity; see `AmplificationBound.profile`."""
         setting.budgets.index_of(epsilon0)
         require_plain(replace(setting, rounds=1) if self.composes else setting, self.key)
         return self.over_rounds(setting, self.one_round(setting.plain(setting.budgets), epsilon0))
@@ -110,7 +110,7 @@ class GspaBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The same Gaussian profile for every victim; see `AmplificationBound.one_round`."""
+        """Return the same Gaussian profile for every victim; see `AmplificationBound.one_round`."""
         if setting.seen == "levels" and setting.budgets.levels > 1:
             raise OutOfRegime("gspa lets users of different levels hide each other; levels are visible here")
         return GaussianProfile(gspa_mu(setting.budgets))
@@ -130,7 +130,7 @@ class RdpGaussianBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """A Gaussian profile; see `AmplificationBound.one_round`."""
+        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return GaussianProfile(2.0 * math.exp(epsilon0 / 2.0) / math.sqrt(setting.budgets.n - 1))
@@ -148,7 +148,7 @@ class ClonesClosedBound(PublishedBound):
     source = OWN
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """A Gaussian profile; see `AmplificationBound.one_round`."""
+        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         width = math.sqrt(2.0 * (1.0 + math.exp(epsilon0)) / (setting.budgets.n - 1))
@@ -168,7 +168,7 @@ class Clones2022Bound(AmplificationBound):
     enters_bracket = False
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The clone pair with fewer clones; see `AmplificationBound.one_round`."""
+        """Return the clone pair with fewer clones; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         others = np.array([setting.budgets.n - 1.0])
         return ClonePairProfile(epsilon0, SuccessRange.of(np.exp(-setting.budgets.epsilons), others, ulps=8))

@@ -146,7 +146,7 @@ class BlanketInequalityProfile(PrivacyProfile):
         return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The largest over pairs; 1 where a number leaves double precision."""
+        """Return the largest over pairs; 1 where a number leaves double precision."""
         if epsilon + self.epsilon0 > _LARGEST:
             return Interval(0.0, 1.0)
         if epsilon == 0.0:
@@ -162,7 +162,7 @@ class BlanketInequalityProfile(PrivacyProfile):
         return Interval(min(max(math.exp(min(low, 1.0)) - TINY, 0.0), 1.0), min(math.exp(min(high, 1.0)) + TINY, 1.0))
 
     def _top(self, target: float) -> float:
-        """The budget itself: the inequality may be above randomized response's own profile below it."""
+        """Return the budget itself: the inequality may be above randomized response's own profile below it."""
         del target
         return self.epsilon0
 

@@ -27,7 +27,7 @@ class ClosedFormProfile(PrivacyProfile):
 
     @abstractmethod
     def stated_epsilon(self, delta: float) -> float:
-        """The formula, relative error below 64 roundoffs."""
+        """Return the formula, relative error below 64 roundoffs."""
 
     @abstractmethod
     def solved_delta(self, epsilon: float) -> Interval:
@@ -43,7 +43,7 @@ class ClosedFormProfile(PrivacyProfile):
         return Interval(0.0, 0.0)
 
     def epsilon(self, delta: float) -> Interval:
-        """The formula, rounded outward.
+        """Return the formula, rounded outward.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class ErlingssonBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         if not epsilon0 < 0.5:
             raise OutOfRegime(f"erlingsson19 needs epsilon0 < 1/2; got {epsilon0:g}")
@@ -184,7 +184,7 @@ class Fmt22ClosedBound(PublishedBound):
     source = SECOND
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         share = math.exp(epsilon0) / n
@@ -209,7 +209,7 @@ class Fmt23ClosedBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         return _within(

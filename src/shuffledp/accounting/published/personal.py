@@ -156,7 +156,7 @@ class LiuBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> EchoProfile:
-        """The victim of the largest budget, whose number serves all; see `AmplificationBound.one_round`."""
+        """Return the victim of the largest budget, whose number serves all; see `AmplificationBound.one_round`."""
         budgets = setting.budgets
         if not budgets.is_pure:
             raise OutOfRegime(f"liu23 needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")

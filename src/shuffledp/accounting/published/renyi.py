@@ -178,7 +178,7 @@ class GirgisBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisUpperProfile:
-        """The Rényi curve of one budget; see `AmplificationBound.one_round`."""
+        """Return the Rényi curve of one budget; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         require_unordered(setting, self.key)
         _require_moderate(epsilon0, self.key)
@@ -242,7 +242,7 @@ class GirgisLowerBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisLowerProfile:
-        """The Rényi curve of one budget; see `AmplificationBound.one_round`."""
+        """Return the Rényi curve of one budget; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         _require_moderate(epsilon0, self.key)
         if setting.law is not None and (setting.discrete is None or not setting.discrete.two_point):
@@ -305,7 +305,7 @@ class RdpRenyiBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> LinearRenyiProfile:
-        """The linear Rényi curve; see `AmplificationBound.one_round`."""
+        """Return the linear Rényi curve; see `AmplificationBound.one_round`."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return LinearRenyiProfile(2.0 * math.exp(epsilon0) / (setting.budgets.n - 1))

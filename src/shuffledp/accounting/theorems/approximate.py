@@ -126,7 +126,7 @@ class ApproximateProfile(PrivacyProfile):
         return low, self.point.total(low)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The smallest of (D) here, (D) before, and the local profile."""
+        """Return the smallest of (D) here, (D) before, and the local profile."""
         parts = [self.point.total(epsilon)]
         parts.append(LocalProfile(self.point.epsilon0, self.point.delta0).delta_at(epsilon))
         where, value = self._lowest
@@ -135,7 +135,10 @@ class ApproximateProfile(PrivacyProfile):
         return Interval(min(part.lower for part in parts), min(part.upper for part in parts))
 
     def epsilon(self, delta: float) -> Interval:
-        """The smaller of the local profile's epsilon and of where (D) falls to delta; see `PrivacyProfile.epsilon`."""
+        """Return the smaller of the local profile's epsilon and of where (D) falls to delta.
+
+        See `PrivacyProfile.epsilon`.
+        """
         target = check_delta(delta)
         local = LocalProfile(self.point.epsilon0, self.point.delta0).epsilon(target)
         where, value = self._lowest
@@ -190,7 +193,7 @@ class GaussianPointsProfile(PrivacyProfile):
         return self._points[index]
 
     def _local(self, epsilon: float) -> Interval:
-        """The noise's own profile: two records are at most one width apart."""
+        """Return the noise's own profile: two records are at most one width apart."""
         low = normal_divergence(epsilon, deflated(1.0, 8) / self.sigma)
         high = normal_divergence(epsilon, inflated(1.0, 8) / self.sigma)
         return Interval(float(low.lower), float(high.upper))
@@ -215,7 +218,7 @@ class GaussianPointsProfile(PrivacyProfile):
 
 
 def _start(cost: Callable[[int], float]) -> int:
-    """A first point, from a coarse walk over all."""
+    """Return a first point, from a coarse walk over all."""
     return min(range(_LATTICE // 16, _LATTICE + 1, _LATTICE // 16), key=cost)
 
 

@@ -99,7 +99,9 @@ class CrowdProfile(PrivacyProfile):
 
 @lru_cache(maxsize=128)
 def laplace_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
-    """Records 0 and 1 among others on 1, Laplace noise: below the range, above it, and windows between.
+    """Return the pair of records 0 and 1 among others on 1, Laplace noise.
+
+    The sets are below the range, above it, and windows between.
 
     On a window from a to b the ratio of the two laws' masses is exp((1 - a - b)/scale) exactly.
 
@@ -130,7 +132,7 @@ def laplace_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
 
 @lru_cache(maxsize=128)
 def gaussian_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
-    """Records 0 and 1 among others on 1, normal noise, in windows; see `laplace_pair`.
+    """Return the pair of records 0 and 1 among others on 1, normal noise, in windows; see `laplace_pair`.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class PairCountProfile(PrivacyProfile):
         return found
 
     def _summed(self, epsilon: float, reach: float) -> tuple[Interval, float]:
-        """The sum over likely counts, and the probability of the others, charged to the upper end."""
+        """Return the sum over likely counts, and the probability of the others, charged to the upper end."""
         if reach not in self._pmf:
             self._pmf[reach] = self._window(reach)
         x, pmf, outside = self._pmf[reach]  # others' counts from one below the first m on
@@ -212,7 +212,7 @@ class KaryWitness(AmplificationBound):
         return Enclosure(found.lower, found.lower)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The others' counts are shared; a smaller budget of a mixture family only hides more."""
+        """Share the others' counts; a smaller budget of a mixture family only hides more."""
         if setting.discrete is not None and not setting.discrete.mixture:
             raise OutOfRegime(
                 f"krr-exact over more than {MANY_LEVELS} levels needs one blanket for all of them; "

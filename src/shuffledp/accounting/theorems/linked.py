@@ -47,7 +47,7 @@ class LinkedBound(AmplificationBound):
         return found[0] if len(found) == 1 else SmallestProfile(tuple(found))
 
     def links_matter(self, setting: Setting) -> bool:
-        """The reports of all rounds are put together here, by the law of a single round."""
+        """Put the reports of all rounds together, by the law of a single round."""
         del setting
         return False
 
@@ -86,7 +86,7 @@ class LinkedBound(AmplificationBound):
         return Enclosure(np.zeros_like(found.lower), found.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The likeliest blanket user is left out, whoever the victim is."""
+        """Leave the likeliest blanket user out, whoever the victim is."""
         return BlanketBound().any_victim(setting)
 
     def _bundled(self, setting: Setting, epsilon0: float) -> list[Setting]:
@@ -225,7 +225,7 @@ class LinkedWitness(AmplificationBound):
         return found[0] if len(found) == 1 else LargestProfile(tuple(found))
 
     def links_matter(self, setting: Setting) -> bool:
-        """The reports of all rounds are put together here."""
+        """Put the reports of all rounds together."""
         del setting
         return False
 

@@ -58,7 +58,7 @@ class LocalProfile(PrivacyProfile):
         return LocalRounds(self, rounds) if rounds <= MOST_TERMS else None
 
     def epsilon(self, delta: float) -> Interval:
-        """Closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
+        """Return the closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
 
         Infinite below delta0; epsilon0 at delta0 exactly.
         """
@@ -148,7 +148,7 @@ class LocalBound(AmplificationBound):
         return budgets
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The local profile itself, whoever else takes part; of Gaussian noise also its own."""
+        """Return the local profile itself, whoever else takes part; of Gaussian noise also its own."""
         level = setting.budgets.index_of(epsilon0)
         delta0 = float(setting.budgets.deltas[level])
         if setting.seen == "users":  # budgets belong to steps: the victim may get any
@@ -164,7 +164,7 @@ class LocalBound(AmplificationBound):
         return isinstance(setting.law, MadeFromMemo) and super().links_matter(setting)
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """Changed reports and rounds are seen together: plain composition of so many reports."""
+        """Compose so many reports plainly: changed reports and rounds are seen together."""
         return composed(one, setting.changed_reports * setting.rounds)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
@@ -184,7 +184,7 @@ class LocalBound(AmplificationBound):
         return Enclosure(np.zeros(levels.size), upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The largest delta0 for everybody."""
+        """Return the largest delta0 for everybody."""
         delta0 = float(setting.budgets.deltas.max())
         if setting.seen == "users":
             return lambda _: LocalProfile(float(setting.budgets.epsilons[-1]), delta0)

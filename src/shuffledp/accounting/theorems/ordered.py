@@ -133,11 +133,11 @@ class OrderedBound(AmplificationBound):
     reference = "clone theorem for ordered, adaptive outputs (own proof), one budget per step"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Steps belong to nobody: those with the smallest budgets are missed most, the victim's or not."""
+        """Remove the steps with the smallest budgets, which are missed most: steps belong to nobody."""
         return without_smallest(budgets, budgets.levels - 1, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The same profile for every user; see `AmplificationBound.one_round`."""
+        """Return the same profile for every user; see `AmplificationBound.one_round`."""
         require_one_pure_round(setting, self.key)
         if setting.seen != "users":
             raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")

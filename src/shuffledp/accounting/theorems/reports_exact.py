@@ -68,7 +68,7 @@ class RecordsProfile(PrivacyProfile):
         return first, self.backward.delta(epsilon) if self.directed else first
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The larger direction."""
+        """Return the larger direction."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 

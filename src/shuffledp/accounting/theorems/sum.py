@@ -70,7 +70,7 @@ class GaussianSumProfile(PrivacyProfile):
         return Interval(0.0, 0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The class's formula; non-decreasing in mu, which is rounded both ways."""
+        """Return the class's formula; non-decreasing in mu, which is rounded both ways."""
         low = normal_divergence(epsilon, deflated(self.mu, _DOUBT))
         high = normal_divergence(epsilon, inflated(self.mu, _DOUBT))
         return Interval(float(low.lower), float(high.upper))
@@ -80,7 +80,7 @@ class GaussianSumProfile(PrivacyProfile):
         return GaussianSumProfile(self.mu * math.sqrt(rounds))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """The same formula in double precision."""
+        """Return the same formula in double precision."""
         return gaussian_epsilon(delta, self.mu)
 
 
@@ -164,7 +164,7 @@ class SumBound(AmplificationBound):
     reference = "the noises add: Gaussian profile (Balle and Wang 2018), best threshold of the summed Laplace noise"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The same profile for every victim: her own noise is in the sum; see `AmplificationBound.one_round`."""
+        """Return the same profile for every victim: her own noise is in the sum; see `AmplificationBound.one_round`."""
         return self.profile(setting, epsilon0)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
@@ -227,6 +227,6 @@ class SumWitness(SumBound):
     reference = "sum of noisy reports, the victim at one end of the range or at the other"
 
     def _shift(self, setting: Setting) -> float:
-        """The reports of a group's exposed members are known, so they are no part of an attack on the sum."""
+        """Leave out a group's exposed members: their reports are known, so they are no part of an attack on the sum."""
         changed = min(setting.group_size, setting.budgets.n - setting.exposed)
         return float(changed * setting.reports_per_user)

@@ -165,7 +165,7 @@ def _promises(held: Held) -> Table:
 
 
 def _parties(held: Held) -> Table:
-    """What each party saw, and what it did not."""
+    """Return what each party saw, and what it did not."""
     task, manifest = held.release.batch.task, held.release.batch.manifest
     people, rows = count(manifest.n), " and ".join(count(rows) for rows in manifest.rows)
     table = Table(title="What each party saw", title_justify="left", show_lines=True)

@@ -215,7 +215,7 @@ def _answers_table(asked: list[Asked]) -> Table:
 
 
 def _guarantees_table(asked: list[Asked], delta: float) -> Table:
-    """A row per question, a column per level: what an attack attains, and what is proved."""
+    """Return a row per question, a column per level: what an attack attains, and what is proved."""
     table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
     table.add_column("own budget")
     levels = [a.release.guarantee.levels for a in asked]

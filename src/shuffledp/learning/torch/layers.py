@@ -105,7 +105,7 @@ class BuiltPass:
 
 
 def _built(layer: nn.Module, weight: Tensor, bias: Tensor) -> BuiltPass:
-    """The layer's parameters are a weight and, unless left out, a bias."""
+    """Build the pass of a layer whose parameters are a weight and, unless left out, a bias."""
     return BuiltPass((weight.flatten(1), bias.flatten(1)) if _has_bias(layer) else (weight.flatten(1),))
 
 

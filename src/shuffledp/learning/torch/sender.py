@@ -86,7 +86,7 @@ class TorchSender(Sender):
         return self._finished(total[None], np.array([owned.size]))[0]
 
     def _bounded_together(self, clients: NDArray[np.int64]) -> Tensor:
-        """The same for several clients of few examples each, shape (clients, size)."""
+        """Return the same for several clients of few examples each, shape (clients, size)."""
         sizes, clip, device = self.clients.sizes[clients], self.clipping, self.model.device
         examples = np.concatenate([self.clients.examples(int(client)) for client in clients])
         owner = torch.from_numpy(np.repeat(np.arange(clients.size), sizes)).to(device)

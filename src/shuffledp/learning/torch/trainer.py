@@ -279,13 +279,16 @@ class ShuffledSGD:
         return OptimizerServer(model.weights, 1.0, 0.0, model=model, optimizer=self.optimizer)
 
     def _fingerprint(self, model: Model) -> str:
-        """What a checkpoint must agree on besides the settings: names and shapes of what is trained, and the loss."""
+        """Return what a checkpoint must agree on besides the settings.
+
+        These are the names and shapes of what is trained, and the loss.
+        """
         loss = self.loss if isinstance(self.loss, str) else getattr(self.loss, "__qualname__", "a callable")
         shapes = [(name, tuple(p.shape)) for name, p in model.parameters.items()]
         return hashlib.sha256(repr((loss, shapes)).encode()).hexdigest()
 
     def _prepared(self) -> tuple[Model, Gradients, list[str]]:
-        """The module and the way to its gradients, and what that rests on."""
+        """Return the module and the way to its gradients, and what that rests on."""
         one_of("norms", self.norms, NORMS)
         if isinstance(self.loss, str):
             one_of("loss", self.loss, tuple(LOSSES))

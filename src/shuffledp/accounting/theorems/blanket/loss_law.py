@@ -54,7 +54,10 @@ class LossLaw:
         return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
 
     def diluted(self, gamma: float) -> LossLaw:
-        """The law of Z = L/gamma with probability gamma, good to 32 ulps, else 0; its mean is that of L exactly."""
+        """Return the law of Z = L/gamma with probability gamma, good to 32 ulps, else 0.
+
+        Its mean is that of L exactly.
+        """
         with np.errstate(over="ignore"):
             values = self.one.values / gamma
         thin = self.one.probabilities * gamma

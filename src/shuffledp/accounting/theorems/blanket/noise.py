@@ -457,11 +457,11 @@ class NoiseProfile(PrivacyProfile):
         return self._proved(self._serving[key], epsilon)
 
     def _proved(self, core: Core, epsilon: float) -> Core:
-        """The core, or the victim's own noise where the theorem stops."""
+        """Return the core, or the victim's own noise where the theorem stops."""
         return core if epsilon <= core.proved_up_to(self.victim) else replace(core, noise=self.victim)
 
     def _smallest(self, delta: float) -> Core:
-        """The promising core with the smallest bound where about three times this delta is expected."""
+        """Return the promising core with the smallest bound where about three times this delta is expected."""
         epsilon = gaussian_epsilon(min(3.0 * delta, 0.5), min(choice.mu for choice in self._choices(delta)))
         cores = [core for _, core in self._promising(delta)]
         if not epsilon < min(self.top, _HOPELESS):
@@ -469,7 +469,7 @@ class NoiseProfile(PrivacyProfile):
         return min(cores, key=lambda core: self._view(core).most(epsilon))
 
     def _inverse(self, target: float) -> Interval:
-        """The core that suits this delta; each end by a search of its own."""
+        """Return the core that suits this delta; each end by a search of its own."""
         core, upper = self._best(target)
         if not upper < min(self.top, _HOPELESS):
             return Interval(0.0, self.top)
@@ -480,7 +480,7 @@ class NoiseProfile(PrivacyProfile):
         return min(choice.expected_epsilon(delta) for choice in self._choices(delta))
 
     def _best(self, delta: float) -> tuple[Core, float]:
-        """The best of a few promising cores, and a certified epsilon for it (inf if none of them helps)."""
+        """Return the best of a few promising cores, and a certified epsilon for it (inf if none of them helps)."""
         if delta not in self._cores:
             self._cores[delta] = self._searched(delta)
         return self._cores[delta]
@@ -498,7 +498,7 @@ class NoiseProfile(PrivacyProfile):
         return best, least
 
     def _promising(self, delta: float) -> list[tuple[float, Core]]:
-        """The few cores to try in earnest, with the epsilon expected of each; the most promising one first."""
+        """Return the few cores to try in earnest, with the epsilon expected of each; the most promising one first."""
         guesses = [(choice.expected_epsilon(delta), choice.core) for choice in self._choices(delta)]
         fit = [(guess, core) for guess, core in guesses if guess <= _ROOM * core.proved_up_to(self.victim)]
         fit.sort(key=lambda both: both[0])
@@ -562,9 +562,9 @@ class _View:
         return Interval(min(self.least(epsilon), most), most)
 
     def upper_epsilon(self, delta: float, guess: float) -> float:
-        """An epsilon near the guess with at most this delta; the largest one worth a search if there is none."""
+        """Return an epsilon near the guess with at most this delta; the largest one worth a search if there is none."""
         return safe_side(self.most, delta, min(self.top, _HOPELESS), guess, _TOLERANCE, above=False)
 
     def lower_epsilon(self, delta: float, upper: float) -> float:
-        """An epsilon near and below ``upper`` at which (I) is certainly above delta, or 0."""
+        """Return an epsilon near and below ``upper`` at which (I) is certainly above delta, or 0."""
         return safe_side(self.least, delta, upper, upper, _TOLERANCE, above=True) if upper > 0.0 else 0.0

@@ -114,7 +114,9 @@ class RangeProfile(PrivacyProfile):
         return gaussian_epsilon(delta, self._mu) if math.isfinite(self._mu) else None
 
     def upper_epsilon(self, delta: float) -> float:
-        """An epsilon with at most this delta, near the smallest that (T) proves; ``top`` if it proves none below.
+        """Return an epsilon with at most this delta, near the smallest that (T) proves.
+
+        Return ``top`` if it proves none below.
 
         Parameters
         ----------
@@ -153,14 +155,14 @@ class RangeProfile(PrivacyProfile):
         return self._chosen[depth]
 
     def _best(self, delta: float) -> _Edges | None:
-        """The edges with the smallest epsilon expected at this delta; none for deltas below 1e-41."""
+        """Return the edges with the smallest epsilon expected at this delta; none for deltas below 1e-41."""
         if not delta >= _DEEPEST:
             return None
         found = [edges for share in _SHARES for edges in self._edged(share, delta)]
         return min(found, key=lambda edges: edges.expected_epsilon(delta), default=None)
 
     def _edged(self, share: float, delta: float) -> list[_Edges]:
-        """The edges at which so much of delta is charged; none where nobody hides anybody."""
+        """Return the edges at which so much of delta is charged; none where nobody hides anybody."""
         reach = _reach(self.victim.kind, share * delta * math.exp(-self._most_charged))
         near, far = (round(1.0 + scale * reach, 6) for scale in (self.victim.scale, self.widest))
         chances = shared_chances(self.victim.kind, self.victim.scale, self.widest, (near, far), self.scales)

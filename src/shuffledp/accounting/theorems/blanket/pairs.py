@@ -45,7 +45,7 @@ _BERRY_ESSEEN = 0.4748
 
 
 def fewest_blankets(count: SuccessRange, delta: float) -> tuple[float, float]:
-    """A number of reports m = c + 1, and a bound on P(C < c) far below delta.
+    """Return a number of reports m = c + 1, and a bound on P(C < c) far below delta.
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ class LargestProfile(PrivacyProfile):
         return max(part.vanishes_at for part in self.parts)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The largest of the parts' deltas."""
+        """Return the largest of the parts' deltas."""
         worst = self.parts[0].delta(epsilon)
         for part in self._rivals(self.parts[0], epsilon, worst.lower):
             found = part.delta(epsilon)
@@ -402,7 +402,7 @@ class LargestProfile(PrivacyProfile):
         return worst
 
     def _inverse(self, target: float) -> Interval:
-        """The largest of the parts' epsilons; a part already below delta at the largest so far is left alone."""
+        """Return the largest of the parts' epsilons; a part already below delta at the largest so far is left alone."""
         first = self._expected_worst(target)
         worst = first.epsilon(target)
         if not math.isfinite(worst.upper):
@@ -414,7 +414,7 @@ class LargestProfile(PrivacyProfile):
         return worst
 
     def _expected_worst(self, target: float) -> PrivacyProfile:
-        """The part whose quick bound is the largest where epsilon is expected; it only saves time."""
+        """Return the part whose quick bound is the largest where epsilon is expected; it only saves time."""
         guess = self.parts[0].guess_epsilon(target)
         if self.blankets is None or guess is None or not guess <= _LARGEST:
             return self.parts[0]

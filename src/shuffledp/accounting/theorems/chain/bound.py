@@ -65,7 +65,7 @@ class ChainProfile(PrivacyProfile):
         return Interval(0.0, self._links.divergence(epsilon))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """The limit for many users: normal, with shift sqrt((exp(mu^2) - 1)/n)."""
+        """Return the limit for many users: normal, with shift sqrt((exp(mu^2) - 1)/n)."""
         guess = gaussian_epsilon(delta, math.sqrt(math.expm1(self.mu**2) / self.n))
         return guess if guess > 0.0 else None
 
@@ -111,11 +111,11 @@ class PureChainProfile(PrivacyProfile):
         return PureLinks(self.law, last.astype(np.float64), copies, charges)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The best group and charge, or the report's own curve."""
+        """Return the best group and charge, or the report's own curve."""
         return Interval(0.0, min(pure_divergence(self.epsilon0, epsilon), self.ways.divergence(epsilon)))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """The normal limit for many users."""
+        """Return the normal limit for many users."""
         most = max(kind.second for kind in self.law.kinds(0.0))
         guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None

@@ -116,7 +116,7 @@ def ratio_moments(mu: float) -> RatioMoments:
 
 
 def _fourth(m: float) -> float:
-    """The largest cell of (F)."""
+    """Return the largest cell of (F)."""
     ends = np.linspace(0.0, 1.0, _CELLS + 1)
     s0, s1 = ends[:-1, None], ends[1:, None]
     w0, w1 = ends[None, :-1], ends[None, 1:]

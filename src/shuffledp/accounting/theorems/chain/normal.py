@@ -148,7 +148,7 @@ class LognormalMeans:
 
 
 def _masses(z: FloatArray) -> FloatArray:
-    """Normal masses of the cells between ascending points, from the tail on the cell's own side of 0."""
+    """Return the normal masses of the cells between ascending points, from the tail on the cell's own side of 0."""
     low, high = ndtr(z), ndtr(-z)
     return np.where(z[:-1] > 0.0, high[:-1] - high[1:], np.diff(low))
 

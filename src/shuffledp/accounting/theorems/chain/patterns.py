@@ -123,7 +123,7 @@ def any_moments(epsilon0: float, growth: float) -> RatioMoments:
 
 @lru_cache(maxsize=64)
 def _two_levels(share: float) -> Programme:
-    """The overlaps of three sets of one mass."""
+    """Return the overlaps of three sets of one mass."""
     bits = np.array(list(product((0.0, 1.0), repeat=3))).T
     return Programme(np.vstack((np.ones(8), bits)), np.array([1.0, share, share, share]))
 

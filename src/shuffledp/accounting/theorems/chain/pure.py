@@ -318,7 +318,7 @@ class Averages:
 
     @classmethod
     def of(cls, epsilon0: float, copies: int, active: float, charge: float) -> Averages:
-        """The average of so many ratios, and s and l for half the charge."""
+        """Return the average of so many ratios, and s and l for half the charge."""
         zeta, mass = _averages(epsilon0, copies, active)
         over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
         under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
@@ -353,7 +353,7 @@ def _averages(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, 
 
 
 def _counted(epsilon0: float, copies: int, active: float) -> tuple[FloatArray, FloatArray]:
-    """The law of zeta* by counts of the ratios above 1 and, if there are ratios 1, below, in any order."""
+    """Return the law of zeta* by counts of the ratios above 1 and, if there are ratios 1, below, in any order."""
     n, high = float(copies), math.exp(epsilon0)
     up, down = active / (1.0 + high), active * high / (1.0 + high)
     i = _reach(n, up)
@@ -383,7 +383,7 @@ def _crossing(values: FloatArray, lost: FloatArray, allowed: float) -> float:
 
 
 def _reach(n: float, chance: float) -> FloatArray:
-    """Counts out of n of that chance that may have a probability above 1e-26, by Bernstein's inequality."""
+    """Return the counts out of n of that chance that may have a probability above 1e-26, by Bernstein's inequality."""
     mean, deviation = n * chance, math.sqrt(n * chance * (1.0 - chance))
     reach = 11.0 * deviation + 45.0
     return np.arange(max(math.floor(mean - reach), 0.0), min(math.ceil(mean + reach), n) + 1.0)
@@ -432,5 +432,5 @@ def pure_divergence(epsilon0: float, epsilon: float) -> float:
 
 
 def _width(values: FloatArray) -> FloatArray:
-    """A quarter of how far the kinds are apart: (C) takes |x| as x^2/d + d, times it, for d of `_SPREAD`."""
+    """Return a quarter of how far the kinds are apart: (C) takes |x| as x^2/d + d, times it, for d of `_SPREAD`."""
     return 0.25 * (values.max(axis=0) - values.min(axis=0))

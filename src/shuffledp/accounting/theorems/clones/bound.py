@@ -31,7 +31,7 @@ class AmongEquals(AmplificationBound):
     """A bound of a user who hides among the users of the same epsilon0 only, whatever their delta0."""
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """The exposed users may all be of the victim's own level."""
+        """Return the exposed users may all be of the victim's own level."""
         counts = budgets.counts.copy()
         same = budgets.epsilons == budgets.epsilons[level]
         counts[same] = np.maximum(counts[same] - exposed, 1)
@@ -92,7 +92,7 @@ class ClonesBound(AmongEquals):
         return self._together(setting)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The likeliest clone is left out of the count, whoever the victim is."""
+        """Leave the likeliest clone out of the count, whoever the victim is."""
         if not self._together(setting):
             raise OutOfRegime("clones of one level has no victim that stands for the other levels")
         require_one_pure_round(setting, self.key)
@@ -109,7 +109,7 @@ class ClonesBound(AmongEquals):
         return two_point and setting.seen in ("reports", "sum") and not self.links_matter(setting)
 
     def _in_level(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The better of the clone pair and the common blanket inside the victim's level."""
+        """Return the better of the clone pair and the common blanket inside the victim's level."""
         require_plain(setting, self.key)
         budgets = setting.budgets
         if setting.seen == "users":

@@ -97,7 +97,7 @@ def log_expectation(clones: SuccessRange, excess: float) -> Interval:
 
 
 def _log_lower(clones: SuccessRange, excess: float, near: float) -> float:
-    """The sum over numbers of clones around the largest term of a coarse search."""
+    """Return the sum over numbers of clones around the largest term of a coarse search."""
     if not np.isfinite(_log_pmf(clones, np.array([near]))[0]):
         return -np.inf
     for step in (64.0, 8.0, 1.0):

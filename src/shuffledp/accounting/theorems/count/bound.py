@@ -167,7 +167,7 @@ class VectorProfile(PrivacyProfile):
         return int(self.vectors.ones.shape[0])
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The largest over the vectors, and over both directions."""
+        """Return the largest over the vectors, and over both directions."""
         scale, excess = victim_line(epsilon, self.epsilon0)
         ends = [self.vectors.log_psi(excess)]
         if not self.vectors.mirrored:
@@ -176,7 +176,7 @@ class VectorProfile(PrivacyProfile):
         return exp_interval(scaled_logs(Interval(lower, upper), scale))
 
     def _inverse(self, target: float) -> Interval:
-        """The epsilon of one vector, which is the worst of all at about that place; from above that of all."""
+        """Return the epsilon of one vector, which is the worst of all at about that place; from above that of all."""
         if self._size == 1:
             return super()._inverse(target)
         near = self._sampled.epsilon(target).lower
@@ -189,7 +189,7 @@ class VectorProfile(PrivacyProfile):
         return self._one(self.vectors.sample())
 
     def _one(self, vectors: RecordVectors) -> VectorProfile:
-        """The profile of the worst of some vectors where their delta is typical."""
+        """Return the profile of the worst of some vectors where their delta is typical."""
         if vectors.ones.shape[0] == 1:
             return VectorProfile(self.epsilon0, vectors)
         epsilon = VectorProfile(self.epsilon0, vectors.worst(self._excess(0.0))).epsilon(_TYPICAL).lower
@@ -264,7 +264,7 @@ class CoverProfile(PrivacyProfile):
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
 
     def upper_epsilon(self, target: float, guess: float | None) -> float:
-        """An epsilon at which delta is at most the target, near the smallest.
+        """Return an epsilon at which delta is at most the target, near the smallest.
 
         Parameters
         ----------
@@ -356,7 +356,10 @@ class WorstCountProfile(PrivacyProfile):
         return Interval(min(lower, upper), upper)
 
     def _refined(self, target: float, lower: float) -> float | None:
-        """An upper end near the lower one, of several budgets whose boxes alone are too coarse for it; else None."""
+        """Return an upper end near the lower one, of several budgets whose boxes alone are too coarse for it.
+
+        Return None where the boxes are fine enough.
+        """
         fine = self.fine
         if not isinstance(fine, CountCover) or fine.moving < 2:
             return None
@@ -379,7 +382,7 @@ class WorstCountProfile(PrivacyProfile):
         return self.log_above(epsilon)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """The same curve in both directions, by the rough cover; from below one record vector."""
+        """Return the same curve in both directions, by the rough cover; from below one record vector."""
         upper = self.log_above(epsilon)
         low = min(end.lower for end in self._witness.log_delta_pair(epsilon))
         both = Interval(min(low, upper), upper)
@@ -486,7 +489,7 @@ class CountBound(AmplificationBound):
         return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The best company is left out, whoever the victim is."""
+        """Leave the best company out, whoever the victim is."""
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'clones'")

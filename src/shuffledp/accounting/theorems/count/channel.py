@@ -76,7 +76,7 @@ class ChannelCountProfile(PrivacyProfile):
         return ones, self.outcome.other().log_values(n - self.last, self.first, at, above=self.above)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The largest of all vectors and both directions, from one side."""
+        """Return the largest of all vectors and both directions, from one side."""
         found = exponentials(max(float(logs.max()) for logs in self._logs(epsilon)))
         return Interval(0.0, found.upper) if self.above else Interval(found.lower, 1.0)
 

@@ -350,7 +350,7 @@ class CountWitness(AmplificationBound):
         return Enclosure(found, found)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """The same count of all users for every victim, the others on x0."""
+        """Return the same count of all users for every victim, the others on x0."""
         self._check(setting)
         if shows_levels(setting) or two_outcomes(setting.law) is not None:
             raise OutOfRegime(

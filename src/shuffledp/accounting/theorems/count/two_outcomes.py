@@ -50,7 +50,7 @@ class Outcome:
         return Interval(max(round_down(value, 8), 0.0), round_up(value, 8))
 
     def other(self) -> Outcome:
-        """The other outcome."""
+        """Return the other outcome."""
         return Outcome(1 - self.q, 1 - self.p)
 
     def crowds(self, likely: FloatArray, unlikely: FloatArray, *, outwards: bool) -> BitCrowds:

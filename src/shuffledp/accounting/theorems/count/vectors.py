@@ -60,14 +60,14 @@ class RecordVectors:
         return (found.lower[:size], found.upper[:size]), (found.lower[size:], found.upper[size:])
 
     def worst(self, excess: float) -> RecordVectors:
-        """The one with the largest psi, of both directions, as far as doubles tell."""
+        """Return the one with the largest psi, of both directions, as far as doubles tell."""
         most = self.log_psi(excess)[0]
         if not self.mirrored:
             most = np.maximum(most, self.log_psi(excess, zeros=True)[0])
         return self._only(int(most.argmax()))
 
     def sample(self) -> RecordVectors:
-        """A few of them, evenly spread."""
+        """Return a few of them, evenly spread."""
         few = np.unique(np.rint(np.linspace(0.0, self.ones.shape[0] - 1.0, _SAMPLE)).astype(np.int64))
         return RecordVectors(self.groups, self.ones[few])
 
@@ -75,7 +75,10 @@ class RecordVectors:
         return RecordVectors(self.groups, self.ones[index : index + 1])
 
     def climbed(self, excess: float) -> RecordVectors:
-        """The worst one, made worse group by group: at one threshold psi rises, then falls in each count of ones."""
+        """Return the worst one, made worse group by group.
+
+        At one threshold psi rises, then falls in each count of ones.
+        """
         best, n = self.worst(excess), self.groups.counts
         if self.mirrored or n.size > len(_STEPS):
             return best

@@ -134,7 +134,7 @@ def _word(value: object) -> Fraction:
 
 
 def _budget_of(kept: Fraction, values: int) -> Upper:
-    """The local budget of reports so drawn: log(1 + k kappa/(1 - kappa))."""
+    """Return the local budget of reports so drawn: log(1 + k kappa/(1 - kappa))."""
     if kept == 1:
         return UNBOUNDED
     return round_up(math.log1p(float(values * kept / (1 - kept))), 8)
@@ -145,5 +145,5 @@ def _sum(budgets: list[Upper] | list[float]) -> Upper:
 
 
 def _double_above(value: Fraction) -> Upper:
-    """The nearest double is at most half a unit below."""
+    """Return a lower end: the nearest double is at most half a unit below."""
     return round_up(float(value)) if value else Upper(0.0)

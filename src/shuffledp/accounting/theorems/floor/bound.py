@@ -79,7 +79,7 @@ class Floor(PrivacyProfile):
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """The dominating product from above, the attained one from below."""
+        """Return the dominating product from above, the attained one from below."""
         at, above = min(epsilon, _FARTHEST), self._whole(True)
         found = above.divergence(at)
         # a sum of losses encloses that of the dominating laws, which says nothing from below
@@ -100,7 +100,7 @@ class Floor(PrivacyProfile):
         return epsilon >= self.top or self._whole(True).divergence(min(epsilon, _FARTHEST)).upper <= delta
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """The saddle-point approximation of the product; it only saves time."""
+        """Return the saddle-point approximation of the product; it only saves time."""
         if len(self.above) == 1:
             return None
         return LossSum(*_counted([pair.dominating for pair in self.above])).guess(math.log(delta))
@@ -295,7 +295,7 @@ def _kept(one_in: int, epsilon0: float | None) -> tuple[Kept, Kept, Upper]:
 
 
 def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Kept, Kept, Upper]:
-    """The most and the least that a stated law keeps of a record, and a budget that it satisfies.
+    """Return the most and the least that a stated law keeps of a record, and a budget that it satisfies.
 
     Bits with chances a and b of a 1 at the two ends: with w = max(b, 1 - a) both rows are mixtures of those of
     randomized response that is true with chance w, and with w = min(b, 1 - a) mixtures the other way round.
@@ -348,7 +348,7 @@ class FloorBound(AmplificationBound):
         return floor_profile(setting.law, epsilon0, setting.dummies, reports=setting.changed_reports)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """The floor over all rounds; see `AmplificationBound.profile`."""
+        """Return the floor over all rounds; see `AmplificationBound.profile`."""
         setting.budgets.index_of(epsilon0)
         return composed(self.one_round(setting, epsilon0), setting.rounds)
 

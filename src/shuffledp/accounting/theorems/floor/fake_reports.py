@@ -167,7 +167,7 @@ def _density(count: FloatArray, total: int, reports: int, one_in: int, kept: Kep
 
 @lru_cache(maxsize=4)
 def _counts(one_in: int, disjoint: bool, total: int) -> _Counts:
-    """The law of (A, B) among so many uniform reports.
+    """Return the law of (A, B) among so many uniform reports.
 
     Weights are products of one or two binomial chances of relative error RELATIVE_ERROR, for chances p = 1/one_in and
     1/(one_in - 1) that are rounded to EPS relative: that costs |count - its mean|/(1 - p) EPS, at most 4 EPS times the
@@ -199,7 +199,10 @@ def _counts(one_in: int, disjoint: bool, total: int) -> _Counts:
 
 
 def _span(total: int, chance: float) -> FloatArray:
-    """Counts of one set among so many uniform reports, but for those beyond either end of chance below `_REST`."""
+    """Return the likely counts of one set among so many uniform reports.
+
+    Counts beyond either end, of chance below `_REST`, are left out.
+    """
     whole = np.arange(float(total) + 1.0) if total <= 64 else _grid(total, chance)
     inside = (counts.sf(whole, float(total), chance) >= _REST) & (counts.cdf(whole, float(total), chance) >= _REST)
     found = whole[inside]

@@ -133,7 +133,7 @@ class CountedReports:
 
     @classmethod
     def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
-        """The law of N of (W), or of N'; the others' chances are known between bounds."""
+        """Return the law of N of (W), or of N'; the others' chances are known between bounds."""
         chances = family.chances(index)
         if outside:
             chances = chances.complement()
@@ -333,7 +333,7 @@ class WindowProfile(PrivacyProfile):
         return self._counts[key]
 
     def shared(self, epsilon: float, delta: float, scales: FloatArray) -> list[SharedCount]:
-        """The two windows chosen at an epsilon, as tests of victims with other noise of the same family.
+        """Return the two windows chosen at an epsilon, as tests of victims with other noise of the same family.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ class WindowWitness(AmplificationBound):
         return self._profile(setting, setting.budgets.index_of(epsilon0), others)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """A few victims, hidden among all users; the rest are tried with the same counts, or inferred from them.
+        """Return a few victims, hidden among all users; the rest are tried with the same counts, or inferred from them.
 
         In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
         is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.

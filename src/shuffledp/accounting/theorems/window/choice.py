@@ -104,7 +104,10 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
 
 
 def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
-    """Ends of the intervals that are tried, for a victim's noise scale ``own``; the upper ones may be infinite."""
+    """Return the ends of the intervals that are tried, for a victim's noise scale ``own``.
+
+    The upper ones may be infinite.
+    """
     starts = np.concatenate((1.0 - own * _NEAR, 1.0 + own * _STARTS, np.linspace(0.0, 1.0, 9)))
     ends = np.concatenate((1.0 + own * _NEAR[1:], [1.0 + own * 6.0, math.inf]))
     low, high = (grid.ravel() for grid in np.meshgrid(np.unique(starts), ends, indexing="ij"))
@@ -220,7 +223,9 @@ class Company:
 
 
 def discrete_windows(level: int, company: Company) -> list[WindowFamily]:
-    """Sets of outputs of a discrete family, from the rows of a matrix if it has one, else from its pairs' cells.
+    """Return the sets of outputs of a discrete family.
+
+    They come from the rows of a matrix if it has one, else from the cells of its pairs.
 
     Parameters
     ----------
@@ -237,7 +242,7 @@ def discrete_windows(level: int, company: Company) -> list[WindowFamily]:
 
 
 def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
-    """Sets of outputs of a channel that everybody uses, for its most telling records.
+    """Return the sets of outputs of a channel that everybody uses, for its most telling records.
 
     Parameters
     ----------
@@ -260,7 +265,7 @@ def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
 
 
 def pair_windows(pairs: tuple[PairBlanket, ...], level: int, company: Company) -> list[WindowFamily]:
-    """Sets of cells of a discrete family's pairs, the others on x0.
+    """Return the sets of cells of a discrete family's pairs, the others on x0.
 
     Parameters
     ----------
@@ -285,7 +290,10 @@ def pair_windows(pairs: tuple[PairBlanket, ...], level: int, company: Company) -
 
 
 def _mixture_windows(pair: PairBlanket, own: float, company: Company) -> WindowFamily:
-    """Sets of cells by falling (p1 - p0)/(mean chance of the others); mu(W) is read off the victim's own law."""
+    """Return the sets of cells by falling (p1 - p0)/(mean chance of the others).
+
+    The mass mu(W) is read off the victim's own law.
+    """
     p0, p1, free = pair.masses * pair.ratios0, pair.masses * pair.ratios1, 1.0 - own
     rest = pair.masses * np.maximum(pair.ratios0 - own, 0.0) / free
     order = _falling(p0, p1, company.moments(pair.masses, rest)[0])
@@ -320,7 +328,7 @@ def _falling(p0: FloatArray, p1: FloatArray, others: FloatArray) -> NDArray[np.i
 def prefix_windows(
     p0: FloatArray, p1: FloatArray, q: FloatArray, doubt: FloatArray, counts: FloatArray
 ) -> WindowFamily:
-    """Sets of outputs by falling (p1 - p0)/q.
+    """Return the sets of outputs by falling (p1 - p0)/q.
 
     Parameters
     ----------
