@@ -264,6 +264,14 @@ def test_a_parameter_that_a_message_gives_a_value_stands_between_backticks():
                 assert not UNMARKED.search(said), f"{short(path)}:{node.lineno}: {said}"
 
 
+def test_a_public_docstring_says_more_than_a_word():
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in nodes_of(path):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                said = ast.get_docstring(node)
+                assert said is None or len(said) >= 20, f"{short(path)}:{node.lineno}: {said}"
+
+
 def test_the_version_stands_in_one_place():
     import shuffledp
 

@@ -93,7 +93,7 @@ class Budgets:
 
     @cached_property
     def n(self) -> int:
-        """Number of users."""
+        """The number of users."""
         return int(self.counts.sum())
 
     @property

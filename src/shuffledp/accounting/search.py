@@ -44,7 +44,7 @@ class Target:
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> Target:
-        """Check the question."""
+        """Check the question of the search, and keep it."""
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"epsilon must be a positive number of nats; got {shown(epsilon)}")
         return cls(float(epsilon), check_delta(delta))

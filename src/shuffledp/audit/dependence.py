@@ -117,7 +117,7 @@ class PairAttack:
 
     @property
     def event(self) -> str:
-        """The event in words."""
+        """The event, in words for a person."""
         return f"{self.name} {self.cut.words}"
 
 

@@ -53,7 +53,7 @@ class VectorFamily(Protocol):
 
     @property
     def bound(self) -> float:
-        """Largest norm."""
+        """The largest norm of a record."""
         ...
 
     def values(self, reports: NDArray[Any]) -> NDArray[Any]:

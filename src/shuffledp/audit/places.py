@@ -116,7 +116,7 @@ class PlaceAttack:
 
     @property
     def event(self) -> str:
-        """The event in words."""
+        """The event, in words for a person."""
         return self.score.words(self.cut) + self._where
 
     @property

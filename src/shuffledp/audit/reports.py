@@ -47,7 +47,7 @@ class Reports:
 
     @property
     def n(self) -> int:
-        """Number of reports."""
+        """The number of reports."""
         return int(self.keys.size)
 
     def take(self, which: NDArray[Any]) -> Reports:

@@ -77,7 +77,7 @@ class SmallPair:
 
     @property
     def cut(self) -> Cut:
-        """The event."""
+        """The threshold that defines the event."""
         return self.pair.cut
 
     @property
@@ -92,7 +92,7 @@ class SmallPair:
 
     @property
     def event(self) -> str:
-        """The event in words."""
+        """The event, in words for a person."""
         return self.pair.event
 
 

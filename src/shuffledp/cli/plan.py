@@ -122,7 +122,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Files:
-    """Where results go."""
+    """The files that results go to."""
 
     json: bool
     figure: Path | None

@@ -73,7 +73,7 @@ OF_PEOPLE = ("n", "level", "budgets", "seen", "linked", "same_record", "rounds",
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands."""
+    """Add the commands amplify and calibrate."""
     app.command()(signed(amplify, AMPLIFY))
     app.command()(signed(calibrate, CALIBRATE))
 

@@ -212,7 +212,7 @@ class Batch:
 
     @cached_property
     def task(self) -> PostedTask:
-        """The task."""
+        """The task that was posted."""
         return self.manifest.task
 
 

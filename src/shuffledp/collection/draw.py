@@ -112,7 +112,7 @@ class Family:
         return int(RandomizedResponse(self.reports).keep_thresholds(epsilon0))
 
     def to_bytes(self, piece: int) -> bytes:
-        """Write one piece."""
+        """Write one piece as bytes."""
         return piece.to_bytes(self.report_bytes, "little")
 
 

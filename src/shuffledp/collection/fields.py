@@ -131,7 +131,7 @@ class Fields:
         return tuple(float(entry) for entry in entries)
 
     def flag(self, key: str) -> bool:
-        """Take true or false."""
+        """Take a field that is true or false."""
         value = self.take(key)
         if not isinstance(value, bool):
             self.refuse(key, value, "true or false")
@@ -171,7 +171,7 @@ class Fields:
         return tuple(found)
 
     def object(self, key: str, read: Callable[[Fields], T]) -> T:
-        """Take one object."""
+        """Take a field that is one object."""
         return self._object(key, self.take(key), read)
 
     def words64(self, key: str, count: int, most: int = 2**64 - 1) -> tuple[int, ...]:

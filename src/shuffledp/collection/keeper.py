@@ -59,7 +59,7 @@ class Keeper:
         self._tidying = Tidying(self._store)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin to watch the store."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -48,7 +48,7 @@ class AnalyzerKey:
         return found
 
     def document(self) -> bytes:
-        """Write the key file."""
+        """Write the key file's content."""
         return dump_json(
             {"what": "shuffledp analyzer key", "version": 1}
             | {name: to_base64(getattr(self, name)) for name in ("key", "identity", "draft_sha256")}
@@ -56,12 +56,12 @@ class AnalyzerKey:
 
     @property
     def public(self) -> bytes:
-        """Public HPKE key."""
+        """The public HPKE key."""
         return sealing.Opener(self.key).public
 
     @property
     def public_identity(self) -> bytes:
-        """Public signing key."""
+        """The public key that signatures are checked with."""
         return sealing.identity_of(self.identity)
 
     def check_task(self, task: PostedTask) -> None:

@@ -27,7 +27,7 @@ class Discreet(logging.Formatter):
     """Writes time, level and message of our own loggers; of an exception its type and line alone."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one line."""
+        """Write one line of the log."""
         if record.exc_info and record.exc_info[1] is not None:
             message = place_of(record.exc_info[1])
         elif record.name.split(".")[0] in OWN:

@@ -66,7 +66,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End waiting."""
+        """End what waits for this connection."""
         self._end_waiting()
         self.config.unfinished.pop(self, None)
         super().connection_lost(exc)

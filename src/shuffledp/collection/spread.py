@@ -64,7 +64,7 @@ class Spread:
 
     @property
     def variance(self) -> float:
-        """The variance."""
+        """The variance of this law."""
         return float(np.array(self.chances) @ self.values**2)
 
 

@@ -214,7 +214,7 @@ class Store:
         return _row(row[0]) if row else None
 
     def tasks(self) -> list[TaskRow]:
-        """Return all tasks."""
+        """Return all tasks of the store."""
         return [_row(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM task ORDER BY id").fetchall()]
 
     def state(self, task: bytes) -> tuple[str, int]:

@@ -108,7 +108,7 @@ class Records:
 
     @property
     def clients(self) -> int:
-        """Their number."""
+        """The number of clients."""
         return self.labels.size if self.groups is None else int(np.unique(self.groups).size)
 
 

@@ -57,7 +57,7 @@ class Clients:
 
     @property
     def count(self) -> int:
-        """Number of clients."""
+        """The number of clients."""
         return self.starts.size - 1
 
     @property

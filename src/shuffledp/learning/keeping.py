@@ -89,7 +89,7 @@ class LockFile:
         os.close(self._number)
 
     def kept(self, training: str) -> str | None:
-        """See `Keeper.kept`."""
+        """Return what was kept; see `Keeper.kept`."""
         os.lseek(self._number, 0, os.SEEK_SET)
         line = os.read(self._number, _LONGEST)
         if not line:
@@ -103,7 +103,7 @@ class LockFile:
         return found[3].decode() if found[1].decode() == training else None
 
     def take(self, turn: Turn) -> None:
-        """See `Keeper.take`."""
+        """Take one of them; see `Keeper.take`."""
         turn.check_taken_from(self.kept(turn.run), path_shown(self.path))
         line = f"shuffledp turn 1 {turn.run} {turn.number:012d} {turn.name}\n".encode("ascii")
         try:

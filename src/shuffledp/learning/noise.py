@@ -58,12 +58,12 @@ class GaussianMechanism:
 
     @property
     def name(self) -> Name:
-        """``"gaussian"``."""
+        """The spelling ``"gaussian"``."""
         return "gaussian"
 
     @property
     def order(self) -> Literal[1, 2]:
-        """2."""
+        """The order of the norm, 2."""
         return 2
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
@@ -110,12 +110,12 @@ class LaplaceMechanism:
 
     @property
     def name(self) -> Name:
-        """``"laplace"``."""
+        """The spelling ``"laplace"``."""
         return "laplace"
 
     @property
     def order(self) -> Literal[1, 2]:
-        """1."""
+        """The order of the norm, 1."""
         return 1
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:

@@ -26,7 +26,7 @@ class Map(Protocol):
 
     @property
     def origin(self) -> str:
-        """For the guarantee."""
+        """What the guarantee says of the features."""
         ...
 
     def __call__(self, rows: NDArray[np.generic]) -> FloatArray:

@@ -76,7 +76,7 @@ class StrokeScattering:
 
     @cached_property
     def scattering(self) -> Scattering:
-        """What is projected."""
+        """The scattering that is projected."""
         return Scattering(self.side, cell=self.cell)
 
     def __call__(self, rows: NDArray[np.generic]) -> NDArray[Any]:

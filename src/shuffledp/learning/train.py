@@ -104,7 +104,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Files:
-    """Where results go."""
+    """The files that results go to."""
 
     model_out: Path | None
     report: Path | None

@@ -115,7 +115,7 @@ class Ledger:
         self._db = connect(self.path, make=make)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the ledger's file."""
         self._db.close()
 
     def __enter__(self) -> Ledger:

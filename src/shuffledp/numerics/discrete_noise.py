@@ -92,7 +92,7 @@ class LazyUniform:
         self._word = word
 
     def extend(self) -> None:
-        """Draw 64 bits more."""
+        """Draw 64 bits more of the same numbers."""
         self.value = (self.value << _WORD) | self._word()
         self.bits += _WORD
 

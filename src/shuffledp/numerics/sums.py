@@ -185,7 +185,7 @@ class IndependentSum:
 
     @property
     def mean(self) -> float:
-        """E S."""
+        """The mean E S of the sum."""
         return math.fsum((self.counts * self.means).tolist())
 
     def log_mgf_centered(self, z: ComplexArray) -> tuple[ComplexArray, FloatArray]:

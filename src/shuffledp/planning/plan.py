@@ -95,7 +95,7 @@ class Alternative:
 
     @property
     def way(self) -> Way:
-        """The way itself."""
+        """The way that was weighed."""
         return Way(self.mechanism, self.seen, self.weights)
 
 

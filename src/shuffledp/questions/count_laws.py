@@ -165,7 +165,7 @@ class CountLaw:
 
     @cached_property
     def n(self) -> int:
-        """People."""
+        """The number of people."""
         return sum(self.people)
 
     @property
@@ -196,7 +196,7 @@ class CountLaw:
         return self.slope > 0.0 and self.n <= MOST_PEOPLE and sizes[0] * sizes[1] * len(self.levels) <= MOST_CELLS
 
     def mean(self, share: float) -> float:
-        """E[C] at a share."""
+        """Return the mean E[C] at a share."""
         return sum(n * (other + (own - other) * share) for n, own, other in self.levels) + self.added.moments[0]
 
     def variance(self, share: float) -> float:

@@ -136,7 +136,7 @@ class Histogram(Number):
 
     @property
     def grid(self) -> Bins:
-        """The bins."""
+        """The bins of the range."""
         return Bins(self.low, self.high, self.bins)
 
     @property

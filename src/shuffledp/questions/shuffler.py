@@ -55,7 +55,7 @@ class ShuffledReports:
 
     @property
     def n(self) -> int:
-        """Number of reports."""
+        """The number of reports."""
         return self.reports.shape[0]
 
     @cached_property

@@ -38,7 +38,7 @@ class AffineHash(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Bits of a report."""
+        """The number of bits of a report."""
         return self.r * (self.u + 1)
 
     def include(self, words: Words, records: NDArray[np.int64], kept: NDArray[np.bool_]) -> Words:

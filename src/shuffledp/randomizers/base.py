@@ -253,7 +253,7 @@ class StatesTriples(Protocol):
 
     @property
     def k(self) -> int:
-        """Number of records."""
+        """The number of records."""
         ...
 
     @property

@@ -99,7 +99,7 @@ class Channel:
 
     @property
     def name(self) -> str:
-        """``"channel"``."""
+        """The spelling ``"channel"``."""
         return "channel"
 
     @property

@@ -64,7 +64,7 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def norm(self) -> str:
-        """``"linf"``."""
+        """The norm that bounds records, ``"linf"``."""
         return "linf"
 
     @property

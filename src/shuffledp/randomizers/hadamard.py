@@ -60,7 +60,7 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"hadamard:K"``."""
+        """The spelling ``"hadamard:K"``."""
         return f"hadamard:{self.k}"
 
     @property
@@ -183,7 +183,7 @@ class HadamardResponse(TwoLevelFamily):
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`."""
+        """Undo `pack`: reports from bytes."""
         return unpack_integers(rows, self.report_bits).view(np.int64)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -261,7 +261,7 @@ class LocalHashing(TwoLevelFamily):
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.uint64]:
-        """Undo `pack`."""
+        """Undo `pack`: reports from bytes."""
         return unpack_integers(rows, self.report_bits)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

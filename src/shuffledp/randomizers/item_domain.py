@@ -57,7 +57,7 @@ class ItemDomain(Protocol):
 
     @property
     def bits(self) -> int:
-        """Bits of a code."""
+        """The number of bits of an item's code."""
         ...
 
 

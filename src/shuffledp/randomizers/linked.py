@@ -69,7 +69,7 @@ class ChangingRecords(_Bundle):
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """What messages call this law."""
         return f"{self.rounds} linked reports"
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
@@ -166,7 +166,7 @@ class SameRecord(_Bundle):
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """What messages call this law."""
         return f"{self.rounds} linked reports of one record"
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:

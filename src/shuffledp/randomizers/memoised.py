@@ -162,7 +162,7 @@ class LinkedMemo:
 
     @property
     def permanent(self) -> float:
-        """Budget of the memo."""
+        """The budget of the memorized report."""
         return self.law.permanent
 
     @property

@@ -55,7 +55,7 @@ class TwoMoments:
 
     @property
     def name(self) -> str:
-        """``"two-moments"``."""
+        """The spelling ``"two-moments"``."""
         return "two-moments"
 
     @property

@@ -234,7 +234,7 @@ class GridNoise(ABC):
         return pack_integers(reports + FARTHEST, REPORT_BITS)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`."""
+        """Undo `pack`: reports from bytes."""
         return unpack_integers(rows, REPORT_BITS).view(np.int64) - FARTHEST
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
@@ -329,12 +329,12 @@ class Laplace(GridNoise):
 
     @property
     def name(self) -> str:
-        """``"laplace"``."""
+        """The spelling ``"laplace"``."""
         return "laplace"
 
     @property
     def noise(self) -> str:
-        """``"laplace"``."""
+        """The spelling ``"laplace"``."""
         return "laplace"
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
@@ -416,12 +416,12 @@ class Gaussian(GridNoise):
 
     @property
     def name(self) -> str:
-        """``"gaussian"``."""
+        """The spelling ``"gaussian"``."""
         return "gaussian"
 
     @property
     def noise(self) -> str:
-        """``"gaussian"``."""
+        """The spelling ``"gaussian"``."""
         return "gaussian"
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:

@@ -54,7 +54,7 @@ class OneBit:
 
     @property
     def name(self) -> str:
-        """``"one-bit"``."""
+        """The spelling ``"one-bit"``."""
         return "one-bit"
 
     def channel(self, epsilon0: float) -> FloatArray:
@@ -74,7 +74,7 @@ class OneBit:
 
     @property
     def two_point(self) -> bool:
-        """Reports are bits."""
+        """Whether a report takes two values: it is a bit."""
         return True
 
     @property
@@ -183,7 +183,7 @@ class OneBit:
         return _BINARY.pack(reports)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`."""
+        """Undo `pack`: reports from bytes."""
         return _BINARY.unpack(rows)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:

@@ -91,12 +91,12 @@ class SignedSketch(SeededFamily):
 
     @property
     def name(self) -> str:
-        """``"sketch:D:G"``."""
+        """The spelling ``"sketch:D:G"``."""
         return f"sketch:{self.dimension}:{self.buckets}"
 
     @property
     def norm(self) -> str:
-        """``"l1"``."""
+        """The norm that bounds records, ``"l1"``."""
         return "l1"
 
     @property

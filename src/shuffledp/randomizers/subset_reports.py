@@ -87,7 +87,7 @@ class SubsetReports(NamedTuple):
         return self.size if self.listed else bytes_for(self.k)
 
     def empty(self, n: int) -> NDArray[Any]:
-        """Room for n reports."""
+        """Return room for n reports."""
         return np.empty((n, self._columns), dtype=np.uint32 if self.listed else np.uint8)
 
     def write(self, members: NDArray[np.bool_]) -> NDArray[Any]:

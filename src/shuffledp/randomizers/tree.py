@@ -90,7 +90,7 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def depth(self) -> int:
-        """Number h of levels."""
+        """The number h of levels of the tree."""
         return len(self.nodes)
 
     @property

@@ -129,12 +129,12 @@ class DirectionCodebook(SeededFamily):
 
     @property
     def norm(self) -> str:
-        """``"l2"``."""
+        """The norm that bounds records, ``"l2"``."""
         return "l2"
 
     @property
     def codewords(self) -> int:
-        """M."""
+        """The number M of codewords."""
         return self.size
 
     @property

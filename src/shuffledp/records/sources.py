@@ -153,11 +153,11 @@ class Rows:
 
     @property
     def name(self) -> str:
-        """See `Source.name`."""
+        """The source's name; see `Source.name`."""
         return self.table.name
 
     def count(self) -> int:
-        """See `Source.count`."""
+        """Return the number of rows; see `Source.count`."""
         return self.table.count()
 
     def batches(
@@ -179,7 +179,7 @@ class Arrays:
 
     @property
     def name(self) -> str:
-        """See `Source.name`."""
+        """The source's name; see `Source.name`."""
         return "the data"
 
     def count(self) -> int:

@@ -231,7 +231,7 @@ class MeanEstimator(QuestionEstimator):
 
     @property
     def mean_(self) -> float:
-        """Unbiased estimate."""
+        """The unbiased estimate of the mean."""
         return float(self.estimate_)
 
 
@@ -248,7 +248,7 @@ class VarianceEstimator(QuestionEstimator):
 
     @property
     def variance_(self) -> float:
-        """The estimate."""
+        """The estimate of the variance."""
         return float(self.estimate_)
 
 

@@ -29,7 +29,7 @@ Progress = Callable[[float], None]
 
 
 def silent(done: float) -> None:
-    """Show no progress."""
+    """Show no progress at all."""
     del done
 
 

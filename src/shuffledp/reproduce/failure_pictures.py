@@ -56,7 +56,7 @@ def _interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> li
 
 
 def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
-    """Items 1 and 2."""
+    """Draw items 1 and 2: one budget."""
     del failures
     found = series_of(curves, "one-budget")
     axes = figure.subplots()
@@ -77,7 +77,7 @@ def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
-    """Items 4 and 5."""
+    """Draw items 4 and 5: own budgets."""
     del failures
     left, right = figure.subplots(1, 2)
     for axes, name, title, attack, proved in (
@@ -96,7 +96,7 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def approximate(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 6."""
+    """Draw item 6: budgets with a delta0."""
     del failures
     found = series_of(curves, "approximate")
     axes = figure.subplots()
@@ -108,7 +108,7 @@ def approximate(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def renyi(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 7."""
+    """Draw item 7: Renyi divergences."""
     del failures
     panels = figure.subplots(1, 2)
     for axes, e0 in zip(panels, (2, 4), strict=True):
@@ -124,7 +124,7 @@ def renyi(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def training(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 8."""
+    """Draw item 8: training."""
     del curves
     pairs = (
         ("what replacing a client moves", "one step", "claimed movement", "real movement", RED, INK),
@@ -139,7 +139,7 @@ def training(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def estimators(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 9."""
+    """Draw item 9: estimators."""
     del curves
     left, right = figure.subplots(1, 2)
     values = [
@@ -156,7 +156,7 @@ def estimators(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def rounds(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 10."""
+    """Draw item 10: many rounds."""
     del failures
     found = series_of(curves, "rounds")
     axes = figure.subplots()
@@ -173,7 +173,7 @@ def rounds(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def pure(figure: Figure, failures: Table, curves: Table) -> None:
-    """Item 11."""
+    """Draw item 11: pure budgets."""
     found = series_of(curves, "pure")
     axes = figure.subplots()
     axes.plot(*found["real"], color=INK, label="real: at least (k − 1)/(1 + e)")

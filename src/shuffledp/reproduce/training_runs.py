@@ -93,7 +93,7 @@ class Published:
     budgets: tuple[float, ...]
 
     def run(self, data: Data, seed: int) -> Curve:
-        """Train once."""
+        """Train one model and keep what it shows."""
         test = data.components[1], data.labels[1]
         found = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
         return Curve(tuple(found.accuracies.tolist()), (), found.train_accuracy)

@@ -56,7 +56,7 @@ class Left:
         return [*spent, *files, *kept, *how]
 
     def close(self) -> None:
-        """Close the ledgers."""
+        """Close the ledgers that are open."""
         for ledger in self.ledgers:
             ledger.close()
 

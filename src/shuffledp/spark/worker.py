@@ -52,7 +52,7 @@ class Job:
 
     @property
     def people(self) -> People:
-        """Who takes part."""
+        """The people who take part."""
         return self.parts[0].people
 
     @property
@@ -107,7 +107,7 @@ class Counted:
 
     @classmethod
     def nothing(cls, job: Job) -> Counted:
-        """No partition yet."""
+        """Return what stands for no partition yet."""
         return cls(0, 0, np.zeros_like(job.expected()), [tally_for(part.task) for part in job.parts])
 
     def state(self) -> bytes:

@@ -24,7 +24,7 @@ _DAYS = "datetime64[us]"
 
 
 class Frame(Protocol):
-    """Columns by name."""
+    """A frame of columns, each with a name."""
 
     def names(self) -> list[str]:
         """Return the names of all columns, as text."""
@@ -52,17 +52,17 @@ class Lazy:
     frame: pl.LazyFrame
 
     def names(self) -> list[str]:
-        """See `Frame.names`."""
+        """Return the columns' names; see `Frame.names`."""
         return self.frame.collect_schema().names()
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:
-        """See `Frame.chosen`."""
+        """Return these columns; see `Frame.chosen`."""
         import polars as pl
 
         return self.frame.select(pl.col(own).alias(name) for name, own in wanted.items())
 
     def height(self) -> int:
-        """See `Frame.height`."""
+        """Return the number of rows; see `Frame.height`."""
         import polars as pl
 
         return int(self.frame.select(pl.len()).collect().item())
@@ -70,7 +70,7 @@ class Lazy:
 
 @dataclass(frozen=True, eq=False)
 class OfPandas:
-    """A frame of pandas."""
+    """A frame of pandas, read column by column."""
 
     frame: Any
 
@@ -79,14 +79,14 @@ class OfPandas:
         return ["" if name is None else str(name) for name in self.frame.columns.tolist()]
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:
-        """See `Frame.chosen`."""
+        """Return these columns; see `Frame.chosen`."""
         import polars as pl
 
         places = self.names()
         return pl.LazyFrame([_column(self.frame.iloc[:, places.index(own)], name) for name, own in wanted.items()])
 
     def height(self) -> int:
-        """See `Frame.height`."""
+        """Return the number of rows; see `Frame.height`."""
         return len(self.frame)
 
 

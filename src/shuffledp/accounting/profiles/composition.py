@@ -101,7 +101,7 @@ class ComposedProfile(PrivacyProfile):
 
     @property
     def rounds(self) -> Parts:
-        """The single rounds."""
+        """The profiles of the single rounds."""
         return self.parts
 
     @property
@@ -280,7 +280,7 @@ class FromAbove(PrivacyProfile):
 
     @property
     def known_below(self) -> bool:
-        """No."""
+        """Whether a lower end is known: it is not."""
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -542,7 +542,7 @@ class ComposedBracket(BracketProfile):
 
     @property
     def rounds(self) -> Parts:
-        """The single rounds."""
+        """The profiles of the single rounds."""
         return self.parts
 
     @cached_property

@@ -65,12 +65,12 @@ class GaussianProfile(PrivacyProfile):
         return Upper(0.0) if self.mu == 0.0 else UNBOUNDED
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Fact 3."""
+        """Return delta by Fact 3."""
         value = gaussian_delta(epsilon, self.mu)
         return Interval(value, value)
 
     def epsilon(self, delta: float) -> Interval:
-        """Fact 3, inverted."""
+        """Return epsilon by Fact 3, inverted."""
         value = gaussian_epsilon(delta, self.mu)
         return Interval(value, value)
 

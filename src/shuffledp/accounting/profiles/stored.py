@@ -170,7 +170,7 @@ class StoredProfile(PrivacyProfile):
 
     @property
     def known_below(self) -> bool:
-        """No."""
+        """Whether a lower end is known: it is not."""
         return False
 
     @property

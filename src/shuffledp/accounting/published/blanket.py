@@ -142,7 +142,7 @@ class BlanketInequalityProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The common budget."""
+        """The budget that all users share."""
         return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -172,7 +172,7 @@ class BlanketInequalityProfile(PrivacyProfile):
 
 
 class HoeffdingProfile(BlanketInequalityProfile):
-    """(H)."""
+    """The curve of (H), by Hoeffding's inequality."""
 
     def log_parts(self, a: float, loss: LossBounds) -> tuple[float, float]:
         """Log of b^2/(4a), and n times that of the mixture."""
@@ -181,7 +181,7 @@ class HoeffdingProfile(BlanketInequalityProfile):
 
 
 class BennettProfile(BlanketInequalityProfile):
-    """(B)."""
+    """The curve of (B), by Bennett's inequality."""
 
     def log_parts(self, a: float, loss: LossBounds) -> tuple[float, float]:
         """Log of (square/a) (beta/log(1+beta)) P', and n times that of the mixture, where P' removes M = 0."""

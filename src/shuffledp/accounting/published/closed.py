@@ -100,7 +100,7 @@ class ErlingssonProfile(ClosedFormProfile):
         return Interval(_exp_down(-inflated(exponent, _SLACK)), _exp_up(-deflated(exponent, _SLACK)))
 
     def refusal(self, delta: float) -> str | None:
-        """Delta < 1/100."""
+        """Refuse a delta of 1/100 or more."""
         return None if delta < 0.01 else f"erlingsson19 needs delta < 1/100; got {delta:g}"
 
 

@@ -84,7 +84,7 @@ class EchoProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest budget."""
+        """The largest budget of all."""
         return Upper(self.epsilon0)
 
     def closed_form(self, delta: float) -> float:

@@ -202,7 +202,7 @@ class GirgisLowerProfile(RenyiProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The common budget."""
+        """The budget that all users share."""
         return Upper(self.epsilon0)
 
     def curve(self, orders: FloatArray) -> Enclosure:
@@ -273,7 +273,7 @@ class LinearRenyiProfile(RenyiProfile):
         return Enclosure(value, value)
 
     def checked_order(self, order: float) -> float:
-        """Any order above 1."""
+        """Accept any order above 1."""
         value = float(order)
         if not 1.0 < value < math.inf:
             raise InvalidInput(f"a Rényi order must be a finite number above 1; got {order}")

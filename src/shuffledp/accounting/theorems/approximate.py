@@ -112,7 +112,7 @@ class ApproximateProfile(PrivacyProfile):
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """At most delta0."""
+        """At most delta0 is outside the curve."""
         return Interval(0.0, min(self._lowest[1].upper, self.point.delta0))
 
     @cached_property
@@ -173,7 +173,7 @@ class GaussianPointsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Nowhere."""
+        """Infinite: delta stays positive at every epsilon."""
         return UNBOUNDED
 
     @property

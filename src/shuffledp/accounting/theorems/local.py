@@ -97,7 +97,7 @@ class LocalRounds(PrivacyProfile):
 
     @property
     def rounds(self) -> tuple[tuple[PrivacyProfile, int], ...]:
-        """The single rounds."""
+        """The profiles of the single rounds."""
         return ((self.one, self.count),)
 
     @property

@@ -154,7 +154,7 @@ class OrderedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """One number for all."""
+        """Return one number for all levels."""
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
 

@@ -49,7 +49,7 @@ class RecordsProfile(PrivacyProfile):
 
     @property
     def most_knots(self) -> int:
-        """As stated."""
+        """The largest number of knots, as stated."""
         return self.most
 
     @property
@@ -63,7 +63,7 @@ class RecordsProfile(PrivacyProfile):
         return self.forward is not self.backward
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Both directions."""
+        """Return delta in both directions."""
         first = self.forward.delta(epsilon)
         return first, self.backward.delta(epsilon) if self.directed else first
 

@@ -36,11 +36,11 @@ class NoNoiseLeft(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """At once."""
+        """0: the released sum does not depend on the record."""
         return Upper(0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Zero."""
+        """0: the released sum does not depend on the record."""
         del epsilon
         return Interval(0.0, 0.0)
 

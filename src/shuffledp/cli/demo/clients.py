@@ -250,7 +250,7 @@ class Relay:
 
         class Handler(BaseHTTPRequestHandler):
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Write nothing about a request."""
 
             def do_GET(self) -> None:
                 self._pass(b"")
@@ -280,7 +280,7 @@ class Relay:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self._listening.server_address[1]}"
 
     def __enter__(self) -> Relay:

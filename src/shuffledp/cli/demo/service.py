@@ -107,7 +107,7 @@ class Held:
 
     @property
     def release(self) -> Opened:
-        """The opened batch."""
+        """What the opened batch releases."""
         assert self.opened is not None
         return self.opened
 

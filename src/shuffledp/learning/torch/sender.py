@@ -121,7 +121,7 @@ class TorchSketcher(Sketcher):
 
     @property
     def model(self) -> Model:
-        """The module."""
+        """The module that is trained."""
         return self.sender.model
 
     def _projected(

@@ -557,7 +557,7 @@ class _View:
         return self.below.delta(epsilon).lower
 
     def delta(self, epsilon: float) -> Interval:
-        """Both ends."""
+        """Return both ends of delta."""
         most = self.most(epsilon)
         return Interval(min(self.least(epsilon), most), most)
 

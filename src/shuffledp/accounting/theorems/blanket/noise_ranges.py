@@ -110,7 +110,7 @@ class RangeProfile(PrivacyProfile):
         return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit."""
+        """Guess epsilon by the Gaussian limit."""
         return gaussian_epsilon(delta, self._mu) if math.isfinite(self._mu) else None
 
     def upper_epsilon(self, delta: float) -> float:

@@ -90,7 +90,7 @@ class PureChainProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The budget."""
+        """The budget of the level."""
         return Upper(self.epsilon0)
 
     @property

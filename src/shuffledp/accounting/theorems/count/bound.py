@@ -50,7 +50,7 @@ class RefinedCover:
 
     @property
     def groups(self) -> Groups:
-        """The users."""
+        """The users, by their budgets."""
         return self.parts[0].groups
 
     def towards(self, excess: float, goal: float, most: int) -> tuple[RefinedCover, float]:
@@ -255,11 +255,11 @@ class CoverProfile(PrivacyProfile):
         return scaled_logs(Interval(-math.inf, self.cover.log_psi_above(excess)), scale).upper
 
     def delta_at(self, epsilon: float) -> Interval:
-        """From above alone."""
+        """Return delta, bounded from above alone."""
         return Interval(0.0, exp_interval(Interval(-math.inf, self.log_above(epsilon))).upper)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit."""
+        """Guess epsilon by the Gaussian limit."""
         variance = self.cover.groups.variance
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
 
@@ -374,7 +374,7 @@ class WorstCountProfile(PrivacyProfile):
         return self._above(cover).upper_epsilon(target, hoped)
 
     def log_above(self, epsilon: float) -> float:
-        """By the rough cover."""
+        """Bound the logarithm of delta by the rough cover."""
         return self._above(self.rough).log_above(epsilon)
 
     def log_roughly(self, epsilon: float) -> float:

@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def loss(self) -> Interval:
-        """Log(q/p), enclosed."""
+        """The privacy loss log(q/p), enclosed."""
         value = math.log1p(float((self.q - self.p) / self.p)) if self.q < 2 * self.p else math.log(self.q / self.p)
         return Interval(max(round_down(value, 8), 0.0), round_up(value, 8))
 

@@ -262,12 +262,12 @@ class WindowProfile(PrivacyProfile):
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """None is shown."""
+        """0: the attack shows none."""
         return Interval(0.0, 0.0)
 
     @property
     def directed(self) -> bool:
-        """One real pair."""
+        """Whether it is one real pair: it is."""
         return True
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
