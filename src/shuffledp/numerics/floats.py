@@ -175,7 +175,7 @@ def decimal_up(value: Decimal) -> Upper:
     Examples
     --------
     >>> decimal_up(Decimal("0.1") * 3), decimal_up(Decimal("0.1234567890123456789"))
-    (0.3, 0.12345678901234569)
+    (0.3, 0.12345678901234568)
     """
     near = float(value)
     return Upper(near if Decimal(repr(near)) >= value else next_above(near))
