@@ -471,7 +471,7 @@ def _check_question(
 
 
 def default_weights(columns: tuple[Column, ...], rate: float, largest: int) -> tuple[int, ...]:
-    """Return W_R about proportional to t^R (1 - t) N(R), the last without (1 - t), with t = e^-rate to 53 bits.
+    """Return weights of radii R, about t^R (1 - t) times the points of the ball of radius R, with t = e^-rate.
 
     Rounded down to whole numbers over 2^64; what is left over goes to the largest. Whole-number arithmetic, so they are
     the same everywhere. The floor is that of these numbers, whatever they were to approximate.

@@ -107,7 +107,7 @@ class Search:
     _known: dict[int, float] = field(default_factory=dict[int, float])
 
     def excess(self, number: int) -> float:
-        """How far from the target; see `Target.excess`."""
+        """Return how far the setting for this number is above the target; at most 0 if it is within."""
         return self.target.excess(self.at(number))
 
     def certified(self, number: int) -> float:

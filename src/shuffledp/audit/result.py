@@ -158,7 +158,7 @@ class Hits:
 
 
 def best_cut(scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[Cut, float]:
-    """Choose the threshold of a score, and the direction, whose limit (A) is largest on these data.
+    """Choose the score threshold and its direction that give the largest lower limit of epsilon on these data.
 
     The data that choose an event must not be those that judge it.
 

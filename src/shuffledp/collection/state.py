@@ -91,7 +91,7 @@ class DeviceState:
         self._change(change)
 
     def code_refused(self, slot: str, sealed: str | None = None) -> None:
-        """Keep what was drawn, but not under this code: with another one the same reports are sealed again.
+        """Delete the sealed bytes after the server refused the code; keep the reports, to be sealed under another code.
 
         Parameters
         ----------

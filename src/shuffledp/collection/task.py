@@ -288,7 +288,7 @@ class PostedTask:
 
     @classmethod
     def post(cls, draft: Draft, shuffler_key: bytes, identity: bytes) -> PostedTask:
-        """Sign a draft, its keys checked; whether its promises hold is `collection.promise`'s question, asked before.
+        """Build and sign the posted task from a draft; check its keys, but not its promises (`collection.promise`).
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ class Keeper(Protocol):
         ...
 
     def take(self, turn: Turn, /) -> None:
-        """Let a run go on by one turn, or raise InvalidInput if another process has gone on with it."""
+        """Enter that a run takes its next turn; raise InvalidInput if another process has gone on with it."""
         ...
 
 

@@ -185,7 +185,7 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
 
 
 def weak(epsilon: float) -> tuple[str, ...]:
-    """Warn of a guarantee that is true, and says little.
+    """Return a warning if epsilon is so large that the guarantee says little; else an empty tuple.
 
     Parameters
     ----------

@@ -276,7 +276,7 @@ class _Line:
 
     @classmethod
     def through(cls, total: LossSum, theta: float, t: FloatArray, log_m: FloatArray, spreads: FloatArray) -> _Line:
-        """Choose smoothing, period and length; every choice is valid."""
+        """Build the line at tilt theta: choose smoothing, period and number of points; any choice is valid."""
         spread = max(float(np.interp(theta, t, spreads)), 1e-3 / theta)
         s = min(total.smoothing / theta * min(max(spread * theta, 0.1), 1.0), _WIDEST)
         period = max(12.0 * spread, 30.0 / theta)

@@ -143,7 +143,7 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
-    """Return the candidates for levels besides the budgets that users have: from a safe one to the top."""
+    """Return a fixed grid of candidate budgets for levels, from one that is safe by itself up to `top`."""
     return knots_of(wish, top, _STEP_RATIO)
 
 

@@ -255,7 +255,7 @@ class CountLaw:
         return round((high - low) * self.steps) / (2 * self.steps)  # ends are whole steps: a half of 1 % is 0.01
 
     def chances(self, step: int) -> tuple[int, FloatArray]:
-        """Return the law of C at the share step/steps.
+        """Return the distribution of the number of supporting reports C, if the true share is step/steps.
 
         Parameters
         ----------

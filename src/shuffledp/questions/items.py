@@ -82,7 +82,7 @@ class Counted(NamedTuple):
     def of(
         cls, total: float, squares: float, apart: float, apart_squares: float, largest: float, g: int, *, equal: bool
     ) -> Counted:
-        """Return it from the sums of b (p - 1/g), b^2, b^2 (p - 1/g), b^2 (p - 1/g)^2, and the largest b."""
+        """Make the record from the sums of b (p - 1/g), b^2, b^2 (p - 1/g), b^2 (p - 1/g)^2, and the largest b."""
         if total <= 0.0:
             return cls(0.0, 1.0, 0.0, 0.0, 1.0, g)  # any share, off by less than 1
         q, unit = 1.0 / g, 1.0 / total**2

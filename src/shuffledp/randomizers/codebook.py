@@ -178,7 +178,7 @@ def _caps(dimension: int) -> tuple[FloatArray, FloatArray]:
 
 
 def cap_slope(dimension: int, epsilon0: FloatArray, counts: FloatArray) -> tuple[float, float]:
-    """Return the slope of the best cap mechanism, and the share f of its cap: PrivUnit2 at its optimum.
+    """Return PrivUnit2's optimum on the sphere: the slope (mean report over record), and the share f of its cap.
 
     A report uniform on the cap {T >= t}, or uniform on the rest, the former e^epsilon0 times as likely, is PrivUnit2
     (Bhowmick et al. 2018), optimal among all randomizers of the sphere if t is (Asi, Feldman, Talwar 2022). Its mean is

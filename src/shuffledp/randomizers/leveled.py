@@ -113,7 +113,7 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Alike on a level, where their codes differ."""
+        """State "alike by parts": on each level, records with different codes are alike."""
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
@@ -199,7 +199,7 @@ class LeveledHashing(TwoLevelFamily):
         return raw.astype(np.uint32)
 
     def checked(self, reports: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return reports if each is one of this family (the first other one is refused, with its row)."""
+        """Return the reports unchanged; raise InvalidInput, naming the row, if one cannot come from this family."""
         report_rows(reports, "iu", 1 + self.rows, f"{1 + self.rows} whole numbers each: level and hash")
         tops = np.array([self.levels] + [2 << self.size] * self.rows)
         bad = ((reports < 0) | (reports >= tops)).any(axis=1)

@@ -45,7 +45,7 @@ class _Bundle:
         del epsilon0, delta0
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: see `witness_pairs`."""
+        """Return None: the attack on linked reports is not a count of two outcomes, see `witness_pairs`."""
         del epsilon0
 
 

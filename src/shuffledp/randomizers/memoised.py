@@ -167,7 +167,7 @@ class LinkedMemo:
 
     @property
     def name(self) -> str:
-        """As that of a single round."""
+        """The name of the underlying one-round law."""
         return self.law.name
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:

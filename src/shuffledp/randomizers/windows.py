@@ -111,7 +111,7 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Free: of two or three windows every overlap may occur."""
+        """State "free": the windows of three records may overlap in any way."""
         return "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:

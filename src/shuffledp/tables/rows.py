@@ -35,7 +35,7 @@ CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Survey:
-    """What a text table holds.
+    """The size and the header of a text table: number of rows, number of fields, names of the columns.
 
     Parameters
     ----------

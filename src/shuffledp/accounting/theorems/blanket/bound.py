@@ -98,7 +98,7 @@ class BlanketBound(AmplificationBound):
         return Enclosure(np.zeros(levels.size), upper)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels, one blanket count serves every victim, and a few victims the rest."""
+        """Bound each level's epsilon when levels are many: from one clone curve, or from profiles of a few victims."""
         epsilons = setting.budgets.epsilons[levels]
         if setting.discrete is not None and self._family(setting).two_point:
             return CloneCurve.of(setting.budgets, delta).epsilons(epsilons, delta)

@@ -28,7 +28,7 @@ def any_law(epsilon0: float) -> PureLaw:
 
 
 def laplace_law(epsilon0: float) -> PureLaw:
-    """Laplace noise: records in one bin of the range are a group; the ratios of others to them are taken at their ends.
+    """Return what is known of reports with Laplace noise, where records in one bin of the range form a group.
 
     Parameters
     ----------

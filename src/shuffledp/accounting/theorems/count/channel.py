@@ -60,7 +60,7 @@ class ChannelCountProfile(PrivacyProfile):
 
     @property
     def directed(self) -> bool:
-        """A witness over rounds is one real pair."""
+        """Whether the two directions differ: they do for a witness, which is one real pair of neighbours."""
         return not self.above
 
     def guess_epsilon(self, delta: float) -> float | None:

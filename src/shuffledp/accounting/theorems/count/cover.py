@@ -405,7 +405,7 @@ Cover = CountCover | SpreadCover
 
 
 def cover_of(groups: Groups, boxes: int, *, exact: bool = True) -> Cover:
-    """Cover all record vectors: as they are where few chances differ, else spread over few.
+    """Return a cover of all record vectors: by exact chances if few of them differ, else spread over a few.
 
     Parameters
     ----------

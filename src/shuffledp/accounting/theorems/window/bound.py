@@ -333,7 +333,7 @@ class WindowProfile(PrivacyProfile):
         return self._counts[key]
 
     def shared(self, epsilon: float, delta: float, scales: FloatArray) -> list[SharedCount]:
-        """Return the two windows chosen at an epsilon, as tests of victims with other noise of the same family.
+        """Return the best window inside and outside at this epsilon, as tests of victims with other noise scales.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class WindowProfile(PrivacyProfile):
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
-    """Return the one that shows most at a typical delta: a pair of records, and a record of the others.
+    """Return the window family (a pair of records, a record of the others) that shows the largest delta.
 
     Raises
     ------
