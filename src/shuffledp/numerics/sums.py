@@ -142,7 +142,7 @@ class TiltedSum:
             return np.arange(first, points)
         each = min(math.floor(moving / wanted), points - first)
         start = np.arange(first, points, each)
-        middle, apart = step * (first + 0.5 * (each - 1)), step * (start - first)
+        middle, apart = step * (first + 0.5 * (each - 1)), step * (start.astype(np.float64) - first)
         laws = zip(self.values, self.weights, strict=True)
         size = np.abs(np.stack([characteristic(*law, apart, middle) for law in laws], axis=1) + self.rest)
         # 1e-9 is far above what `unsure` and rounding can do
