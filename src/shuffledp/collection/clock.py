@@ -53,16 +53,18 @@ class Watch:
     """
 
     def __init__(self, clock: Clock, steady: Steady | None = None) -> None:
-        self._steady: Steady = steady or (system_steady if clock is system_clock else clock)
-        self._apart = clock() - self._steady()
+        self._steady = steady or (system_steady if clock is system_clock else None)
+        self._apart = 0.0
+        self.accept(clock())
 
     def jumped(self, now: int) -> bool:
         """Tell whether the clock, which says `now`, was set since the last `accept`."""
-        return abs(now - self._steady() - self._apart) > STEP
+        return self._steady is not None and abs(now - self._steady() - self._apart) > STEP
 
     def accept(self, now: int) -> None:
         """Compare with the clock as it is now; the caller has noted the jump."""
-        self._apart = now - self._steady()
+        if self._steady is not None:
+            self._apart = now - self._steady()
 
 
 def is_trusted(now: int, tick: int) -> bool:
