@@ -11,7 +11,7 @@ from shuffledp.collection.asked import whole_values
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, estimate_question
-from shuffledp.collection.kinds import More, more_of
+from shuffledp.collection.kinds import TIE, More, distance, more_of
 from shuffledp.collection.price import half_width
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along, dummies_between
@@ -178,3 +178,13 @@ def test_an_interval_of_dummies_alone_holds_their_law_exactly():
 )
 def test_values_as_whole_steps(values, steps):
     assert whole_values(values) == steps
+
+
+def test_a_table_that_mirrors_another_is_as_far_from_independence():
+    """Two sums in another order differ in a last digit, which decides nothing: the chance is the same everywhere."""
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        shares, spread = random.dirichlet(np.ones(9)).reshape(3, 3), np.full((3, 3), 0.01)
+        far, mirrored = distance(shares, spread), distance(shares.T[::-1], spread)
+        assert mirrored >= far * (1.0 - TIE)
+        assert distance(shares * 1.001, spread) != pytest.approx(far, rel=TIE)

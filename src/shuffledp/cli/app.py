@@ -148,7 +148,8 @@ def demo(
 
 def add_products() -> None:
     """Add the commands of every product that is there; one that was left out of this copy has none."""
-    for product in entry_points(group=GROUP) or PRODUCTS:
+    told = tuple(entry_points(group=GROUP))
+    for product in (*(own for own in PRODUCTS if own not in told), *told):
         try:
             register = product.load()
         except ModuleNotFoundError as missing:

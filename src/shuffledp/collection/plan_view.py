@@ -83,6 +83,7 @@ def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
 def _table(plan: CollectionPlan, choice: Choice) -> Table:
     asked = plan.request
     kind = "a number" if not choice.question.is_share else counted(choice.question.family.records, "answer")
+    kind = "each option checked or not" if choice.question.several else kind
     shufflers = counted(asked.shufflers, "shuffler")
     title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
     table = Table(title=plain(title), title_justify="left")

@@ -49,12 +49,15 @@ class Planned:
         noise is least at the largest budget offered; beside a question of ``hadamard:K`` it stays as it is.
     low, high : float
         The range of its answer: 0 and 1 for a share.
+    several : bool
+        Whether it is one of the options of a question of which any may be checked.
     """
 
     text: str
     family: Family
     low: float = 0.0
     high: float = 1.0
+    several: bool = False
 
     @property
     def is_share(self) -> bool:

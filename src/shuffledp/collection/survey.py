@@ -194,6 +194,7 @@ def _request(
             Family("one-bit", 2) if question["kind"] == "number" else Family(question["family"], _records(question)),
             float(question.get("low", 0.0)),
             float(question.get("high", 1.0)),
+            question["kind"] == "several",
         )
         for question in questions
         for _ in question.get("options", ("",))

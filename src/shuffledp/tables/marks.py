@@ -75,7 +75,7 @@ def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
         if _reads(text, point, mark) and (point in text or point == {".": ",", ",": "."}.get(mark or "", decimal))
     ]
     if readings == [(",", None)]:
-        return "if the comma is a decimal mark, say so with `decimal`"
+        return "if the comma is a decimal mark, say so with `decimal = ','`"
     if len(readings) == 1:
         said = [f"`decimal = '{readings[0][0]}'`"] if readings[0][0] != decimal else []
         said += [f"`thousands = '{_said(readings[0][1])}'`"]
