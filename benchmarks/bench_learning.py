@@ -33,13 +33,11 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting import gaussian_epsilon
+from shuffledp.learning.accounting import TrainingGuarantee
 from shuffledp.learning.classifier import ShuffledSGDClassifier
-from shuffledp.learning.features import OrientedGradients
-from shuffledp.learning.guarantee import TrainingGuarantee
+from shuffledp.learning.features import OrientedGradients, StrokeScattering, public_projection
 from shuffledp.learning.idx import Digits, read_digits
 from shuffledp.learning.inputs import assign_clients
-from shuffledp.learning.pca import public_projection
-from shuffledp.learning.strokes import StrokeScattering
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.report.wording import up

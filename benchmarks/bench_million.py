@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench_collection import grouped, make_task, post_all, sealed, used_by
 
-from shuffledp.cli.demo.running import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.release import write_release

@@ -23,8 +23,8 @@ import numpy as np
 from bench_learning import private_part
 
 from shuffledp.learning import Scattering, StrokeScattering, TrainingAccountant
-from shuffledp.learning.clipping import shrink
-from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.accounting import Tier
+from shuffledp.learning.messages import shrink
 from shuffledp.report.wording import up
 
 USERS, DELTA, MOMENTUM, AVERAGED = 58_000, 1e-6, 0.9, 0.3

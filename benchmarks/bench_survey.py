@@ -26,11 +26,11 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp.ball import BallDummies
-from shuffledp.collection.balls import ball_of
+from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
-from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.price import half_width
+from shuffledp.collection.planner import half_width
+from shuffledp.collection.promise import ball_of
 from shuffledp.collection.sealing import Sealer, new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft

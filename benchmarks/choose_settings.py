@@ -25,7 +25,7 @@ from bench_learning import CLIENTS, ROUNDS, SCALE, TEXTBOOK, bit_budgets
 from bench_strokes import accuracy, squeezed
 
 from shuffledp.learning import OrientedGradients, StrokeScattering, public_projection, read_digits, sample_folder
-from shuffledp.learning.clipping import shrink
+from shuffledp.learning.messages import shrink
 from shuffledp.learning.network import Network
 from shuffledp.numerics.randomness import simulation_random
 

@@ -94,7 +94,7 @@ def test_which_bound_applies_is_decided_in_one_place():
     source = ROOT / "src" / "shuffledp"
     found = {short(path): catches(path, "OutOfRegime") for path in source.rglob("*.py")}
     places = {name: count for name, count in found.items() if count}
-    assert places["src/shuffledp/accounting/answers.py"] == 1
+    assert places["src/shuffledp/accounting/bound.py"] == 1
     assert sum(places.values()) <= 4, f"ask bounds through accounting.weigh, ways through planning.attempt: {places}"
 
 
@@ -104,20 +104,20 @@ SMALL = 1e-9
 NO_ROUNDINGS = {
     "accounting/theorems/count/cover.py": {1e-60, 1e-30, 1e-16, 1e-11},  # quantiles
     "accounting/theorems/blanket/noise.py": {1e-40, 1e-200},  # where a search for cores ends
-    "accounting/theorems/blanket/noise_ranges.py": {1e-41},  # the least delta of which anything is proved
+    "accounting/theorems/blanket/bound.py": {1e-41},  # the least delta of which anything is proved
     "accounting/theorems/blanket/pairs.py": {1e-13, 1e-18},  # chances that may be charged
     "accounting/profiles/stored.py": {1e-11},  # how deep a curve is stored
     "accounting/theorems/linked.py": {1e-200},  # a blanket that hides nobody
-    "audit/counts.py": {1e-90},  # a chance that a score needs positive
+    "audit/pipeline.py": {1e-90},  # a chance that a score needs positive
     "learning/features.py": {1e-150},  # a vector without direction
-    "learning/noise.py": {1e-76},  # unevenness of drawn noise, proved there
+    "learning/messages.py": {1e-76},  # unevenness of drawn noise, proved there
     "planning/visible.py": {1e-12},  # where a search gives up
     "questions/variance.py": {1e-70},  # the narrowest range
-    "randomizers/codebook.py": {1e-18},  # tails left out of a quadrature
+    "randomizers/vector.py": {1e-18},  # tails left out of a quadrature
     "randomizers/numeric.py": {2.742e-11},  # a table of optimal settings
     "randomizers/subset.py": {1e-150},  # symbols that cannot be told apart
     "report/wording.py": {1e-15},  # digits without end
-    "reproduce/failure_pictures.py": {1e-12, 1e-30},  # axes
+    "reproduce/failures.py": {1e-12, 1e-30},  # axes
 }
 """Small literals that are no rounding errors; a rounding error has a name, or is counted, in numerics."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import shuffledp
-from shuffledp import locks
+from shuffledp import whole_files
 from shuffledp.cli import main
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.keeping import LockFile
@@ -51,7 +51,7 @@ def windows(monkeypatch):
     found = Bytes()
     monkeypatch.setitem(sys.modules, "fcntl", None)
     monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(locking=found.locking, LK_NBLCK=found.LK_NBLCK))
-    monkeypatch.setattr(locks, "WINDOWS", True)
+    monkeypatch.setattr(whole_files, "WINDOWS", True)
 
 
 @pytest.fixture(params=["here", "windows"])
@@ -63,12 +63,12 @@ def _anywhere(request):
 @pytest.mark.usefixtures("_anywhere")
 def test_a_lock_is_held_until_its_file_is_closed(tmp_path):
     with open(tmp_path / "t", "a+b") as first, open(tmp_path / "t", "a+b") as second:
-        locks.hold(first.fileno())
+        whole_files.hold(first.fileno())
         with pytest.raises(BlockingIOError):
-            locks.hold(second.fileno(), wait=False)
+            whole_files.hold(second.fileno(), wait=False)
         freed = threading.Timer(0.2, first.close)
         freed.start()
-        locks.hold(second.fileno())
+        whole_files.hold(second.fileno())
         freed.join()
         assert first.closed
 
@@ -91,9 +91,9 @@ def test_the_lock_of_a_checkpoint_keeps_its_turn(tmp_path):
 def test_a_system_without_locks_is_told(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     monkeypatch.setitem(sys.modules, "msvcrt", None)
-    assert not locks.can_lock()
+    assert not whole_files.can_lock()
     with open(tmp_path / "t", "a+b") as file, pytest.raises(InvalidInput, match=r"^this system has no locks on files"):
-        locks.hold(file.fileno())
+        whole_files.hold(file.fileno())
     with pytest.raises(
         InvalidInput, match=r"^this system has no locks on files, so two processes could go on from one"
     ):

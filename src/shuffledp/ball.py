@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, attempt, shown
+from shuffledp.numerics.interval import exp_lower, exp_rounded, expm1_rounded, log_rounded
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.numerics.rounded import exp_lower, exp_rounded, expm1_rounded, log_rounded
 
 WHOLE = 1 << 64
 """The weights of a radius are whole numbers over 2^64."""

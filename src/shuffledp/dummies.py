@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.ball import BallDummies, Column
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.normal import NormalDummies
-from shuffledp.numerics.rounded import exp_rounded, log_rounded
+from shuffledp.numerics.interval import exp_rounded, log_rounded
 from shuffledp.randomizers.base import HiddenByFakes
 
 MOST_DUMMIES = 10**7

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, Told
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
-from shuffledp.told import Told
 
 
 class Kind(StrEnum):

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from shuffledp.ball import Below
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.rounded import exp_rounded
+from shuffledp.numerics.interval import FloatArray, exp_rounded
 from shuffledp.numerics.sums import law_of_sum
 
 MOST_ANSWERS = 64

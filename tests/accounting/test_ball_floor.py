@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.theorems.floor.ball import chance_kept
+from shuffledp.accounting.theorems.floor import chance_kept
 from shuffledp.ball import WHOLE
 from shuffledp.dummies import Dummies, column_of
-from shuffledp.planning.dummies_price import NOBODY
+from shuffledp.planning.question import NOBODY
 
 R5, BIT = sdp.RandomizedResponse(5), sdp.RandomizedResponse(2)
 LAW = sdp.BallDummies.of_promise(["choice:5"], [(1.0, ())], 1e-6)

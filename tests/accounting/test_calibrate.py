@@ -20,7 +20,7 @@ from shuffledp.accounting import (
     calibrate_scale,
     certify,
 )
-from shuffledp.accounting.search import apportioned, last_within
+from shuffledp.accounting.calibrate import apportioned, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from shuffledp import Budgets, OutOfRegime, Setting, bounds, certify
-from shuffledp.accounting.theorems.chain.patterns import any_moments
+from shuffledp.accounting.theorems.chain.bound import any_moments
 
 
 def question(epsilon0, n, **more):

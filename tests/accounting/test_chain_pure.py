@@ -27,9 +27,8 @@ from shuffledp import (
     bounds,
     certify,
 )
-from shuffledp.accounting.theorems.chain.laws import stated_law
-from shuffledp.accounting.theorems.chain.moments import laplace_moments
-from shuffledp.accounting.theorems.chain.patterns import two_level_moments
+from shuffledp.accounting.theorems.chain.bound import stated_law, two_level_moments
+from shuffledp.accounting.theorems.chain.normal import laplace_moments
 from shuffledp.accounting.theorems.chain.pure import Averages, PureLinks
 from shuffledp.randomizers.two_level import third_record
 from tests.work import calls_of

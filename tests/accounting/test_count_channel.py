@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.theorems.count.channel import channel_count, two_outcomes
-from shuffledp.accounting.theorems.count.two_outcomes import Outcome
+from shuffledp.accounting.theorems.count.channel import Outcome, channel_count, two_outcomes
 from tests import oracles
 
 SLACK = Fraction(1, 10**11)

@@ -10,8 +10,8 @@ import pytest
 
 from shuffledp.accounting.theorems.clones.pair import victim_line
 from shuffledp.accounting.theorems.count.bound import RefinedCover, worst_count
+from shuffledp.accounting.theorems.count.channel import RecordVectors
 from shuffledp.accounting.theorems.count.cover import CountCover, Groups
-from shuffledp.accounting.theorems.count.vectors import RecordVectors
 from shuffledp.budgets import Budgets
 
 

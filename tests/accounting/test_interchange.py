@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting.profiles.composition import ComposedProfile, compose
-from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
+from shuffledp.accounting.profiles.domination import from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile

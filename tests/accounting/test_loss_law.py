@@ -11,9 +11,14 @@ import pytest
 from flint import arb, ctx
 from scipy.stats import norm
 
-from shuffledp.accounting.theorems.blanket.loss_law import LossLaw, left_out, loss_law
 from shuffledp.accounting.theorems.blanket.noise import Core, Noise, RecordPair
-from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, composition_values
+from shuffledp.accounting.theorems.blanket.pairs import (
+    LossLaw,
+    OneBudgetProfile,
+    composition_values,
+    left_out,
+    loss_law,
+)
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.sums import IndependentSum

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import norm
 
 import shuffledp as sdp
-from shuffledp.accounting.theorems.blanket.noise_ranges import range_profiles, ranges
-from shuffledp.accounting.theorems.blanket.wider_noise import outside_mass, rounded_groups, shared_chances
+from shuffledp.accounting.theorems.blanket.bound import range_profiles, ranges
+from shuffledp.accounting.theorems.blanket.noise import outside_mass, rounded_groups, shared_chances
 from shuffledp.numerics.gaussian_tail import noise_epsilons, normal_divergence
 
 EDGES = (6.0, 9.0)

@@ -8,8 +8,8 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import calibrate_rounds, calibrate_scale
+from shuffledp.accounting.calibrate import Target
 from shuffledp.accounting.profiles.stored import StoredProfile
-from shuffledp.accounting.search import Target
 from shuffledp.guarantee import Kind
 from shuffledp.ledger import composed_epsilon
 

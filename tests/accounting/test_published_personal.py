@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from shuffledp.accounting import bounds
-from shuffledp.accounting.published.base import Clones2022Bound
-from shuffledp.accounting.published.personal import EchoProfile, LiuBound, echoes
+from shuffledp.accounting.published.closed import Clones2022Bound, EchoProfile, LiuBound, echoes
 from shuffledp.accounting.theorems.clones.pair import noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime

@@ -9,7 +9,7 @@ import pytest
 
 from shuffledp.audit import audit_randomizer
 from shuffledp.audit.loading import subject
-from shuffledp.audit.reports import join, read_reports
+from shuffledp.audit.scores import join, read_reports
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import HadamardResponse, RandomizedResponse, UnaryEncoding

@@ -10,9 +10,8 @@ from scipy import stats
 
 from shuffledp.accounting import bounds, certify
 from shuffledp.audit import AuditResult, audit_pipeline
-from shuffledp.audit.counts import CountAttack, count_attacks
-from shuffledp.audit.crowd import Crowd, choose_crowd_attack
 from shuffledp.audit.loading import subject
+from shuffledp.audit.pipeline import CountAttack, Crowd, choose_crowd_attack, count_attacks
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random

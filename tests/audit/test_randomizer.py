@@ -19,9 +19,8 @@ from shuffledp.cli.randomizer import families
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse
-from shuffledp.randomizers.coordinate import CoordinateSampling
 from shuffledp.randomizers.numeric import Hybrid, Piecewise
-from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from tests.audit import randomizers as some
 
 

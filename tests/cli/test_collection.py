@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shuffledp.collection.client import Link
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
-from shuffledp.collection.price import half_width, prices
+from shuffledp.collection.planner import half_width, prices
 from shuffledp.collection.release_page import release_page
-from shuffledp.collection.sending import Link
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput

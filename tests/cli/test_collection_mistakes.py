@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shuffledp.collection.closing import close_task, destroy_task
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
 from tests.cli.conftest import Run

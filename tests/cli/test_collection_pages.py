@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo.running import running
-from shuffledp.collection.client import Client
-from shuffledp.collection.sending import Link
+from shuffledp.cli.demo.service import running
+from shuffledp.collection.client import Client, Link
 from shuffledp.collection.task import PostedTask
 from tests.cli.conftest import Run
 

@@ -8,12 +8,11 @@ import re
 import numpy as np
 import pytest
 
-from shuffledp.collection.balls import needed_ball, part_of
+from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.draw import Family
-from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.plan_view import plan_object
-from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width_at, in_words, plan_collection
-from shuffledp.collection.price import half_width
+from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width, half_width_at, in_words, plan_collection
+from shuffledp.collection.posting import plan_object
+from shuffledp.collection.promise import needed_ball, part_of
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft

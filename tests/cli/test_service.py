@@ -13,10 +13,10 @@ import urllib.request
 
 import pytest
 
-from shuffledp.cli.demo.running import ServiceProcess, running
+from shuffledp.cli.demo.service import ServiceProcess, running
 from shuffledp.collection import serve as commands
 from shuffledp.collection.batch import Batch
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener
 from shuffledp.errors import ShuffleDPError
 from tests.collection.service import DAY, Reports, store_at, task_of

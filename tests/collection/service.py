@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shuffledp.collection.app import Service, create_app
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.report import Outer, open_outer, seal_inner, seal_outer
 from shuffledp.collection.sealing import Opener, Sealer
+from shuffledp.collection.server import Service, create_app
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from tests.collection.tasks import IDENTITY, SHUFFLER, choice, posted

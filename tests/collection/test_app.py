@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collection import app as app_module
-from shuffledp.collection.app import rounded
-from shuffledp.collection.clock import Watch
+from shuffledp.collection import server as app_module
 from shuffledp.collection.closing import close_task, destroy_task
+from shuffledp.collection.server import rounded
+from shuffledp.collection.store import Watch
 from shuffledp.collection.survey_page import content_security_policy, survey_page
 from tests.collection.service import (
     CLOSES,

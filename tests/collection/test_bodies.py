@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shuffledp.collection.bodies import Room
+from shuffledp.collection.ingest import Room
 from tests.collection.service import Reports, face, store_at, task_of
 
 
@@ -29,7 +29,7 @@ def shuffler(store):
 
 
 def test_a_slow_body_and_a_client_that_leaves_keep_nothing(shuffler, task, store, monkeypatch):
-    monkeypatch.setattr("shuffledp.collection.bodies.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("shuffledp.collection.ingest.BODY_SECONDS", 0.05)
     report, length = Reports(task).one(), [(b"content-length", b"%d" % task.size)]
     path = f"/v1/{task.id}/reports"
     assert shuffler.ask("POST", path, headers=length, parts=[report[:50]], stalls=True).status == 400

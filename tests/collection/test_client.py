@@ -13,10 +13,9 @@ from typing import ClassVar
 
 import pytest
 
-from shuffledp.collection.client import Client, Device, answer_code, level_named
+from shuffledp.collection.client import Client, Device, Link, TaskClosed, answer_code, fetch_task, level_named
 from shuffledp.collection.report import Outer, Verdict, open_outer, split_inners
 from shuffledp.collection.sealing import Opener
-from shuffledp.collection.sending import Link, TaskClosed, fetch_task
 from shuffledp.collection.state import DeviceState
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
@@ -128,7 +127,7 @@ def device(tmp_path) -> Device:  # type: ignore[no-untyped-def]
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("shuffledp.collection.sending.time.sleep", lambda _: None)
+    monkeypatch.setattr("shuffledp.collection.client.time.sleep", lambda _: None)
 
 
 def test_a_task_is_the_one_the_link_names(link):
@@ -325,7 +324,7 @@ def test_an_unreachable_server_is_one_clear_line():
 
 @pytest.mark.parametrize("part", [b"HTTP/1.1 100 Continue\r\n\r\n" * 99, b"HTTP/1.1 200 OK\r\nX: ", b"H"], ids=len)
 def test_a_server_that_answers_without_end_is_given_up(monkeypatch, part):
-    monkeypatch.setattr("shuffledp.collection.sending.WHOLE", 0.2)
+    monkeypatch.setattr("shuffledp.collection.client.WHOLE", 0.2)
     ended = threading.Event()
 
     def speak(listening: socket.socket) -> None:

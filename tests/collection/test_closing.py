@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from shuffledp.collection import closing
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.closing import TOO_FEW, batch_path, close_task, delete_task, destroy_task, expire_task
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener, new_private
 from shuffledp.collection.store import Store
 from shuffledp.errors import InvalidInput

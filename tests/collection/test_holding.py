@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.collection.holding import Offer, Refused, hold, open_reports
-from shuffledp.collection.ingest import Ingest
+from shuffledp.collection.ingest import Ingest, Offer, Refused, hold, open_reports
 from shuffledp.collection.report import Verdict
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store
@@ -239,7 +238,7 @@ def test_a_file_that_cannot_grow_keeps_what_was_acknowledged(tmp_path):
 
 
 def test_a_lock_that_stays_is_no_loss(tmp_path, monkeypatch):
-    monkeypatch.setattr("shuffledp.collection.schema.PATIENCE", 0.1)
+    monkeypatch.setattr("shuffledp.collection.store.PATIENCE", 0.1)
     task = task_of()
     store, other = store_at(tmp_path, task), sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -6,12 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from shuffledp.collection.clock import GRACE, IN_DOUBT, Watch, due, is_trusted, system_clock
-from shuffledp.collection.closing import batch_path, close_task
-from shuffledp.collection.holding import hold, open_reports
-from shuffledp.collection.keeper import Keeper
+from shuffledp.collection.closing import Keeper, batch_path, close_task
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener
-from shuffledp.collection.store import Store
+from shuffledp.collection.store import GRACE, IN_DOUBT, Store, Watch, due, is_trusted, system_clock
 from tests.collection.service import CLOSES, DAY, EXPIRES, NOON, Reports, Time, store_at, task_of
 from tests.collection.tasks import SHUFFLER
 
@@ -66,7 +64,7 @@ def test_with_too_few_it_waits_for_more_until_it_expires(tmp_path):
 
 
 def test_with_too_few_to_the_end_it_is_destroyed_after_a_week_of_running_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("shuffledp.collection.clock.GRACE", 7200)  # a week in small
+    monkeypatch.setattr("shuffledp.collection.store.GRACE", 7200)  # a week in small
     with kept(tmp_path, 4) as (store, clock, keeper, _):
         live(keeper, clock, EXPIRES + 3 * DAY, step=DAY)
         assert state(store) == "open", "running time is asked for, and steps of a day are not running"
@@ -244,7 +242,7 @@ def test_one_task_that_fails_does_not_keep_others_waiting(tmp_path, monkeypatch,
                 raise OSError("no room for the secret")
             return close_task(opened, task, clock=clock)
 
-        monkeypatch.setattr("shuffledp.collection.keeper.close_task", close)
+        monkeypatch.setattr("shuffledp.collection.closing.close_task", close)
         live(keeper, clock, CLOSES)
         assert {row.digest: row.state for row in store.tasks()} == {
             failing: "open",

@@ -10,11 +10,17 @@ import pytest
 from shuffledp.collection.asked import whole_values
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
-from shuffledp.collection.estimates import Tallied, estimate_question
+from shuffledp.collection.estimates import (
+    Spread,
+    SpreadEstimate,
+    Tallied,
+    dummies_along,
+    dummies_between,
+    estimate_question,
+)
 from shuffledp.collection.kinds import TIE, More, distance, more_of
-from shuffledp.collection.price import half_width
+from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import check_floor
-from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along, dummies_between
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.questions.estimate import Estimate

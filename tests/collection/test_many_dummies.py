@@ -6,7 +6,7 @@ import pytest
 
 from shuffledp.collection import closing, dummies
 from shuffledp.collection.closing import batch_path, close_task
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
 from shuffledp.errors import InvalidInput
@@ -17,7 +17,7 @@ from tests.collection.test_closing import TASK, N, counts_in, filled, rows_of
 
 def test_another_task_is_answered_while_one_with_many_dummies_closes(tmp_path, monkeypatch):
     """400,000 dummies were sealed in one transaction of 39 s, and another task's report was answered after 10 s."""
-    monkeypatch.setattr("shuffledp.collection.schema.PATIENCE", 0.0)  # whoever has to wait is refused
+    monkeypatch.setattr("shuffledp.collection.store.PATIENCE", 0.0)  # whoever has to wait is refused
     monkeypatch.setattr(closing, "PIECE", 8)
     other = task_of(title={"en": "Another task"})
     store, _ = filled(tmp_path)

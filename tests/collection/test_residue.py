@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from shuffledp.collection.closing import close_task, destroy_task
-from shuffledp.collection.holding import hold, open_reports
-from shuffledp.collection.ingest import Ingest
+from shuffledp.collection.ingest import Ingest, hold, open_reports
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store, Tidying
 from tests.collection.service import Reports, Time, codes_of, digest_of, hash_of, store_at, task_of
@@ -155,7 +154,7 @@ def test_a_reader_delays_the_deletion_and_that_is_noticed(tmp_path, filled):
 
 
 def test_a_writer_in_the_way_is_no_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("shuffledp.collection.schema.PATIENCE", 0.1)
+    monkeypatch.setattr("shuffledp.collection.store.PATIENCE", 0.1)
     task = task_of()
     store, other = store_at(tmp_path, task), sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

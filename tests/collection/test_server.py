@@ -16,9 +16,8 @@ import pytest
 import uvicorn
 
 from shuffledp.collection import server
-from shuffledp.collection.app import create_app
-from shuffledp.collection.logs import Discreet, place_of
-from shuffledp.collection.server import HEAD_BYTES, MOST_CONNECTIONS, config_of, listen
+from shuffledp.collection.closing import Discreet, place_of
+from shuffledp.collection.server import HEAD_BYTES, MOST_CONNECTIONS, config_of, create_app, listen
 from tests.collection.service import Reports, Time, store_at, task_of
 from tests.collection.tasks import choice
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from shuffledp.collection import schema
+from shuffledp.collection import store as schema
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.sealing import new_private
 from shuffledp.collection.store import Store

@@ -13,7 +13,7 @@ from shuffledp.collection.batch import permuted_column
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import slopes_of
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document

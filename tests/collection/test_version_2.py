@@ -10,17 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.balls import ball_of
+from shuffledp.collection.analyzer import AnalyzerKey, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.client import Client, answer_code
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
-from shuffledp.collection.holding import hold, open_reports
-from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.price import half_width
-from shuffledp.collection.promise import check_crowd, check_floor, cost_of_answer, floor_of, promised_profiles
+from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.planner import half_width
+from shuffledp.collection.promise import (
+    MOST_BALL_WORK,
+    ball_of,
+    check_crowd,
+    check_floor,
+    cost_of_answer,
+    floor_of,
+    promised_profiles,
+)
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import Outer, open_outer, split_inners
@@ -28,7 +34,6 @@ from shuffledp.collection.sealing import OVERHEAD, Opener, sign
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.verify import verify
-from shuffledp.collection.work import MOST_BALL_WORK
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people

@@ -7,8 +7,15 @@ import pytest
 from shuffledp.accounting import floor_profile
 from shuffledp.collection import promise
 from shuffledp.collection.client import Client, certify_task
-from shuffledp.collection.promise import check_floor, cost_of_answer, floor_of, law_of, promised_profiles
-from shuffledp.collection.work import MOST_WORK, work_of
+from shuffledp.collection.promise import (
+    MOST_WORK,
+    check_floor,
+    cost_of_answer,
+    floor_of,
+    law_of,
+    promised_profiles,
+    work_of,
+)
 from shuffledp.errors import InvalidInput
 from tests.collection.tasks import choice, draft, number, posted
 

@@ -15,8 +15,7 @@ from flwr.clientapp import ClientApp
 from shuffledp.accounting import GaussianSumProfile
 from shuffledp.errors import InvalidInput
 from shuffledp.flower import LocalRandomizer
-from shuffledp.flower.count import COUNT_KEY
-from shuffledp.flower.mod import TERMS_KEY
+from shuffledp.flower.mod import COUNT_KEY, TERMS_KEY
 from shuffledp.numerics.randomness import simulation_random
 from tests.flower.test_flower import NUMBERS, InProcessGrid, app_of, flat, request, strategy, terms
 from tests.flower.test_flower import record as model_of

@@ -10,7 +10,7 @@ from flwr.serverapp.strategy import FedAvg
 
 from shuffledp.errors import InvalidInput
 from shuffledp.flower import ShuffledStrategy, Terms
-from shuffledp.flower.entering import spending_of_rounds
+from shuffledp.flower.terms import spending_of_rounds
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import simulation_random

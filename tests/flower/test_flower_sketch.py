@@ -16,9 +16,8 @@ from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.flower import LocalRandomizer, Terms
-from shuffledp.flower.arrays import BIT_KEY
-from shuffledp.flower.mod import MARK_KEY, TERMS_KEY
-from shuffledp.learning.sketches import signs
+from shuffledp.flower.mod import BIT_KEY, MARK_KEY, TERMS_KEY
+from shuffledp.learning.rounds import signs
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.setting import Setting

@@ -11,8 +11,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.accounting import GaussianPointsProfile, chain_profile, compose, one_budget_profile
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.accounting import Tier, TrainingAccountant
 
 TEXTBOOK = math.sqrt(2.0 * math.log(1.25e5))
 

@@ -14,10 +14,10 @@ from shuffledp.learning.audits import (
     audit_client_swap,
     audit_example_swap,
 )
-from shuffledp.learning.clipping import Clipping
+from shuffledp.learning.features import public_projection
 from shuffledp.learning.idx import read_digits, sample_folder
+from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
-from shuffledp.learning.pca import public_projection
 from shuffledp.learning.published import Reading, train_as_published
 from shuffledp.numerics.randomness import simulation_random
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffledp.learning import ShuffledSGDClassifier
-from shuffledp.learning.clipping import Clipping
+from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.learning.settings import Settings
 from shuffledp.learning.training import Run

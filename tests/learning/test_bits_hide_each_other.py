@@ -12,8 +12,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
 from shuffledp.learning import ShuffledSGDClassifier
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.accounting import Tier, TrainingAccountant
 
 ROWS = np.random.default_rng(0).standard_normal((1000, 6))
 LABELS = np.random.default_rng(1).integers(0, 3, 1000)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning import checkpoint as module
+from shuffledp.learning import keeping as module
 from shuffledp.numerics.randomness import secure_random
 from tests.learning.test_training import FEATURES, GROUPS, LABELS, classifier
 

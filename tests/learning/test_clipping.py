@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.clipping import Clipping
+from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.numerics.randomness import simulation_random
 

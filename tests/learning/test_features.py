@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.features import OrientedGradients
-from shuffledp.learning.pca import cosine_projection, public_projection
+from shuffledp.learning.features import OrientedGradients, cosine_projection, public_projection
 
 DRAW = np.random.default_rng(0)
 

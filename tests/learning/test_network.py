@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.clipping import Clipping, shrink
+from shuffledp.learning.messages import Clipping, shrink
 from shuffledp.learning.network import Network
 from shuffledp.numerics.randomness import simulation_random
 

@@ -6,8 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from shuffledp.learning.clipping import Clipping
-from shuffledp.learning.noise import SMALLEST_DRAWN, UNEVENNESS, mechanism_of
+from shuffledp.learning.messages import SMALLEST_DRAWN, UNEVENNESS, Clipping, mechanism_of
 from shuffledp.learning.rounds import plan_messages
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import simulation_random

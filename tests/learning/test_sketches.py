@@ -11,11 +11,11 @@ from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.classifier import ShuffledSGDClassifier
+from shuffledp.learning.features import cosine_projection
 from shuffledp.learning.idx import read_digits, sample_folder
 from shuffledp.learning.network import Network
-from shuffledp.learning.pca import cosine_projection
+from shuffledp.learning.rounds import SLOPE, plan_sketches, signs
 from shuffledp.learning.settings import Settings
-from shuffledp.learning.sketches import SLOPE, plan_sketches, signs
 from shuffledp.learning.training import Run
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.setting import Setting

@@ -7,8 +7,7 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning import Scattering, StrokeScattering, public_projection, read_digits, sample_folder
-from shuffledp.learning.row_features import features_of
-from shuffledp.learning.strokes import PICTURES, random_strokes
+from shuffledp.learning.features import PICTURES, features_of, random_strokes
 
 SMALL = StrokeScattering(8, components=20, cell=4)
 PICTURE = np.random.default_rng(5).integers(256, size=(6, 64)).astype(np.uint8)

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 
 from shuffledp.errors import InvalidInput  # noqa: E402
 from shuffledp.learning import ShuffledSGDClassifier  # noqa: E402
-from shuffledp.learning.clipping import Clipping  # noqa: E402
+from shuffledp.learning.messages import Clipping  # noqa: E402
 from shuffledp.learning.network import Network  # noqa: E402
 from shuffledp.learning.torch import ShuffledSGD  # noqa: E402
 from shuffledp.learning.torch.gradients import (  # noqa: E402

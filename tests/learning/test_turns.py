@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning import checkpoint, keeping, rounds, training
+from shuffledp.learning import keeping, rounds, training
 from shuffledp.learning.keeping import WITHOUT_LEDGER
 from shuffledp.ledger import Ledger, Turn
 from shuffledp.numerics.randomness import secure_random
@@ -207,7 +207,7 @@ def test_a_checkpoint_without_a_turn_is_refused(tmp_path, monkeypatch):
     """Version 0.2.0 wrote format 2, of which nobody can tell whether it was gone on from."""
     path = tmp_path / "run.npz"
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "FORMAT", 2)
+        patch.setattr(keeping, "FORMAT", 2)
         cut_after(1, path)
     with pytest.raises(InvalidInput, match="was written in format 2; this version reads format 3"):
         fitted(path, resume=True)
@@ -244,10 +244,10 @@ def test_features_agree_to_their_last_digits_only():
     rows = np.zeros((5, 7))
     for features in (np.tanh, lambda x: -x, lambda x: np.zeros_like(x)):
         known = training.probed(rows, features, None)
-        assert checkpoint.agrees(known, training.probed(rows, lambda x, f=features: f(x) * (1.0 + 1e-14), None))
+        assert keeping.agrees(known, training.probed(rows, lambda x, f=features: f(x) * (1.0 + 1e-14), None))
         for other in (lambda x, f=features: f(x) + 1e-5, lambda x, f=features: f(x)[:, :6]):
-            assert not checkpoint.agrees(known, training.probed(rows, other, None))
-    assert not checkpoint.agrees(training.probed(rows, lambda x: -x, None), training.probed(rows, None, None))
+            assert not keeping.agrees(known, training.probed(rows, other, None))
+    assert not keeping.agrees(training.probed(rows, lambda x: -x, None), training.probed(rows, None, None))
 
 
 def test_turns_follow_each_other():

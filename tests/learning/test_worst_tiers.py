@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from shuffledp.learning.accounting import TrainingAccountant, tiers_to_ask
-from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.accounting import Tier, TrainingAccountant, tiers_to_ask
 
 
 def gaussian(mu, moved=None):

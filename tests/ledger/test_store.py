@@ -12,7 +12,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Draft, Ledger, Spending, Turn, Use, chain, store
+from shuffledp.ledger import Draft, Ledger, Spending, Turn, Use, store
 
 VOTES = {"vote": ["yes", "no"] * 500}
 
@@ -290,9 +290,9 @@ def test_a_flipped_bit_gives_the_same_ledger_or_one_clear_error(tmp_path, path, 
 def test_what_the_chain_covers_is_every_column():
     """A column that is added to the file must be added to the chain."""
     empty = sqlite3.connect(":memory:")
-    for statement in (*store._SCHEMA, *chain.TABLES):
+    for statement in (*store._SCHEMA, *store.TABLES):
         empty.execute(statement)
-    for kind in chain._KINDS.values():
+    for kind in store._KINDS.values():
         columns = {row[1] for row in empty.execute(f"PRAGMA table_info({kind.table})")}
         assert columns == {*kind.key, *(name for name, _ in kind.columns)}
     empty.close()

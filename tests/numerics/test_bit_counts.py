@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from shuffledp.accounting.theorems.count.bit_counts import BitCrowds
+from shuffledp.accounting.theorems.count.cover import BitCrowds
 from shuffledp.errors import NotConverged
 from tests import arb_oracles
 

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
-from shuffledp.accounting.theorems.chain.moments import RatioMoments, Weights, positive_part, ratio_moments
-from shuffledp.accounting.theorems.chain.normal import LARGEST_SHIFT, SMALLEST_SHIFT, LognormalMeans, links
+from shuffledp.accounting.theorems.chain.normal import (
+    LARGEST_SHIFT,
+    SMALLEST_SHIFT,
+    LognormalMeans,
+    RatioMoments,
+    Weights,
+    links,
+    positive_part,
+    ratio_moments,
+)
 from shuffledp.numerics.gaussian_tail import normal_divergence
 
 mp.dps = 30

@@ -13,8 +13,8 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.planning import bucket_budgets
-from shuffledp.planning.cells import rounded_down, rounded_up, some_values
 from shuffledp.planning.error import Moments, predict
+from shuffledp.planning.question import rounded_down, rounded_up, some_values
 from shuffledp.randomizers import OneBit
 from shuffledp.setting import Setting
 

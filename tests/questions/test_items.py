@@ -15,8 +15,8 @@ from scipy import stats
 import shuffledp as sdp
 from shuffledp.questions.items import Counted, ItemsEstimate, ItemTally, most_tried, smallest_found
 from shuffledp.questions.tallies import tally_from_state
+from shuffledp.randomizers.hashing import LeveledHashing
 from shuffledp.randomizers.item_domain import BITS, ListedItems, WordItems
-from shuffledp.randomizers.leveled import LeveledHashing
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.records.columns import Recode
 from tests.questions.tallying import tallied, task_of

@@ -21,8 +21,7 @@ from shuffledp.questions.task import Task
 from shuffledp.questions.variance import variance
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.base import NumberLaw
-from shuffledp.randomizers.moments import TwoMoments
-from shuffledp.randomizers.numeric import Hybrid
+from shuffledp.randomizers.numeric import Hybrid, TwoMoments
 from shuffledp.releases.wrappers import estimate_mean, estimate_variance
 
 LEVELS = (0.9, 0.95, 0.99)

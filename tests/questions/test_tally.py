@@ -23,7 +23,7 @@ from shuffledp.questions.tallies import tally_for, tally_from_state
 from shuffledp.questions.tally import LevelSums
 from shuffledp.questions.task import Task
 from shuffledp.randomizers import CoordinateSampling, Laplace, OneBit, RandomizedResponse, RangeTree, SignedSketch
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.releases.wrappers import frequency_of_table
 from shuffledp.setting import Setting

@@ -14,7 +14,7 @@ from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.task import Task
 from shuffledp.questions.variance import VarianceTally, variance
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.numeric import TwoMoments
 
 FAMILY = TwoMoments(0, 1)
 

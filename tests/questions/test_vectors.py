@@ -8,8 +8,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.shuffler import shuffle_reports
 from shuffledp.questions.vectors import VectorEstimate, vector_family, vector_mean
-from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.records.columns import Recode, bounded_vectors
 from shuffledp.releases.wrappers import estimate_vector_mean

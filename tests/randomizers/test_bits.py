@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.randomizers.affine import AffineHash
-from shuffledp.randomizers.bits import bernoulli_bytes, column_counts, fair_bits, weighted_column_counts
 from shuffledp.randomizers.mixing import draw, uniform_below
-from shuffledp.randomizers.subset_reports import draw_subsets
+from shuffledp.randomizers.seeded import AffineHash
+from shuffledp.randomizers.subset import draw_subsets
 from shuffledp.randomizers.walsh import walsh_hadamard
+from shuffledp.randomizers.wire import bernoulli_bytes, column_counts, fair_bits, weighted_column_counts
 from tests.randomizers.drawing import FALSE_ALARM, Scripted, affine_supports
 
 

@@ -7,9 +7,8 @@ import pytest
 from scipy import special, stats
 
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.randomizers.codebook import cap_slope, mix, normals, seeded_words, topmost_slope
 from shuffledp.randomizers.sketch import SignedSketch
-from shuffledp.randomizers.vector import DirectionCodebook
+from shuffledp.randomizers.vector import DirectionCodebook, cap_slope, mix, normals, seeded_words, topmost_slope
 from tests.randomizers.errors import predicted_error
 
 CHANCE = 1e-7  # false alarm of each statistical test; the seeds are fixed, so each has been seen to pass

@@ -13,8 +13,8 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers import LocalHashing
 from shuffledp.randomizers.base import RandomizerLaw
+from shuffledp.randomizers.hashing import LeveledHashing
 from shuffledp.randomizers.item_domain import ListedItems
-from shuffledp.randomizers.leveled import LeveledHashing
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import decode, decode_each, encode
 from tests import oracles

@@ -13,8 +13,7 @@ from shuffledp import Budgets, Setting, certify
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.randomizers.base import RandomizerLaw
-from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.randomizers.wire import decode, encode
 from tests import oracles

@@ -18,10 +18,8 @@ from shuffledp.randomizers import (
     SubsetSelection,
     UnaryEncoding,
 )
-from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.moments import TwoMoments
-from shuffledp.randomizers.numeric import Hybrid, Piecewise
-from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.numeric import Hybrid, Piecewise, TwoMoments
+from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.randomizers.wire import (

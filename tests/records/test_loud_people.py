@@ -18,9 +18,9 @@ from shuffledp.questions.number import NUMBER_MECHANISMS, number_randomizer
 from shuffledp.questions.tallies import tally_for
 from shuffledp.questions.task import Task
 from shuffledp.questions.vectors import vector_family
+from shuffledp.randomizers.hashing import LeveledHashing
 from shuffledp.randomizers.item_domain import ListedItems
-from shuffledp.randomizers.leveled import LeveledHashing
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.tree import RangeTree
 
 LEVELS = (0.9, 0.95, 0.99)

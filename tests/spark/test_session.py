@@ -11,7 +11,7 @@ import shuffledp as sdp
 import shuffledp.spark as sps
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
-from shuffledp.spark import session, tasks
+from shuffledp.spark import engine, session
 from shuffledp.spark.engine import SparkEngine, check_versions
 from shuffledp.spark.frames import explained
 
@@ -69,7 +69,7 @@ def test_versions_of_workers_are_compared():
     check_versions([sdp.__version__] * 3)
     check_versions([])
     with pytest.raises(InvalidInput, match=NO_PACKAGE):
-        check_versions([sdp.__version__, tasks.ABSENT])
+        check_versions([sdp.__version__, engine.ABSENT])
     with pytest.raises(InvalidInput, match=r"^workers of Spark have shuffledp 0.0.1, and the driver"):
         check_versions([sdp.__version__, "0.0.1"])
 
@@ -99,7 +99,7 @@ def test_what_spark_finds_wrong_is_one_line_without_its_text(text, message):
 @pytest.mark.parametrize("module", ["shuffledp.spark.worker", "polars"])
 def test_a_worker_without_the_package_is_one_line(spark, monkeypatch, module):
     """Its Python does not find the module while the task runs; it is found again for the tests that follow."""
-    probe = tasks.probing_task()
+    probe = engine.probing_task()
 
     def blinded(batches):
         import sys

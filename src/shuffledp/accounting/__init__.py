@@ -4,35 +4,32 @@ Nobody outside imports below this file. Inside, one way: profiles (what a curve 
 evaluated), bound (what a theorem is), theorems and published (one file per key), certify, search, calibrate.
 """
 
-from shuffledp.accounting.answers import Answer, weigh
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, remembered
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, Answer, remembered, weigh
 from shuffledp.accounting.calibrate import (
     LARGEST_N,
     Calibration,
+    Target,
+    apportioned,
     calibrate_batch,
     calibrate_epsilon0,
     calibrate_n,
     calibrate_rounds,
     calibrate_scale,
+    last_within,
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
 from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
-from shuffledp.accounting.profiles.domination import dominating_mu
+from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.interchange import from_dp_accounting, to_dp_accounting
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.profiles.remembering import remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
-from shuffledp.accounting.published.base import gspa_mu
-from shuffledp.accounting.published.closed import ErlingssonProfile
-from shuffledp.accounting.search import Target, apportioned, last_within
+from shuffledp.accounting.published.closed import ErlingssonProfile, gspa_mu
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
 from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_profile
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
-from shuffledp.accounting.theorems.floor.ball import BallFloor, ball_floor
-from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
+from shuffledp.accounting.theorems.floor import BallFloor, Floor, ball_floor, compose_floors, floor_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile

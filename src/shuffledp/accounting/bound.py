@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.profiles.composition import GroupProfile, composed
-from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.profiles.remembering import remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Uniform
-from shuffledp.errors import OutOfRegime
+from shuffledp.errors import NotConverged, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import MadeFromMemo
@@ -353,3 +352,55 @@ def level_alone(setting: Setting, epsilon0: float) -> Setting:
     level = setting.budgets.index_of(epsilon0)
     alone = Budgets([epsilon0], [int(setting.budgets.counts[level])], [float(setting.budgets.deltas[level])])
     return replace(setting, budgets=alone, seen="reports")
+
+
+# Asking several theorems one question: what each says, or why it refuses.
+
+Asked = TypeVar("Asked")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Asked, T]):
+    """What one bound said to one question.
+
+    Parameters
+    ----------
+    bound : AmplificationBound, or str
+        The bound that was asked, or its key.
+    value : T or None
+        Its answer; None if it refused.
+    refused : str or None
+        Why its theorem does not apply, or why its number could not be certified; None if it answered.
+    """
+
+    bound: Asked
+    value: T | None
+    refused: str | None = None
+
+
+def weigh(chosen: Iterable[Asked], ask: Callable[[Asked], T]) -> Iterator[Answer[Asked, T]]:
+    """Ask several bounds one question, in order; a bound that does not apply refuses and is passed over.
+
+    Nothing else in the library decides which bound applies. The bounds are asked one after the other as the answers
+    are read, so a caller who has read enough may stop.
+
+    Parameters
+    ----------
+    chosen : iterable of AmplificationBound, or of str
+        The bounds; a training run names its own by their keys.
+    ask : callable
+        From a bound to its answer.
+
+    Yields
+    ------
+    Answer
+        One per bound.
+    """
+    for bound in chosen:
+        try:
+            value = ask(bound)
+        except (OutOfRegime, NotConverged) as refusal:
+            yield Answer(bound, None, str(refusal))
+            continue
+        yield Answer(bound, value)

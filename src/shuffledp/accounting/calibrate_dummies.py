@@ -17,8 +17,14 @@ from itertools import chain
 from typing import NoReturn
 
 from shuffledp.accounting.profiles.profile import check_delta
-from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor, chance_kept
-from shuffledp.accounting.theorems.floor.bound import Floor, compose_floors, floor_profile
+from shuffledp.accounting.theorems.floor import (
+    MOST_REPORTS,
+    Floor,
+    ball_floor,
+    chance_kept,
+    compose_floors,
+    floor_profile,
+)
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import (

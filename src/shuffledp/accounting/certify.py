@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.answers import weigh
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check, weigh
 from shuffledp.accounting.profiles.composition import BracketProfile, FromAbove, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.profiles.remembering import remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, remembered_by_thread
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket.bound import BlanketBound
@@ -25,7 +23,7 @@ from shuffledp.accounting.theorems.clones.bound import ClonesBound
 from shuffledp.accounting.theorems.count.bound import CountBound
 from shuffledp.accounting.theorems.count.exact import CountWitness
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
-from shuffledp.accounting.theorems.floor.bound import FloorBound
+from shuffledp.accounting.theorems.floor import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.linked import LinkedBound, LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound
@@ -33,15 +31,102 @@ from shuffledp.accounting.theorems.ordered import OrderedBound
 from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.sum import SumBound, SumWitness
 from shuffledp.accounting.theorems.window.bound import WindowWitness
-from shuffledp.accounting.weighing import Weighed, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
-from shuffledp.guarantee import Guarantee, Kind, LevelGuarantee
+from shuffledp.guarantee import Evidence, Guarantee, Kind, LevelGuarantee
 from shuffledp.numerics.floats import few_digits_up
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Setting
+
+# What several bounds together say of some levels: the smallest upper bound, the largest witness, and the evidence.
+
+_FIRST_OVER_ROUNDS = {
+    key: at for at, key in enumerate(("count", "linked", "approximate", "blanket", "clones"), start=1)
+}
+"""Bounds that are asked after the others, in this order: the earlier is the cheaper or usually the smaller one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What several bounds together certify of some levels.
+
+    Parameters
+    ----------
+    lower, upper : ndarray, shape (listed,)
+        Per level the largest witness (0 if there is none) and the smallest upper bound (inf if there is none), that of
+        the floor left out.
+    floor : Enclosure, shape (listed,), or None
+        What the dummies alone keep; None without dummies, or if the floor refused.
+    evidence : tuple of Evidence
+        One per bound that was asked.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    floor: Enclosure | None
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def smallest(self) -> FloatArray:
+        """The smallest upper bound of each level, the floor's among them."""
+        return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
+
+
+def weigh_levels(
+    setting: Setting,
+    delta: float,
+    listed: NDArray[np.int64],
+    chosen: Sequence[AmplificationBound],
+    progress: Progress | None = None,
+) -> Weighed:
+    """Enclose the central epsilon of each listed level by several bounds.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    delta : float
+        Central delta, in (0, 1).
+    listed : ndarray of int, shape (listed,)
+        Levels, by their position among the budgets.
+    chosen : sequence of AmplificationBound
+        The bounds; those that may not enter the certified interval are evidence alone.
+    progress : callable, optional
+        Called with the share of the bounds that were asked, from 0 to 1.
+    """
+    lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
+    floor: Enclosure | None = None
+    evidence: list[Evidence] = []
+    rivals = setting.rounds > 1  # in one round an answer costs less than to tell whether it is needed
+    order = sorted(chosen, key=lambda bound: _FIRST_OVER_ROUNDS.get(bound.key, 0)) if rivals else chosen
+
+    def ask(bound: AmplificationBound) -> Enclosure:
+        ceilings = upper.copy() if rivals and bound.kind is Kind.CERTIFIED_UPPER else None
+        return bound.level_epsilons(setting, delta, listed, ceilings)
+
+    answers = weigh(order, ask)
+    for asked, answer in enumerate(answers, start=1):
+        bound, found = answer.bound, answer.value
+        if progress is not None:
+            progress(asked / len(chosen))
+        if found is None:
+            evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=answer.refused))
+            continue
+        worst = Interval(float(found.lower.max()), float(found.upper.max()))
+        evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
+        if not bound.enters_bracket:
+            continue
+        if bound.key == FloorBound.key:
+            floor = found
+        elif bound.kind is Kind.CERTIFIED_UPPER:
+            upper = np.minimum(upper, found.upper)
+        elif bound.kind is Kind.CERTIFIED_LOWER:
+            lower = np.maximum(lower, found.lower)
+    place = {bound.key: at for at, bound in enumerate(chosen)}
+    return Weighed(lower, upper, floor, tuple(sorted(evidence, key=lambda one: place[one.key])))
+
 
 RENAMED = {"levels": "clones", "rr-exact": "count-exact"}
 """Keys of 0.2.0 that are answered under another name, one version longer."""

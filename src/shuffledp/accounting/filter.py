@@ -24,6 +24,7 @@ from shuffledp.numerics.floats import (
     Upper,
     fraction_down,
     fraction_up,
+    log_ndtr,
     root_down,
     root_up,
     round_down,
@@ -31,7 +32,6 @@ from shuffledp.numerics.floats import (
     roundoff,
 )
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
-from shuffledp.numerics.special import log_ndtr
 
 _LARGEST_MU = 1000.0
 """Larger limits protect nothing."""

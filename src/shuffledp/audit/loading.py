@@ -15,8 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.audit.reports import Printed, Reports, read_reports
-from shuffledp.audit.scores import Reading
+from shuffledp.audit.scores import Printed, Reading, Reports, read_reports
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness

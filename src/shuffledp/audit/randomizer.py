@@ -10,13 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.audit.dependence import ALIKE, PairAttack, Sequence, choose_pair_attack, draw_calls
-from shuffledp.audit.fitting import fit_scores
+from shuffledp.audit.calls import (
+    ALIKE,
+    PairAttack,
+    PlaceAttack,
+    Placed,
+    Sequence,
+    SmallPair,
+    choose_pair_attack,
+    choose_place,
+    choose_small_attack,
+    draw_calls,
+    draw_small,
+    every_call,
+    suspect_hundredths,
+)
 from shuffledp.audit.loading import Subject, Subjectable, subject
-from shuffledp.audit.places import PlaceAttack, Placed, choose_place, every_call, suspect_hundredths
 from shuffledp.audit.result import AuditResult, Cut, Hits, best_cut
-from shuffledp.audit.scores import Reading, Score, reading_score, show
-from shuffledp.audit.small import SmallPair, choose_small_attack, draw_small
+from shuffledp.audit.scores import Reading, Score, fit_scores, reading_score, show
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import JUST_BELOW
 from shuffledp.numerics.randomness import Randomness, secure_random

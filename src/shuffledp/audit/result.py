@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.numerics.floats import roundoff
+from shuffledp.errors import Told
+from shuffledp.numerics.floats import betainccinv, betaincinv, roundoff
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import betainccinv, betaincinv
-from shuffledp.told import Told
 
 # How far counted hits bind an epsilon from below: Clopper-Pearson limits, and the choice of an event.
 #

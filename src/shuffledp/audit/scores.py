@@ -5,17 +5,210 @@ A score may be anything: the confidence of an audit does not depend on how good 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.audit.reports import Reports
 from shuffledp.audit.result import Cut
+from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray
+
+# Reports of any kind made comparable: a key that tells equal reports, and columns of numbers where there are any.
+
+Words = NDArray[np.uint64]
+
+MOST_COLUMNS = 4096
+"""Columns (bits, of packed reports) that the attack looks at; further ones only count for equality."""
+_LARGEST = 1e100  # so that squares of columns stay finite
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports as the attacker reads them.
+
+    Parameters
+    ----------
+    raw : ndarray, first axis n
+        As they came.
+    keys : ndarray of uint64, shape (n,)
+        Equal for reports of the same bytes; different for others, such as 0.0 and -0.0, but for collisions of a 64-bit
+        hash.
+    columns : ndarray, shape (n, columns)
+        The numbers in each report; the bits of unsigned integers, which may be packed, after their value if a report is
+        one number. No columns for words.
+    read : dict
+        What scores made of them, see `shuffledp.audit.scores.Score.read`.
+    """
+
+    raw: NDArray[Any]
+    keys: Words
+    columns: NDArray[Any]
+    read: dict[Any, NDArray[Any]] = field(default_factory=dict[Any, NDArray[Any]])
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return int(self.keys.size)
+
+    def take(self, which: NDArray[Any]) -> Reports:
+        """Select some of the reports, by index or mask."""
+        return Reports(self.raw[which], self.keys[which], self.columns[which])
+
+
+@dataclass(frozen=True, eq=False)
+class Printed:
+    """What a program printed: one line a report.
+
+    Parameters
+    ----------
+    lines : list of str, length n
+        The lines, which tell reports apart even where they are the same number: 1 and 1.0.
+    values : ndarray, first axis n
+        The same as numbers or rows of numbers; as words if they are none.
+    """
+
+    lines: list[str]
+    values: NDArray[Any]
+
+
+def join(parts: Sequence[Reports]) -> Reports:
+    """Put the reports of several calls behind each other."""
+    return Reports(
+        np.concatenate([part.raw for part in parts]),
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.columns for part in parts]),
+    )
+
+
+def read_reports(raw: Any, n: int, name: str, like: Reports | None = None) -> Reports:
+    """Read what a randomizer returned.
+
+    Parameters
+    ----------
+    raw : array_like or Printed
+        Whole numbers, floats, bools or words, or rows of numbers; the first axis runs over users.
+    n : int
+        How many records were handed in.
+    name : str
+        The randomizer, for messages.
+    like : Reports, optional
+        Reports of an earlier call, with which these will be compared: whole numbers become floats, and numbers become
+        words, where those were.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one report per record, the reports are neither numbers nor words, or they are of another kind
+        than those of the earlier call.
+    """
+    if isinstance(raw, Printed):
+        found = read_reports(raw.values, n, name, like)
+        return Reports(found.raw, _word_keys(np.array(raw.lines)), found.columns)
+    try:
+        array = np.asarray(raw)
+    except ValueError:
+        raise InvalidInput(f"{name} returned rows of different lengths; return one report of fixed size each") from None
+    if array.ndim == 0 or array.shape[0] != n:
+        got = "a single value" if array.ndim == 0 else f"{array.shape[0]} report{'' if array.shape[0] == 1 else 's'}"
+        raise InvalidInput(
+            f"{name} returned {got} for {n} record{'' if n == 1 else 's'}; return one report for each record"
+        )
+    array = _alike(array.reshape(n, -1) if array.ndim > 2 else array, name, like)
+    if array.dtype.names is not None:
+        fields = [read_reports(array[field], n, name) for field in array.dtype.names]
+        keys = _mixed(np.stack([field.keys for field in fields], axis=1))
+        return Reports(array, keys, np.concatenate([field.columns for field in fields], axis=1))
+    if array.dtype.kind in "US":
+        return Reports(array, _word_keys(array), np.empty((n, 0)))
+    return Reports(array, _number_keys(array), _columns(array))
+
+
+def _alike(array: NDArray[Any], name: str, like: Reports | None) -> NDArray[Any]:
+    """Numbers, words or records of both; of the kind and shape of an earlier call's, where there was one."""
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
+    if array.dtype.kind not in "biufUS" and array.dtype.names is None:
+        raise InvalidInput(f"{name} returned reports of type {array.dtype}; return numbers, rows of numbers, or words")
+    if like is None:
+        return array
+    known = like.raw.dtype
+    if known.kind in "US" and array.dtype.kind in "biuf":
+        array = _as_words(array)
+    elif known.kind == "f" and array.dtype.kind in "bi":
+        array = array.astype(known)
+    if (array.dtype.kind, array.dtype.names, array.shape[1:]) == (known.kind, known.names, like.raw.shape[1:]):
+        return array
+    raise InvalidInput(
+        f"{name} returned {_kind(array)} from a call with {array.shape[0]} record{'' if array.shape[0] == 1 else 's'}, "
+        f"and {_kind(like.raw)} before; return reports of one kind and size"
+    )
+
+
+def _kind(array: NDArray[Any]) -> str:
+    if array.dtype.names is not None:
+        return "records"
+    one = {"b": "bools", "u": "unsigned whole numbers", "i": "whole numbers", "f": "floats"}.get(
+        array.dtype.kind, "words"
+    )
+    return f"rows of {array.shape[1]} {one}" if array.ndim > 1 else one
+
+
+def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
+    """Python objects as numbers if all are, else as words."""
+    try:
+        if all(isinstance(entry, Number) for entry in array.ravel()):
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return _as_words(array)
+
+
+def _as_words(array: NDArray[Any]) -> NDArray[Any]:
+    return np.array([" ".join(map(str, np.atleast_1d(entry))) for entry in array])
+
+
+def _columns(array: NDArray[Any]) -> NDArray[Any]:
+    flat = array[:, None] if array.ndim == 1 else array
+    if array.dtype.kind == "u":
+        packed = np.ascontiguousarray(flat).view(np.uint8)[:, : MOST_COLUMNS // 8]
+        bits = np.unpackbits(packed, axis=1, bitorder="little")
+        return np.concatenate((flat.astype(np.float64), bits), axis=1) if flat.shape[1] == 1 else bits
+    flat = flat[:, :MOST_COLUMNS]
+    if array.dtype.kind != "f":
+        return flat
+    return np.clip(np.nan_to_num(flat.astype(np.float64)), -_LARGEST, _LARGEST)
+
+
+def _number_keys(array: NDArray[Any]) -> Words:
+    flat = np.ascontiguousarray(array[:, None] if array.ndim == 1 else array)
+    packed = flat.view(np.uint8)
+    width = -packed.shape[1] % 8
+    padded = np.pad(packed, ((0, 0), (0, width))) if width else packed
+    return _mixed(np.ascontiguousarray(padded).view(np.uint64))
+
+
+def _mixed(words: Words) -> Words:
+    """One word per row; a single word stays different from every other."""
+    keys = np.zeros(words.shape[0], dtype=np.uint64)
+    for column in words.T:
+        keys = (keys ^ column) * _ODD
+        keys ^= keys >> _SHIFT
+    return keys
+
+
+def _word_keys(array: NDArray[Any]) -> Words:
+    texts, place = np.unique(array.reshape(array.shape[0], -1), return_inverse=True)
+    digests = [int.from_bytes(blake2b(str(text).encode(), digest_size=8).digest(), "little") for text in texts]
+    return _mixed(np.array(digests, dtype=np.uint64)[place.reshape(array.shape[0], -1)])
+
 
 Reading = Callable[[NDArray[Any], Any], FloatArray]
 """(reports, record) -> one number per report, larger the more the report speaks for the record."""
@@ -189,3 +382,149 @@ def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> 
 
     named = f"a linear score of {chosen.size} columns"
     return Score(named, values, lambda cut: f"{named} {cut.words}")
+
+
+# Scores of how a float is written: its single bits, and its last one that is not 0.
+#
+# Two floats that compare as equal may differ (0.0 and -0.0), and noise added in floating point leaves in the last
+# digits which record it was added to (Mironov 2012). The attacker sees the bytes, so these scores read the bytes.
+
+MOST_NUMBERS = 8
+"""Numbers of a report whose digits are read."""
+_TOP_BITS = (1, 8)
+_NO_LAST_BIT = 4096.0
+"""Stands for the place of the last bit of 0 and of what is not finite; above every other place."""
+
+
+def digit_scores(first: Reports, second: Reports) -> list[Score]:
+    """Learn scores of the bytes of reports that are floats; none for other reports.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the one record and of the other, at least one each.
+    """
+    words = [_words(part) for part in (first, second)]
+    if words[0] is None or words[1] is None:
+        return []
+    places = [last_bits(part) for part in (first, second)]
+    scores = [_place_score(places[0], places[1], column) for column in range(places[0].shape[1])]
+    means = [_means(part) for part in words if part is not None]
+    spreads = [mean * (1.0 - mean) / part.n for mean, part in zip(means, (first, second), strict=True)]
+    ranked = rank_columns((means[0], means[1]), (spreads[0], spreads[1]))
+    return scores + [_bit_score(means, ranked[:most]) for most in _TOP_BITS if most <= ranked.size]
+
+
+def last_bits(reports: Reports) -> FloatArray:
+    """Exponent of the last bit that is not 0 of the first numbers of each report: -2 for 0.75 = 2^-1 + 2^-2.
+
+    Parameters
+    ----------
+    reports : Reports
+        Floats.
+
+    Returns
+    -------
+    ndarray, shape (n, numbers)
+        4096 for 0, infinities and NaN.
+    """
+    numbers = _numbers(reports).astype(np.float64)
+    finite = np.isfinite(numbers) & (numbers != 0.0)
+    fraction, exponent = np.frexp(np.where(finite, np.abs(numbers), 1.0))
+    whole = np.ldexp(fraction, 53).astype(np.int64)
+    last = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    return np.where(finite, (exponent - 53 + last).astype(np.float64), _NO_LAST_BIT)
+
+
+def _numbers(reports: Reports) -> NDArray[np.floating]:
+    return reports.raw.reshape(reports.n, -1)[:, :MOST_NUMBERS]
+
+
+def _words(reports: Reports) -> NDArray[np.unsignedinteger] | None:
+    """Return the bytes of floats as unsigned integers of their size; None for other reports."""
+    if reports.raw.dtype.kind != "f" or reports.raw.dtype.itemsize > 8:
+        return None
+    numbers = np.ascontiguousarray(_numbers(reports))
+    return numbers.view(f"u{numbers.dtype.itemsize}")
+
+
+def _bit(words: NDArray[np.unsignedinteger], column: int) -> NDArray[np.bool_]:
+    """Bit `column` of each row, the lowest bit of the first number first."""
+    number, bit = divmod(column, 8 * words.dtype.itemsize)
+    return (words[:, number] >> words.dtype.type(bit)) & words.dtype.type(1) != 0
+
+
+def _means(words: NDArray[np.unsignedinteger]) -> FloatArray:
+    """Share of ones of each bit."""
+    columns = words.shape[1] * 8 * words.dtype.itemsize
+    return np.array([np.count_nonzero(_bit(words, column)) / max(words.shape[0], 1) for column in range(columns)])
+
+
+def _bit_score(means: list[FloatArray], chosen: NDArray[np.int64]) -> Score:
+    """Sum of the likelihood ratios of single bits, each bit's chances kept away from 0 and 1."""
+    chances = [np.clip(mean[chosen], 1e-4, 1.0 - 1e-4) for mean in means]
+    ones = np.log(chances[0]) - np.log(chances[1])
+    zeros = np.log1p(-chances[0]) - np.log1p(-chances[1])
+
+    def values(reports: Reports) -> FloatArray:
+        words = _words(reports)
+        total = np.zeros(reports.n)
+        if words is not None:
+            for j, one, zero in zip(chosen.tolist(), ones, zeros, strict=True):
+                total += np.where(_bit(words, j), one, zero)
+        return total
+
+    named = f"bit{'s' if chosen.size > 1 else ''} {', '.join(map(str, np.sort(chosen)))} of the report's bytes"
+    return Score(named, values, lambda cut: f"the log-likelihood ratio of {named} {cut.words}")
+
+
+def _place_score(first: FloatArray, second: FloatArray, column: int) -> Score:
+    """Likelihood ratio of the place of the last bit of one number."""
+    known = np.unique(np.concatenate((first[:, column], second[:, column])))
+    edges, table = bin_column(first[:, column], second[:, column], known.size)
+
+    def values(reports: Reports) -> FloatArray:
+        return table[np.searchsorted(edges, last_bits(reports)[:, column], side="right")]
+
+    def words(cut: Cut) -> str:
+        parts = [_stretch(known[i], known[j - 1]) for i, j in stretches(cut.hits(table))]
+        more = f" or at one of {len(parts) - SHOWN} more places" if len(parts) > SHOWN else ""
+        return f"the last binary digit of {which} is {', or '.join(parts[:SHOWN])}{more}"
+
+    which = "the report" if first.shape[1] == 1 else f"number {column} of the report"
+    return Score(f"the last binary digit of {which}", values, words)
+
+
+def _stretch(low: float, high: float) -> str:
+    ends = [f"2^{end:.0f}" if end < _NO_LAST_BIT else "none (zero, or no number)" for end in (low, high)]
+    return ends[0] if low == high else f"{ends[0]} to {ends[1]}"
+
+
+# Every score of a report that is learned from two samples: of its value, of its numbers, of its digits.
+
+_TOP_COLUMNS = (1, 2, 4, 16)
+_MOST_LINEAR = 64
+
+
+def fit_scores(first: Reports, second: Reports) -> list[Score]:
+    """Learn scores that separate two samples of reports.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the one record and of the other, at least one each.
+    """
+    scores = counted_score(first, second)
+    width = first.columns.shape[1]
+    if width == 0:
+        return scores
+    scores.append(value_score())
+    if width == 1:
+        return [*scores, binned_score(first, second), *digit_scores(first, second)]
+    means = [part.columns.mean(axis=0, dtype=np.float64) for part in (first, second)]
+    variances = [part.columns.var(axis=0, dtype=np.float64) / part.n for part in (first, second)]
+    ranked = rank_columns((means[0], means[1]), (variances[0], variances[1]))
+    scores += [naive_score(first, second, ranked[:most]) for most in _TOP_COLUMNS if most <= ranked.size]
+    if 2 <= ranked.size <= _MOST_LINEAR:
+        scores.append(linear_score(first, second, ranked))
+    return scores + digit_scores(first, second)

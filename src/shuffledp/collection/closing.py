@@ -16,26 +16,42 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import platform
 import sqlite3
-from collections.abc import Generator
+import threading
+import traceback
+from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from shuffledp import __version__
 from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, write_batch
-from shuffledp.collection.clock import Clock, system_clock
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.marks import GONE, SUFFIX, set_marks
 from shuffledp.collection.report import split_inners
-from shuffledp.collection.store import Store, TaskRow
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.store import (
+    DAY,
+    GONE,
+    SUFFIX,
+    Clock,
+    Steady,
+    Store,
+    TaskRow,
+    Tidying,
+    Watch,
+    due,
+    is_trusted,
+    set_marks,
+    system_clock,
+)
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.locks import hold, sync_folder
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.whole_files import hold, sync_folder
 
 TOO_FEW = "too few people took part for a useful answer"
 BY_OPERATOR = "destroyed by the operator"
@@ -339,3 +355,182 @@ def _software() -> dict[str, str]:
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
     }
+
+
+# What the service writes to its log: never a request, an address, or the text of an exception.
+
+OWN = ("shuffledp", "uvicorn")
+"""Loggers whose messages hold no input; of others only the name and the level are written."""
+
+
+def place_of(error: BaseException) -> str:
+    """Name an exception by SQLite's code or its type, and the line that raised it, without its text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{getattr(error, 'sqlite_errorname', type(error).__name__)}{where}"
+
+
+def is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Leave out uvicorn's warnings about malformed requests, by which a stranger could fill the disk."""
+    return not (record.name == "uvicorn.error" and record.levelno == logging.WARNING)
+
+
+class Discreet(logging.Formatter):
+    """Writes time, level and message of our own loggers; of an exception its type and line alone."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one line of the log."""
+        if record.exc_info and record.exc_info[1] is not None:
+            message = place_of(record.exc_info[1])
+        elif record.name.split(".")[0] in OWN:
+            message = " ".join(record.getMessage().split())
+        else:
+            message = "a message of another library, left out"
+        return f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')} {record.levelname.lower()}: {message}"
+
+
+def log_config() -> dict[str, Any]:
+    """Return the logging configuration of the service, for `logging.config.dictConfig`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"discreet": {"()": Discreet}},
+        "filters": {"worth": {"()": lambda: is_worth_a_line}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "discreet",
+                "filters": ["worth"],
+                "stream": "ext://sys.stderr",
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+    }
+
+
+# The thread that keeps time: it closes, destroys and deletes what is due, and finishes what a dead process began.
+
+PERIOD = 5.0
+"""Seconds between two looks at the clock."""
+TICK = 60
+"""Seconds after which a look is stored."""
+
+_log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Watches the tasks of a store from its own thread.
+
+    Parameters
+    ----------
+    path : Path
+        The store.
+    clock : callable
+        Returns seconds since 1970.
+    ended : callable
+        Is told the digest of a task that is no longer open.
+    period : float
+        Seconds between two looks at the clock.
+    steady : callable, optional
+        As for `Watch`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        ended: Callable[[bytes], None],
+        period: float = PERIOD,
+        steady: Steady | None = None,
+    ) -> None:
+        self._watch = Watch(clock, steady)
+        self._store, self._clock, self._ended, self._period = Store(path), clock, ended, period
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._drafts: dict[bytes, Draft] = {}
+        self._warned: set[bytes] = set()
+        self._states: dict[bytes, str] = {}
+        self._tidying = Tidying(self._store)
+
+    def start(self) -> None:
+        """Begin to watch the store."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, once what is under way is done."""
+        self._stop.set()
+        self._thread.join()
+        self._store.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether somebody watches."""
+        return self._thread.is_alive()
+
+    def look(self) -> None:
+        """Look at the clock once and do what is due; a task that fails does not keep the others waiting."""
+        now = self._clock()
+        self._store.set_aside()
+        if self._watch.jumped(now):  # stored first: then also a process that starts later knows of it
+            self._store.doubt_clock()
+            self._watch.accept(now)
+        for row in self._store.tasks():
+            if self._states.get(row.digest) != row.state:  # perhaps a command of another process has deleted rows
+                self._states[row.digest] = row.state
+                self._tidying.again()
+            if row.state != "open":
+                self._ended(row.digest)
+            try:
+                self._look_at(row, now)
+            except Exception as error:  # for instance a full disk: it is tried again at the next look
+                _log.error("task %s waits: %s", to_base64(row.digest), place_of(error))
+        if self._tidying.is_due:
+            self._tidying.step()
+
+    def trusts(self, now: int, tick: int) -> bool:
+        """Tell whether timers may act at a time, after the last tick that a task has stored."""
+        return is_trusted(now, tick) and not self._watch.jumped(now)
+
+    def _run(self) -> None:
+        try:
+            finish_removals(self._store, clock=self._clock)
+        except Exception as error:
+            _log.error("files of ended tasks are left: %s", place_of(error))
+        while not self._stop.is_set():
+            try:
+                self.look()
+            except Exception as error:
+                _log.error("the store cannot be read: %s", place_of(error))
+            self._stop.wait(self._period)
+
+    def _look_at(self, row: TaskRow, now: int) -> None:
+        if row.state in GONE:
+            return
+        if row.state == "restored":
+            if row.digest not in self._warned:
+                self._warned.add(row.digest)
+                _log.warning("the store was put back from a copy: task %s has ended before", to_base64(row.digest))
+            return
+        if row.state == "closing":
+            close_task(self._store, row.digest, clock=self._clock)
+            return
+        if row.digest not in self._drafts:
+            self._drafts[row.digest] = PostedTask.parse(row.posted).draft
+        draft = self._drafts[row.digest]
+        if not self.trusts(now, row.tick):
+            if row.digest not in self._warned:
+                self._warned.add(row.digest)
+                _log.warning("the clock has jumped: timers wait for `shuffledp task clock-ok`; reports are taken")
+            return
+        self._warned.discard(row.digest)
+        action = due(row.state, draft, self._store.held(row.digest), now, row.since, row.ran)
+        if action == "close":
+            close_task(self._store, row.digest, clock=self._clock)
+        elif action == "destroy":
+            expire_task(self._store, row.digest, clock=self._clock)
+        elif action == "delete":
+            delete_task(self._store, row.digest, clock=self._clock)
+        elif now - row.tick >= TICK:
+            expired = row.state == "open" and now >= draft.expires
+            self._store.tick(row.digest, now, day=DAY, expired=expired, longest=2 * TICK)

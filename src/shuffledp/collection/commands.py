@@ -78,7 +78,7 @@ def plan(
 
     shuffledp task plan survey.toml --people 500 --wanted 3
     """
-    from shuffledp.collection.task_plan import run_plan
+    from shuffledp.collection.posting import run_plan
 
     run_plan(survey, people, promise, wanted, shufflers, figure, as_json=json)
 

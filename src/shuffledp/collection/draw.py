@@ -21,10 +21,10 @@ from functools import lru_cache
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.bits import bytes_for
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.numeric import OneBit
+from shuffledp.randomizers.wire import bytes_for
 
 WHOLE = 1 << 64
 SLACK = Fraction(1, 1 << 40)

@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from shuffledp.ball import below_of
 from shuffledp.collection.asked import Dummies, Question
-from shuffledp.collection.balls import ball_of
 from shuffledp.collection.draw import WHOLE
+from shuffledp.collection.promise import ball_of
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask

@@ -8,15 +8,320 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
+import sqlite3
 import threading
 import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from shuffledp.collection.holding import Answer, Refused, hold, open_reports
-from shuffledp.collection.logs import place_of
+from shuffledp.collection.closing import place_of
+from shuffledp.collection.codes import code_hash
+from shuffledp.collection.report import Verdict, name_of, open_outer
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store, Tidying
 from shuffledp.collection.task import PostedTask
+
+# What a report must be to be held, and how the reports of several requests are held in one transaction.
+
+_log = logging.getLogger(__name__)
+
+
+class Refused(Enum):
+    """Why nothing of a request was kept."""
+
+    CLOSED = "the task takes no more reports"
+    FULL = "the task holds as many reports as it may"
+    FAILED = "the store cannot be written"
+
+
+Answer = bytes | Refused
+
+
+class Row(NamedTuple):
+    """A report that was opened.
+
+    Parameters
+    ----------
+    place : int
+        Its position in the request.
+    values : tuple
+        The row of table `report`: the task's digest, the report's name (`name_of`), the position of the level, and the
+        messages to the analyzer, one after the other.
+    code : bytes or None
+        Hash of the one-time code, where the task asks for one.
+    """
+
+    place: int
+    values: tuple[bytes, bytes, int, bytes]
+    code: bytes | None
+
+    @property
+    def digest(self) -> bytes:
+        """The report's name in the store."""
+        return self.values[1]
+
+
+@dataclass
+class Offer:
+    """The reports of one request, opened.
+
+    Parameters
+    ----------
+    task : bytes
+        The task's digest.
+    stop_at : int
+        Most reports the task may hold.
+    verdicts : bytearray
+        The answer, one byte (`Verdict`) a report; HELD for those of `rows` as long as nothing speaks against them.
+    rows : list of Row
+        What could be opened.
+    """
+
+    task: bytes
+    stop_at: int
+    verdicts: bytearray
+    rows: list[Row] = field(default_factory=list)
+
+
+def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
+    """Open the outer layer of the reports of one request.
+
+    Parameters
+    ----------
+    body : bytes
+        One or more reports of `task.size` bytes each.
+    task : PostedTask
+        What they answer.
+    opener : Opener
+        Of the task's private key.
+    """
+    offer = Offer(task.digest, task.draft.stop_at, bytearray(len(body) // task.size))
+    for place in range(len(offer.verdicts)):
+        sealed = body[place * task.size : (place + 1) * task.size]
+        opened = open_outer(task, sealed, opener)
+        if isinstance(opened, Verdict):
+            offer.verdicts[place] = opened
+        else:
+            code = None if opened.code is None else code_hash(opened.code)
+            values = (task.digest, name_of(opened.inners), opened.level, opened.inners)
+            offer.rows.append(Row(place, values, code))
+    return offer
+
+
+def hold(store: Store, offers: list[Offer]) -> list[Answer]:
+    """Hold the reports of several requests in one transaction.
+
+    A report that is already held is answered like a new one and kept once, whatever code it brings: its name is its
+    content. A one-time code admits the first report that brings it, and is spent also if that report is a copy of a
+    held one. So a relay that forged an answer, and whoever gave out the codes, learn nothing by trying a code
+    afterwards: it is spent exactly if its report was said to be held. Were the code of a copy left unspent, trying it
+    would tell that its owner's report is a copy.
+
+    Parameters
+    ----------
+    store : Store
+        The caller's connection.
+    offers : list of Offer
+        Requests; their verdicts are completed.
+
+    Returns
+    -------
+    list of bytes or Refused, one an offer
+        What to answer; everything said to be held is on disk.
+    """
+    answers: list[Answer] = [Refused.FAILED] * len(offers)
+    by_task: dict[bytes, list[int]] = defaultdict(list)
+    for number, offer in enumerate(offers):
+        by_task[offer.task].append(number)
+    try:
+        with store.writing() as db:
+            for task, numbers in by_task.items():
+                for number, answer in zip(numbers, _hold_task(db, task, [offers[i] for i in numbers]), strict=True):
+                    answers[number] = answer
+    except sqlite3.Error as error:
+        _log.warning("reports were not held: %s", getattr(error, "sqlite_errorname", type(error).__name__))
+        return [Refused.FAILED] * len(offers)
+    return answers
+
+
+def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list[Answer]:
+    row = db.execute("SELECT state FROM task WHERE id = ?", (task,)).fetchone()
+    if row is None or row[0] != "open":
+        return [Refused.CLOSED] * len(offers)
+    held = db.execute("SELECT coalesce(sum(number), 0) FROM tally WHERE task = ? AND kind >= 0", (task,)).fetchone()[0]
+    room = offers[0].stop_at - held
+    together = sum(len(offer.rows) for offer in offers) <= room
+    changes: Counter[int] = Counter()
+    refused: set[int] = set()
+    for number, group in enumerate([offers] if together else [[offer] for offer in offers]):
+        # Codes before room: else whoever has none would learn from the answer how many people have answered.
+        spent: set[bytes] = set()
+        rows = [row for offer in group for row in _admitted(db, task, offer, spent)]
+        if together or _news(db, task, rows) <= room - sum(n for kind, n in changes.items() if kind >= 0):
+            changes.update(_insert(db, rows))
+        else:
+            refused.add(number)
+            _give_back(db, task, rows)
+    for number, offer in enumerate(offers):
+        if number not in refused:
+            changes.update(-verdict for verdict in offer.verdicts if verdict != Verdict.HELD)
+    db.executemany(
+        "INSERT INTO tally VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number",
+        [(task, kind, number) for kind, number in changes.items() if number],
+    )
+    return [Refused.FULL if number in refused else bytes(offer.verdicts) for number, offer in enumerate(offers)]
+
+
+def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> list[Row]:
+    """Spend the codes of a request; return the rows that may be inserted and add their digests to `spent`."""
+    if not any(row.code for row in offer.rows):
+        return offer.rows
+    admitted: list[Row] = []
+    spend = "UPDATE code SET spent = 1 WHERE task = ? AND hash = ? AND spent = 0"
+    for row in offer.rows:
+        if db.execute(spend, (task, row.code)).rowcount:
+            spent.add(row.digest)
+            admitted.append(row)
+        elif row.digest not in spent and not _is_held(db, task, row.digest):
+            offer.verdicts[row.place] = Verdict.CODE_REFUSED
+    return admitted
+
+
+def _give_back(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> None:
+    """Make the codes of admitted rows unspent again: nothing of their request is kept."""
+    codes = [(task, row.code) for row in rows if row.code]
+    db.executemany("UPDATE code SET spent = 0 WHERE task = ? AND hash = ?", codes)
+
+
+def _is_held(db: sqlite3.Connection, task: bytes, digest: bytes) -> bool:
+    return db.execute("SELECT 1 FROM report WHERE task = ? AND digest = ?", (task, digest)).fetchone() is not None
+
+
+def _news(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> int:
+    """Count the different reports that are not held yet."""
+    return sum(not _is_held(db, task, digest) for digest in {row.digest for row in rows})
+
+
+def _insert(db: sqlite3.Connection, rows: list[Row]) -> dict[int, int]:
+    """Insert what is not held yet, in the order of the digests, which is not that of arrival; count it by level."""
+    by_level: dict[int, list[tuple[bytes, bytes, int, bytes]]] = defaultdict(list)
+    for _, values, _ in rows:
+        by_level[values[2]].append(values)
+    return {
+        level: db.executemany("INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)", sorted(news)).rowcount
+        for level, news in by_level.items()
+    }
+
+
+# Bodies of requests: read as they arrive, within a bounded number of bytes, some of which are kept for one report.
+#
+# A byte is booked when it is here, never when it is announced: a connection that announces a body and sends nothing
+# takes no room from anybody.
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+MOST_BYTES = 64 << 20
+"""Bytes of request bodies held at one time."""
+KEPT_BYTES = 16 << 20
+"""Those of them that only requests with a single report may use: a person's own device sends one."""
+BODY_SECONDS = 30.0
+"""Within which a body must have come."""
+
+
+class Gone(Exception):
+    """The client has left before its request was whole."""
+
+
+class Unread(Enum):
+    """Why a body was not read to its end."""
+
+    WRONG = "the body is longer or shorter than announced, or late"
+    NO_ROOM = "too many bytes of other bodies are held"
+
+
+class Room:
+    """The bytes of all bodies that are held at one time, whole ones that wait for their answer among them.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of all bodies together.
+    kept : int
+        Those of them that only requests with a single report may use.
+    """
+
+    def __init__(self, most: int = MOST_BYTES, kept: int = KEPT_BYTES) -> None:
+        self._most, self._kept = most, kept
+        self.held = 0
+
+    def take(self, size: int, *, single: bool) -> bool:
+        """Book bytes that have arrived; False, and nothing is booked, if there is no room for them."""
+        if self.held + size > self._most - (0 if single else self._kept):
+            return False
+        self.held += size
+        return True
+
+
+class Body:
+    """One request's body; the room that its bytes take is given back at the end of the `with` block.
+
+    Parameters
+    ----------
+    room : Room
+        Where its bytes are booked.
+    length : int
+        Bytes that were announced.
+    single : bool
+        Whether it is a single report.
+    """
+
+    def __init__(self, room: Room, length: int, *, single: bool) -> None:
+        self._room, self._length, self._single = room, length, single
+        self._booked = 0
+
+    def __enter__(self) -> Body:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._room.held -= self._booked
+        self._booked = 0
+
+    async def read(self, receive: Receive) -> bytes | Unread:
+        """Read the body to its end, or say why it was not read.
+
+        Parameters
+        ----------
+        receive : callable
+            ASGI's.
+
+        Raises
+        ------
+        Gone
+            If the client leaves before.
+        """
+        data = bytearray()  # a list of parts would hold fifty bytes for each byte that comes alone
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Gone
+                    part = message.get("body", b"")
+                    if len(data) + len(part) > self._length:
+                        return Unread.WRONG
+                    if not self._room.take(len(part), single=self._single):
+                        return Unread.NO_ROOM
+                    self._booked += len(part)
+                    data += part
+                    if not message.get("more_body", False):
+                        return bytes(data) if len(data) == self._length else Unread.WRONG
+        except TimeoutError:
+            return Unread.WRONG
+
 
 GROUP = 1000
 """Reports opened for one commit, unless the last request brings more."""
@@ -25,7 +330,6 @@ IDLE = 60.0
 REST = 20.0
 """Least pause between two rebuilds of the store, in durations of the last one: junk cannot make it the main job."""
 
-_log = logging.getLogger(__name__)
 _Request = tuple[bytes, PostedTask, Opener, "asyncio.Future[Answer]"]
 
 

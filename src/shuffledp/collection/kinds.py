@@ -28,9 +28,17 @@ from numpy.typing import NDArray
 
 from shuffledp.ball import below_of
 from shuffledp.collection.asked import Question, whole_values
-from shuffledp.collection.balls import single_ball
-from shuffledp.collection.estimates import JoinedEstimate, Slopes, count_law, slopes_of
-from shuffledp.collection.spread import Spread, SpreadEstimate, dummies_along, dummies_between
+from shuffledp.collection.estimates import (
+    JoinedEstimate,
+    Slopes,
+    Spread,
+    SpreadEstimate,
+    count_law,
+    dummies_along,
+    dummies_between,
+    slopes_of,
+)
+from shuffledp.collection.promise import single_ball
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random

@@ -4,35 +4,199 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import sys
 import time
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Iterator
+from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
+from rich.console import Console
+from rich.markup import escape as plain
 from rich.table import Table
 
+from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.plan_view import plan_object, print_collection_plan
-from shuffledp.collection.planner import plan_collection
-from shuffledp.collection.price import Price, prices
+from shuffledp.collection.planner import (
+    OFFERED,
+    Choice,
+    CollectionPlan,
+    Price,
+    curve_of,
+    in_words,
+    plan_collection,
+    prices,
+)
 from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
+from shuffledp.collection.promised import READ, crowd_tells, in_100, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
+from shuffledp.report.svg import Axis
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
 from shuffledp.shell.files import write_bytes, written
-from shuffledp.shell.output import console, working
+from shuffledp.shell.output import console, reserved, working
 from shuffledp.whole_files import read_bytes
+
+# The plan of a collection: table and sentences for the terminal, one JSON object, and a picture.
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 60.0, 18.0, 26.0, 280.0, 330.0
+_POINTS = 9
+_NAMES = {epsilon0: name for name, epsilon0 in OFFERED}
+
+
+def plan_object(plan: CollectionPlan) -> dict[str, Any]:
+    """Return the plan as JSON knows it; half-widths and shifts are shares of the range.
+
+    Parameters
+    ----------
+    plan : CollectionPlan
+        The plan.
+    """
+    return {
+        "questions": [
+            {
+                "text": choice.question.text,
+                "family": choice.question.family.name,
+                "dummies": choice.dummies.count,
+                "law": choice.dummies.law,
+                "chosen": choice.chosen,
+                "limit": choice.limit,
+                "levels": [
+                    {
+                        "epsilon0": row.epsilon0,
+                        "true_in_100": 100.0 * float(row.true_share),
+                        "half_width": row.half_width,
+                        "junk_shift": row.junk_shift,
+                    }
+                    for row in choice.rows
+                ],
+                "cannot": choice.cannot or None,
+                "columns": columns,
+            }
+            for choice, columns in Counter(plan.choices).items()
+        ],
+        "people": plan.request.people,
+        "shufflers": plan.request.shufflers,
+        "promise": plan.request.promise,
+        "delta": plan.request.delta,
+        "wanted": plan.request.wanted,
+        "sampling": plan.sampling,
+        "chosen": plan.chosen,
+    }
+
+
+def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
+    """Print a table a question, and what cannot be had.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    plan : CollectionPlan
+        The plan.
+    """
+    for choice in dict.fromkeys(plan.choices):  # the options of one question are planned alike
+        console.print(_table(plan, choice))
+        for sentence in _sentences(plan, choice):
+            console.print(plain(sentence), highlight=False)
+
+
+def _table(plan: CollectionPlan, choice: Choice) -> Table:
+    asked = plan.request
+    kind = "a number" if not choice.question.is_share else counted(choice.question.family.records, "answer")
+    kind = "each option checked or not" if choice.question.several else kind
+    shufflers = counted(asked.shufflers, "shuffler")
+    title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
+    table = Table(title=plain(title), title_justify="left")
+    headings = ("epsilon0", "true in 100", "± points" if choice.question.is_share else "±", "junk 5 % shifts")
+    for heading in (*headings, "dummies a shuffler"):
+        table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
+    for row in choice.rows:
+        if row.epsilon0 not in (*_NAMES, plan.chosen) and not asked.budgets:
+            continue
+        name = f"{row.epsilon0:g} {_NAMES.get(row.epsilon0, '')}".strip()
+        shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
+        mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
+        table.add_row(name + mark, in_100(row.true_share), *shown, count(choice.dummies.count))
+    return table
+
+
+def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
+    limit = in_words(choice.question, choice.limit)
+    stand = in_words(choice.question, plan.sampling)
+    yield f"Limit, whatever the local budget: {limit}."
+    if choice.question.is_share:
+        wanted = plan.request.wanted
+        alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""
+        yield f"If the {count(plan.request.people)} stand for more people, {stand} comes on top{alone}."
+    if max(row.half_width for row in choice.rows if row.epsilon0 <= plan.chosen) >= 0.5:
+        yield "A half-width of half the range says nothing yet."
+    if choice.cannot:
+        yield choice.cannot
+
+
+def plan_picture(plan: CollectionPlan) -> str:
+    """Draw each question's half-width at the chosen budget against the number of people, both logarithmic.
+
+    Parameters
+    ----------
+    plan : CollectionPlan
+        The plan.
+
+    Returns
+    -------
+    str
+        An SVG file.
+    """
+    n = plan.request.people
+    people = [max(1, round(n * 10.0 ** (step / 4.0 - 1.0))) for step in range(_POINTS)]
+    first: dict[str, int] = {}
+    for place, choice in enumerate(plan.choices):
+        first.setdefault(choice.question.family.name, place)  # questions of one family have one line
+    curves = {name: [100.0 * width for width in curve_of(plan, place, people)] for name, place in first.items()}
+    values = [value for curve in curves.values() for value in curve]
+    x_axis = Axis(math.log10(people[0]), math.log10(max(people[-1], people[0] + 1)), LEFT, WIDTH - RIGHT)
+    low, high = math.log10(max(min(values), 1e-3)) - 0.05, math.log10(max(values)) + 0.05
+    y_axis = Axis(high, low, TOP, BOTTOM)
+    parts = [f'<line class="axis" x1="{LEFT}" y1="{BOTTOM}" x2="{WIDTH - RIGHT}" y2="{BOTTOM}"/>']
+    for value in (n // 10, n, 10 * n):
+        if value >= people[0]:
+            parts.append(_text(x_axis.at(math.log10(value)), BOTTOM + 18, f"{value:,}", "middle"))
+    for value in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0):
+        if low <= math.log10(value) <= high:
+            y = y_axis.at(math.log10(value))
+            parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+            parts.append(_text(LEFT - 8, y + 4, f"{value:g}", "end"))
+    for name, curve in curves.items():
+        points = [
+            (x_axis.at(math.log10(m)), y_axis.at(math.log10(max(w, 1e-3)))) for m, w in zip(people, curve, strict=True)
+        ]
+        parts.append(f'<path class="curve certified" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>')
+        parts.append(_text(points[0][0] + 6, points[0][1] - 6, name, "start"))
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "people who answer", "middle"))
+    parts.append(_text(LEFT, 14, "half-width, points or % of the range", "start"))
+    label = f"Half-width against people at promise {plan.request.promise:g}; planned: {n:,} people"
+    style = (files("shuffledp.report") / "templates" / "style.css").read_text(encoding="utf-8")
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} '
+        f'{HEIGHT:.0f}" role="img" aria-label="{escape(label)}"><style>{style} svg {{ font-family: sans-serif; }}'
+        f'</style><rect width="{WIDTH:.0f}" height="{HEIGHT:.0f}" fill="var(--card)"/>' + "".join(parts) + "</svg>\n"
+    )
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
 
 MANY_DUMMIES = 100_000
 """Dummies, over all questions, above which posting asks first."""
@@ -64,7 +228,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         print_collection_plan(console(), plan)
     _print_draft(draft, floors, costs)
     console().print(
-        f"Written: {escape(str(files[0]))} for the shuffler, {escape(str(files[1]))} for the analyzer alone. "
+        f"Written: {plain(str(files[0]))} for the shuffler, {plain(str(files[1]))} for the analyzer alone. "
         "Keep the key safe: without it nobody can open the answers.",
         highlight=False,
     )
@@ -92,7 +256,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
         write_bytes(target, task.data, fresh=True)
         store.post(task, private, floors, int(time.time()))
     console().print(
-        f"Posted: {escape(str(target))}, in the store {escape(str(store_file))}. Give the file to the organizer, who "
+        f"Posted: {plain(str(target))}, in the store {plain(str(store_file))}. Give the file to the organizer, who "
         "checks it with task link. It opens "
         f"{write_time(draft.opens)} and closes {write_time(draft.closes)}. {cost}.",
         highlight=False,
@@ -246,7 +410,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
             if draft.operated_by.one_hand
             else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
         )
-        table.add_row(escape(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
+        table.add_row(plain(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
     shown.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
@@ -258,7 +422,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
         shares = question.kind != "number"
         people = "beyond 10^9" if cost.for_five_points is None else count(cost.for_five_points)
         worth.add_row(
-            escape(next(iter(question.text.values()))),
+            plain(next(iter(question.text.values()))),
             f"{count(question.dummies.count)} {question.dummies.law}",
             *(plus_minus(width, width_of(question), shares=shares) for width in (cost.planned, cost.at_least)),
             *(people, f"× {up(cost.widening)}", distance(cost.junk_shift, shares=shares)),
@@ -269,7 +433,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     for place in range(len(draft.levels)):
         (_, first), *others = what_is_promised(draft, place).sentences
         read = [text for key, text in others if key in READ]
-        shown.print(escape(" ".join([first, *read])), highlight=False)
+        shown.print(plain(" ".join([first, *read])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
@@ -280,7 +444,7 @@ def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
         table.add_column(heading, justify="left" if heading == "question" else "right")
     for question, cost in zip(draft.questions, costs, strict=True):
         table.add_row(
-            escape(next(iter(question.text.values()))),
+            plain(next(iter(question.text.values()))),
             *(distance(shift, shares=question.kind != "number") for shift in cost.level_shift),
         )
     shown.print(table)
@@ -289,3 +453,45 @@ def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
         "small.",
         highlight=False,
     )
+
+
+# `task plan`: what a survey's answers will be worth, before a key is made.
+
+
+def run_plan(
+    survey: Path,
+    people: int | None,
+    promise: float | None,
+    wanted: float | None,
+    shufflers: int,
+    figure: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Plan a survey, and print the plan.
+
+    Parameters
+    ----------
+    survey : Path
+        A survey.toml; only its questions are needed.
+    people, promise, wanted, shufflers
+        As for `shuffledp.collection.survey.request_of_survey`.
+    figure : Path or None
+        Where the picture goes, an SVG file.
+    as_json : bool
+        Whether to print one JSON object and nothing else.
+    """
+    if figure is not None and figure.suffix.lower() != ".svg":
+        raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as plan.svg")
+    data = read_bytes(survey, "the survey", LONGEST_SURVEY)
+    request = request_of_survey(data, people=people, promise=promise, wanted=wanted, shufflers=shufflers)
+    with reserved(figure, "--figure") as stream, working("Planning"):
+        plan = plan_collection(request)
+        if stream is not None:
+            stream.write(plan_picture(plan))
+    if as_json:
+        print(dumps(plan_object(plan)))
+        return
+    print_collection_plan(console(), plan)
+    if figure is not None:
+        console().print(f"Written: {figure.resolve()}", soft_wrap=True, highlight=False, markup=False)

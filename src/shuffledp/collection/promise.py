@@ -24,18 +24,257 @@ from shuffledp.accounting import (
     floor_profile,
     remembered_by_thread,
 )
-from shuffledp.ball import BallDummies
+from shuffledp.ball import BallDummies, Column
 from shuffledp.budgets import Budgets
-from shuffledp.collection.agreement import CROWD_SLACK, FLOOR_SLACK, covers, published
 from shuffledp.collection.asked import Dummies, Level
-from shuffledp.collection.balls import ball_of, certified_epsilon, needed_ball
 from shuffledp.collection.draw import SLACK, WHOLE, Family
 from shuffledp.collection.task import Draft
-from shuffledp.collection.work import check_ball_work, check_work
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.numerics.floats import few_digits_up, round_down, round_up
 from shuffledp.setting import Setting
+
+# By how much a number that one machine states may differ from the one that another machine certifies anew.
+#
+# The last digits of a certified number hang on processor and NumPy, and where a search takes another branch the
+# results differ by the search's tolerance. Both numbers are proven, but not equal. So whoever states a number states
+# it rounded outward; whoever drafts a task keeps so much room that every machine finds its promises kept; and whoever
+# checks what another machine has stated allows the slack below, and no more.
+
+FLOOR_SLACK = 1e-8
+"""Relative; ten times the tolerance with which a floor is searched for."""
+CROWD_SLACK = 1e-5
+"""Relative; ten times the tolerance with which the number of an honest crowd is searched for."""
+_CROWD_DIGITS = 6
+
+
+def published(certified: float, promise: float) -> float:
+    """Round a certified number outward, but not beyond a promise that it keeps.
+
+    Parameters
+    ----------
+    certified : float
+        The upper end.
+    promise : float
+        What its level is promised.
+    """
+    return min(few_digits_up(certified), promise) if certified <= promise else few_digits_up(certified)
+
+
+def stated_crowd(certified: float) -> float:
+    """Return the number of an honest crowd as a draft states it: so that another machine certifies no larger one."""
+    return few_digits_up(certified * (1.0 + CROWD_SLACK), _CROWD_DIGITS)
+
+
+def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
+    """Tell whether a number that another machine has stated holds, by the number certified here.
+
+    Parameters
+    ----------
+    told : float
+        What was stated, or promised.
+    certified : float
+        What is certified here.
+    slack : float
+        `FLOOR_SLACK` or `CROWD_SLACK`.
+    """
+    return certified <= told * (1.0 + slack)
+
+
+# How much work a task's certificate is, told before any of it is done: a task comes from somebody else.
+#
+# What is counted are the atoms of the pairs of laws that the floor sums over (`numerics.fake_reports`), and a fixed
+# number for each law: about a million are a second and some 50 MB where laws are composed. Equal questions are one
+# law.
+
+MOST_BALL_WORK = 1 << 22
+"""About a second in a browser, which counts the same (page/ball.js)."""
+MOST_WORK = 1 << 24
+"""About a quarter of a minute: 100 different laws, such as those of 32 different questions at three levels."""
+_A_LAW = 150_000
+_ALONE = 4
+"""By so much faster the one pair of one question is summed over, which is composed with nothing."""
+_TAIL = 110.0
+"""Minus the logarithm of the chance of counts that are left out."""
+
+
+def work_of(
+    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
+) -> int:
+    """Count the work of certifying a floor for each level.
+
+    Parameters
+    ----------
+    draws, questions, dummies, reports
+        As of `promise.floor`.
+    """
+    laws = {
+        (family.kind, family.records if family.kind == "krr" else 0, law, keep)
+        for draw in draws
+        for family, law, keep in zip(questions, dummies, draw, strict=True)
+    }
+    known = {(family.kind, family.records if family.kind == "krr" else 0): family for family in questions}
+    alone = _ALONE if len(questions) == 1 else 1
+    return sum(_A_LAW + _atoms(known[kind, records], law, reports) // alone for kind, records, law, _ in laws)
+
+
+def check_work(
+    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
+) -> None:
+    """Raise InvalidInput if certifying would take longer than anybody should wait for somebody else's task.
+
+    Parameters
+    ----------
+    draws, questions, dummies, reports
+        As of `promise.floor`.
+    """
+    work = work_of(draws, questions, dummies, reports)
+    if work > MOST_WORK:
+        raise InvalidInput(
+            f"certifying this task sums over {work:,} counts of {len(questions)} questions and {len(draws)} levels, "
+            f"above the limit of {MOST_WORK:,}; ask fewer different questions, or with fewer levels or dummies"
+        )
+
+
+def _atoms(family: Family, law: Dummies, reports: int) -> int:
+    """Return the counts of one question at one level.
+
+    Where a set is not one of two halves, count those of two sets of reports.
+    """
+    if law.law == "laplace":
+        return law.count + reports
+    share, total = float(family.own_share), law.count + reports
+    spread = total * share * (1.0 - share)
+    reach = _TAIL / 3.0 + math.sqrt((_TAIL / 3.0) ** 2 + 2.0 * _TAIL * spread)
+    span = int(min(total * share, reach) + min(total * (1.0 - share), reach)) + 2
+    if family.kind in ("rr", "one-bit"):
+        return span
+    return span**2 if reports == 1 else 4 * span**2  # of two reports every draw is followed, and two pairs are made
+
+
+def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Raise InvalidInput if counting the balls of a task would take longer than anybody should wait for it.
+
+    Parameters
+    ----------
+    columns : sequence of (Family, Dummies)
+        The columns of a task of version 2.
+    """
+    work = sum(len(law.draw) * (size + len(law.draw) // 8) for size, law in {(_size(f), law) for f, law in columns})
+    if work > MOST_BALL_WORK:
+        raise InvalidInput(
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_BALL_WORK:,}; promise a larger "
+            "number, or ask questions with fewer answers"
+        )
+
+
+def _size(family: Family) -> int:
+    return family.pieces if family.kind == "bits" else family.cells
+
+
+# The ball dummies of a task (docs/theorems/ball.md): one joint law for all columns, found, certified and read.
+#
+# A promise is kept or not by one comparison of rational numbers, with the slack of `agreement`; so every machine
+# decides alike, and the survey page too (page/ball.js).
+
+NEAR = 1e-9
+"""Relative distance to which a certified epsilon is searched."""
+FARTHEST = 700.0
+
+
+def column_of(family: Family) -> Column:
+    """Return a column of a task as the law of its dummies knows it."""
+    if family.kind == "hadamard":
+        raise InvalidInput(f"ball dummies are for choices and bits; {family.name} has neither: leave the family out")
+    return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
+
+
+def ball_of(draft: Draft) -> BallDummies:
+    """Return the law of a task's dummies.
+
+    Parameters
+    ----------
+    draft : Draft
+        Of version 2.
+    """
+    dummies = draft.columns[0].dummies
+    columns = tuple(column_of(column.family) for column in draft.columns)
+    centres = tuple(column.dummies.count // column.family.cells for column in draft.columns)
+    return _ball(columns, dummies.draw, centres)
+
+
+@lru_cache(maxsize=64)
+def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[int, ...]) -> BallDummies:
+    return BallDummies(columns, radius, centre)
+
+
+def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
+    """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
+
+    Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
+    first: so both agree with what another machine finds.
+
+    Parameters
+    ----------
+    floor : BallFloor
+        Of one level.
+    delta : float
+        In (0, 1).
+    promise : float
+        What the level is promised.
+    """
+    low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
+    while not floor.keeps(high, delta):
+        low, high = high, edge if high < edge else 2.0 * high
+        if high > FARTHEST:
+            return math.inf
+    while high - low > NEAR * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)
+    return high
+
+
+def needed_ball(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> BallDummies:
+    """Find the law that keeps every level's promise with the least variance, and few dummies.
+
+    Parameters
+    ----------
+    levels : sequence of (float, float)
+        Local budget of each report, and promise over all columns, of each level.
+    families : sequence of Family
+        One a column.
+    delta : float
+        Central delta of the promises.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+
+    Raises
+    ------
+    InvalidInput
+        If a promise is too small.
+    """
+    columns = tuple(column_of(family) for family in families)
+    wanted = [
+        (promise * (1.0 - FLOOR_SLACK), tuple(Fraction(f.threshold(epsilon0), WHOLE) for f in families))
+        for epsilon0, promise in levels
+        if promise < epsilon0 * len(families) * reports
+    ]
+    if not wanted:
+        return BallDummies(columns, (WHOLE,), (0,) * len(columns))
+    return BallDummies.of_promise(columns, wanted, delta, reports)
+
+
+def part_of(law: BallDummies, place: int) -> Dummies:
+    """Return one column's dummies as a task knows them."""
+    return Dummies("ball", law.rows[place], law.radius)
+
+
+def single_ball(family: Family, dummies: Dummies) -> BallDummies:
+    """Return the law of one column's dummies whatever the others': the same weights, and balls of its own."""
+    return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
+
 
 FAKE = 0.05
 """Share of the others who may be fake in the number of the honest crowd."""

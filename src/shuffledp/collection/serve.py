@@ -203,7 +203,7 @@ def clock_ok(store: StorePath = STORE) -> None:
 
     shuffledp task clock-ok
     """
-    from shuffledp.collection.clock import system_clock
+    from shuffledp.collection.store import system_clock
 
     with opened(store) as shuffler:
         shuffler.confirm_clock(system_clock())
@@ -310,10 +310,10 @@ def wait_for_deletion(store: Store, done: str) -> None:
 
 
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
-    from shuffledp.collection.clock import is_trusted, system_clock
     from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
-    from shuffledp.collection.price import half_width
+    from shuffledp.collection.planner import half_width
+    from shuffledp.collection.store import is_trusted, system_clock
     from shuffledp.collection.task import PostedTask
 
     task, tally = PostedTask.parse(row.posted), store.tally(row.digest)

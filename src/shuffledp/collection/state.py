@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from shuffledp.collection.fields import Fields, read_json
 from shuffledp.collection.task import MOST_QUESTIONS
 from shuffledp.errors import InvalidInput
-from shuffledp.locks import hold
+from shuffledp.whole_files import hold
 
 T = TypeVar("T")
 LONGEST = 1 << 26

@@ -13,20 +13,312 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from shuffledp.collection import sealing
-from shuffledp.collection.clock import IN_DOUBT
 from shuffledp.collection.fields import from_base64, to_base64
-from shuffledp.collection.marks import found_mark
-from shuffledp.collection.schema import PATIENCE, connect, transaction
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.report import name_of
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.locks import can_sync_folders, sync_folder
-from shuffledp.whole_files import read_bytes, way_out
+from shuffledp.whole_files import can_sync_folders, read_bytes, sync_folder, way_out
+
+# The schema of the shuffler's store, its versions, and connections to it.
+
+APPLICATION = 0x53484654
+"""SQLite's application_id of our files: the letters SHFT."""
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE task (id BLOB PRIMARY KEY, posted BLOB NOT NULL, state TEXT NOT NULL, key BLOB, reason TEXT,
+           tick INTEGER NOT NULL, since INTEGER NOT NULL, ran INTEGER NOT NULL DEFAULT 0, floor TEXT NOT NULL,
+           release BLOB) WITHOUT ROWID""",
+        """CREATE TABLE report (task BLOB, digest BLOB, level INTEGER NOT NULL, inners BLOB NOT NULL,
+           PRIMARY KEY (task, digest)) WITHOUT ROWID""",
+        """CREATE TABLE code (task BLOB, hash BLOB, spent INTEGER NOT NULL,
+           PRIMARY KEY (task, hash)) WITHOUT ROWID""",
+        "CREATE TABLE dummy (task BLOB NOT NULL, question INTEGER NOT NULL, sealed BLOB NOT NULL)",
+        """CREATE TABLE tally (task BLOB, kind INTEGER, number INTEGER NOT NULL,
+           PRIMARY KEY (task, kind)) WITHOUT ROWID""",
+    ),
+    (  # 0.2.0 named a report by its sealed bytes, so one content could be held under several names
+        """CREATE TABLE named (task BLOB, digest BLOB, level INTEGER NOT NULL, inners BLOB NOT NULL,
+           PRIMARY KEY (task, digest)) WITHOUT ROWID""",
+        "INSERT OR IGNORE INTO named SELECT task, name_of(inners), level, inners FROM report",
+        "DROP TABLE report",
+        "ALTER TABLE named RENAME TO report",
+        "DELETE FROM tally WHERE kind >= 0 AND task IN (SELECT id FROM task WHERE state IN ('open', 'closing'))",
+        "INSERT INTO tally SELECT task, level, count(*) FROM report GROUP BY task, level",
+    ),
+)
+"""Statements that lead from one version of the schema to the next; a released entry never changes. They may call
+`report.name_of`.
+
+`tally` holds, beside the rows and in the same transactions, how many there are: kind >= 0 is a level and counts its
+reports, kind -a counts reports that were refused with the answer byte a. So `stop_at` is exact, also with two servers.
+"""
+PATIENCE = 10.0
+"""Seconds to wait for another writer."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a store that is there, or make one of an empty file; an older version is led to the present one.
+
+    Parameters
+    ----------
+    path : Path
+        The SQLite file.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is a database of something else, or of a newer version.
+    sqlite3.Error
+        If it cannot be read and written.
+    """
+    db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        version = _version(db, path)
+        _until_free(lambda: db.execute("PRAGMA journal_mode=WAL").fetchone())
+        for pragma in ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF"):
+            db.execute(f"PRAGMA {pragma}").fetchone()
+        if version < len(MIGRATIONS):
+            _migrate(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    # the tables first: another process may make them between two looks, and then the second look knows whose they are
+    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
+    if not ours and tables:
+        raise InvalidInput(f"{path} is a database of something else; name another file for the store")
+    if version > len(MIGRATIONS):
+        raise InvalidInput(
+            f"the store {path} is of version {version}; this shuffledp reads up to {len(MIGRATIONS)}: install the "
+            "newer shuffledp again"
+        )
+    return version
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    db.create_function("name_of", 1, name_of, deterministic=True)
+    with transaction(db):
+        for number in range(_version(db, path), len(MIGRATIONS)):  # read again: another process may have been first
+            for statement in MIGRATIONS[number]:
+                db.execute(statement)
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+        db.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Generator[sqlite3.Connection]:
+    """Open one transaction that writes: committed when the block ends well, else undone.
+
+    Parameters
+    ----------
+    db : Connection
+        From `connect`.
+    """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # a full disk has rolled back already
+            db.execute("ROLLBACK")
+        raise
+
+
+def _until_free(action: Callable[[], object]) -> None:
+    """Repeat what SQLite refuses at once, without waiting, while another process has the file locked."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            action()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
+# Marks that a task has ended, kept outside the store's file: a store put back from a copy opens no task again.
+#
+# A copy of the store that was made while a task was open knows nothing of its end. Closed from the copy, the task
+# would be handed over a second time, and the rows that only one of the two batches holds are people without dummies.
+# So the end of a task stands beside the store in two folders, ``ended/`` (beside ``shuffler.key``) and ``outbox/``,
+# of which one may be put back or emptied too. The batch in ``outbox/`` is a mark itself, which covers what 0.2.0
+# closed.
+
+SUFFIX = ".ended"
+GONE = ("deleted", "destroyed")
+"""States in which nothing of a collection is left."""
+
+
+def marks_of(store: Path, name: str) -> tuple[Path, Path]:
+    """Return the places of a task's two marks.
+
+    Parameters
+    ----------
+    store : Path
+        The store's file.
+    name : str
+        The task's name, 43 characters.
+    """
+    return store.parent / "ended" / name, store.parent / "outbox" / (name + SUFFIX)
+
+
+def found_mark(store: Path, name: str, state: str) -> Path | None:
+    """Return the file that says that a task has ended although the store says otherwise, or None.
+
+    Parameters
+    ----------
+    store, name
+        As for `marks_of`.
+    state : str
+        What the store says: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
+        destroyed or deleted. Any other state contradicts no mark.
+    """
+    marks = [place for place in marks_of(store, name) if place.exists()]
+    if state == "closing":
+        return next((mark for mark in marks if _says(mark).startswith(GONE)), None)
+    batch = store.parent / "outbox" / f"{name}.batch"
+    return next((place for place in (*marks, batch) if place.exists()), None) if state == "open" else None
+
+
+def set_marks(store: Path, name: str, state: str, day: str) -> None:
+    """Set the marks of a task, on disk when this returns.
+
+    Parameters
+    ----------
+    store, name
+        As for `marks_of`.
+    state : str
+        How it ended: ``"closed"``, ``"deleted"`` or ``"destroyed"``.
+    day : str
+        Such as ``"2030-01-31"``.
+    """
+    for place in marks_of(store, name):
+        if place.exists() and _says(place).startswith(state):
+            continue
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(f"{state} {day}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(place.parent)
+        sync_folder(place.parent.parent)
+
+
+def _says(mark: Path) -> str:
+    """Return how a mark begins; it is short, whatever somebody has put in its place."""
+    with open(mark, encoding="utf-8", errors="replace") as file:
+        return file.read(64)
+
+
+# When the service may trust the machine's clock, and what is due at a time (docs/collection, States).
+#
+# Deadlines are points in time, and a clock can be wrong. The last tick is stored with every task; when the clock
+# stands before that tick or more than a day after it, the task's timers wait until an operator confirms the clock.
+# While the service runs it also compares the clock with steady time, which nobody can set: where they part by more
+# than two minutes, the clock was set, and the timers of all tasks wait (`IN_DOUBT`). Reports are taken meanwhile.
+
+Clock = Callable[[], int]
+"""Returns seconds since 1970."""
+
+DAY = 86_400
+GRACE = 7 * DAY
+"""Seconds of running time between `expires` and the destruction of a collection with too few people."""
+
+Steady = Callable[[], float]
+"""Returns seconds since some point, and is never set."""
+STEP = 120
+"""Seconds by which clock and steady time may part: more than a correction over the network, less than any harm."""
+IN_DOUBT = -DAY - 1
+"""Stored as the last tick, this makes timers wait whatever the clock says, and whichever process looks at it."""
+
+Action = Literal["close", "destroy", "delete"]
+
+
+def system_clock() -> int:
+    """Read the machine's clock: whole seconds since 1970."""
+    return int(time.time())
+
+
+def system_steady() -> float:
+    """Read seconds since the machine started; where the system counts them, those asleep are among them."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Watch:
+    """Notices that a clock was set.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns seconds since 1970.
+    steady : callable, optional
+        What it is compared with; the system's steady time for the system's clock, and nothing for any other clock.
+    """
+
+    def __init__(self, clock: Clock, steady: Steady | None = None) -> None:
+        self._steady = steady or (system_steady if clock is system_clock else None)
+        self._apart = 0.0
+        self.accept(clock())
+
+    def jumped(self, now: int) -> bool:
+        """Tell whether the clock, which says `now`, was set since the last `accept`."""
+        return self._steady is not None and abs(now - self._steady() - self._apart) > STEP
+
+    def accept(self, now: int) -> None:
+        """Compare with the clock as it is now; the caller has noted the jump."""
+        if self._steady is not None:
+            self._apart = now - self._steady()
+
+
+def is_trusted(now: int, tick: int) -> bool:
+    """Tell whether timers may act: the clock stands at the last tick or at most a day after it."""
+    return 0 <= now - tick <= DAY
+
+
+def due(state: str, draft: Draft, held: int, now: int, since: int, ran: int) -> Action | None:
+    """Say what a trusted clock asks for.
+
+    Parameters
+    ----------
+    state : str
+        State of the task.
+    draft : Draft
+        Its times and `at_least`.
+    held : int
+        Reports held.
+    now : int
+        Seconds since 1970, from a trusted clock.
+    since : int
+        When the state was entered, seconds since 1970.
+    ran : int
+        Seconds that the service has run since `expires`.
+
+    Returns
+    -------
+    "close", "destroy", "delete" or None
+        None: nothing is due. A task in state ``"closing"`` is finished without asking any clock.
+    """
+    if state == "open" and now >= draft.closes and held >= draft.at_least:
+        return "close"
+    if state == "open" and now >= draft.expires and ran >= GRACE:
+        return "destroy"
+    if state == "released" and now - since >= draft.retention_days * DAY:
+        return "delete"
+    return None
+
 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""

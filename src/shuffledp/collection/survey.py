@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from shuffledp.collection.agreement import stated_crowd
+from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.asked import (
     LARGEST_EPSILON0,
     MOST_CELLS,
@@ -23,9 +23,8 @@ from shuffledp.collection.asked import (
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import NO_DUMMIES, bits_law
 from shuffledp.collection.fields import Fields, to_base64
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
-from shuffledp.collection.promise import crowd_of, needed_dummies, needed_law
+from shuffledp.collection.promise import crowd_of, needed_dummies, needed_law, stated_crowd
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown

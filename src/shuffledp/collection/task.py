@@ -31,7 +31,7 @@ from shuffledp.collection.asked import (
     read_question,
 )
 from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64, visible
-from shuffledp.collection.small_order import opens_to_anybody, signs_for_anybody
+from shuffledp.collection.sealing import opens_to_anybody, signs_for_anybody
 from shuffledp.errors import InvalidInput, shown
 
 MAGIC, VERSIONS = b"SHFT", (1, 2)

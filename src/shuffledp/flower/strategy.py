@@ -21,15 +21,11 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import check_delta
 from shuffledp.errors import InvalidInput, NotConverged
-from shuffledp.flower.arrays import Layout, bit_of
-from shuffledp.flower.entering import enter_federated, fewest_of
-from shuffledp.flower.mod import MARK_KEY, TERMS_KEY
-from shuffledp.flower.report import FederatedReport, level_reports
-from shuffledp.flower.terms import Terms
+from shuffledp.flower.mod import MARK_KEY, TERMS_KEY, Layout, bit_of
+from shuffledp.flower.terms import FederatedReport, Terms, enter_federated, fewest_of, level_reports
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.inputs import number_within, whole_number
-from shuffledp.learning.rounds import SendPlan
-from shuffledp.learning.sketches import sum_of_bits
+from shuffledp.learning.rounds import SendPlan, sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -18,15 +19,15 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.clipping import Clipping, shrink
-from shuffledp.learning.guarantee import Tier
-from shuffledp.learning.inputs import number_within, one_of
-from shuffledp.learning.noise import Mechanism, mechanism_of
-from shuffledp.learning.rounds import SendPlan, plan_messages
-from shuffledp.learning.sketches import plan_sketches, randomized_bits, signs
+from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.entering import Priced, admit, spending_by_level
+from shuffledp.learning.inputs import number_within, one_of, whole_number
+from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
+from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
+from shuffledp.ledger import Draft, Spending
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.releases.entering import Entering
 from shuffledp.setting import Seen
 
 Release = Literal["sum", "messages"]
@@ -55,7 +56,7 @@ class Terms:
     mechanism : {"gaussian", "laplace", "sketch"}
         Noise on the whole numbers, drawn exactly; Gaussian noise is calibrated analytically (Balle and Wang 2018).
         "sketch": a message is a random seed and one bit by randomized response, for very many clients
-        (`shuffledp.learning.sketches`); it needs release = "sum", which is then the mean of the round's bits.
+        (`shuffledp.learning.rounds`); it needs release = "sum", which is then the mean of the round's bits.
     weighting : {"auto", "inverse-variance", "none"}
         Whether levels with more noise move the model less; "auto" does so. Bits all count the same, so that bits of
         all levels hide each other: with "sketch" only "auto" is accepted.
@@ -211,3 +212,200 @@ def _plan(fingerprint: str, numbers: int, terms: Terms) -> SendPlan:
         inverse_variance=terms.weighting != "none",
         summed=terms.release == "sum",
     )
+
+
+# What a federated training may claim, level by level, with and without a shuffler that one trusts.
+
+
+@dataclass(frozen=True)
+class LevelReport:
+    """One budget level.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The levels of the terms that have this budget.
+    epsilon0, delta0 : float
+        Local budget of one message.
+    epsilon : float
+        Certified central epsilon of a client of this level after all released rounds.
+    method : str
+        Key of the bound that gave it: the smallest of the valid ones.
+    epsilon_operator : float
+        The same against whoever runs the server and sees who sent what: composition of the client's own noise over all
+        rounds in which clients were asked, released or not.
+    """
+
+    names: tuple[str, ...]
+    epsilon0: float
+    delta0: float
+    epsilon: float
+    method: str
+    epsilon_operator: float
+
+
+@dataclass(frozen=True)
+class FederatedReport:
+    """Privacy of a federated training so far.
+
+    Parameters
+    ----------
+    guarantee : TrainingGuarantee
+        Neighbours replace all records of one client.
+    levels : tuple of LevelReport
+        Every level of the terms.
+    refused : tuple of (int, str)
+        Rounds that were not released, and why.
+    stopped : str
+        Why no further round is asked for; empty while training goes on.
+    """
+
+    guarantee: TrainingGuarantee
+    levels: tuple[LevelReport, ...]
+    refused: tuple[tuple[int, str], ...]
+    stopped: str
+
+    def describe(self) -> str:
+        """Return the report in sentences, one per line."""
+        lines = [self.guarantee.describe()]
+        for level in self.levels:
+            lines.append(
+                f"Level {', '.join(level.names)} (epsilon0 = {level.epsilon0:g}, delta0 = {level.delta0:g} a message): "
+                f"epsilon {level.epsilon:.4g} by {level.method}; {level.epsilon_operator:.4g} against whoever runs "
+                "the server."
+            )
+        lines += [f"Round {number} was not released: {why}." for number, why in self.refused]
+        return "\n".join([*lines, f"Stopped: {self.stopped}."] if self.stopped else lines)
+
+
+def level_reports(
+    accountant: TrainingAccountant, names: tuple[tuple[str, ...], ...], delta: float, *, asked: int
+) -> tuple[LevelReport, ...]:
+    """Report every tier.
+
+    Parameters
+    ----------
+    accountant : TrainingAccountant
+        Of the training.
+    names : tuple of tuple of str
+        Names of each tier.
+    delta : float
+        Central delta.
+    asked : int
+        Rounds in which clients were asked for messages, at least 1.
+    """
+    found: list[LevelReport] = []
+    for index, tier in enumerate(accountant.tiers):
+        method, epsilon = "local", 0.0
+        if any(messages[index] for messages in accountant.spent):
+            method, epsilon, _ = accountant.tier_answer(index, delta)
+        # one message a round, and nobody else's to hide among
+        alone = TrainingAccountant(accountant.unit, "levels", accountant.gaussian, (tier,), {(1,): asked})
+        found.append(LevelReport(names[index], tier.epsilon0, tier.delta0, epsilon, method, alone.epsilon(delta)))
+    return tuple(found)
+
+
+# A federated run in a ledger: all its rounds are entered before a client is asked for the first message.
+#
+# Who will answer is not known by then, so what is entered is the cost of the rounds with the fewest messages that are
+# released at all. More messages only cost less: others' messages do not depend on the record, so what they add to a
+# sum or to a shuffle is a post-processing. So a round with fewer messages than were entered must not be released.
+
+
+def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:
+    """Return the fewest messages of each level in a round that is released, in the order of the terms' names.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the run.
+    least : mapping of str to int, or None
+        By the level's name; levels that are left out, and None, mean 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a level is unknown, or a number is not a whole number from 0 on.
+    """
+    known = dict(least or {})
+    for name in known:
+        if name not in terms.names:
+            raise InvalidInput(f"`least` names the level {shown(name)}; the terms have {', '.join(terms.names)}")
+    return tuple(whole_number(f"least of level {name!r}", known.get(name, 0), 0) for name in terms.names)
+
+
+def spending_of_rounds(
+    accountant: TrainingAccountant, fewest: Sequence[int], min_messages: int, rounds: int, delta: float
+) -> Spending:
+    """Return what rounds cost in which no fewer messages than these are released.
+
+    Parameters
+    ----------
+    accountant : TrainingAccountant
+        Of the run; it is not changed.
+    fewest : sequence of int, one per tier
+        The fewest messages of each tier.
+    min_messages : int
+        The fewest messages of all tiers together.
+    rounds : int
+        How many rounds; at least 1.
+    delta : float
+        Central delta, in (0, 1).
+    """
+    found: list[Priced] = []
+    summed = accountant.seen == "sum" and not accountant.bits
+    narrowest = min(accountant.tiers, key=lambda tier: tier.scale)
+    for index, tier in enumerate(accountant.tiers):
+        counts = [max(count, int(place == index)) for place, count in enumerate(fewest)]
+        # to a sum everybody adds no less than the narrowest noise; it stands apart, since it need not be of one level
+        others = max(min_messages - sum(counts), 0) if summed else 0
+        spent = {(*counts, others): rounds}
+        alone = replace(accountant, tiers=(*accountant.tiers, narrowest), spent=spent, _profiles={}, _answers={})
+        found.append(Priced(tier, alone.tier_answer(index, delta)[1], alone.tier_profile(index)))
+    return spending_by_level(found, delta, max(min_messages, sum(fewest), 1))
+
+
+def enter_federated(
+    entering: Entering,
+    terms: Terms,
+    accountant: TrainingAccountant,
+    tier_of: Sequence[int],
+    *,
+    fewest: Sequence[int],
+    min_messages: int,
+    rounds: int,
+    delta: float,
+) -> None:
+    """Enter all rounds of a run, before its first message.
+
+    Parameters
+    ----------
+    entering : Entering
+        The ledger, and what the run is entered under.
+    terms : Terms
+        Of the run.
+    accountant : TrainingAccountant
+        Fresh.
+    tier_of : sequence of int
+        Tier of each level.
+    fewest : sequence of int
+        Fewest messages of each level in a round that is released.
+    min_messages, rounds, delta
+        As for `spending_of_rounds`.
+
+    Raises
+    ------
+    InvalidInput
+        If the limit has no room; the message says how many rounds would fit.
+    """
+    counts = [0] * len(accountant.tiers)
+    for tier, count in zip(tier_of, fewest, strict=True):
+        counts[tier] += count
+    task = f"{terms.fingerprint}/{secrets.token_hex(8)}"
+
+    def draft(some: int) -> Draft:
+        words = f"unit client, {some} rounds, seen {terms.seen}, {terms.mechanism}, {min_messages} messages or more"
+        cost = spending_of_rounds(accountant, counts, min_messages, some, delta)
+        return Draft(f"federated training, {some} rounds", task, words, cost)
+
+    admit(entering, draft, rounds)

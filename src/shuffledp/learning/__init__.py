@@ -6,18 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shuffledp.learning.accounting import TrainingAccountant
+    from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
     from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
     from shuffledp.learning.classifier import ShuffledSGDClassifier
-    from shuffledp.learning.features import OrientedGradients
-    from shuffledp.learning.guarantee import TrainingGuarantee
+    from shuffledp.learning.features import (
+        OrientedGradients,
+        Projection,
+        Scattering,
+        StrokeScattering,
+        cosine_projection,
+        public_projection,
+    )
     from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
     from shuffledp.learning.inputs import assign_clients
     from shuffledp.learning.models import TrainedModel, load_model
-    from shuffledp.learning.pca import Projection, cosine_projection, public_projection
-    from shuffledp.learning.progress import RoundReport, print_progress
-    from shuffledp.learning.scattering import Scattering
-    from shuffledp.learning.strokes import StrokeScattering
+    from shuffledp.learning.settings import RoundReport, print_progress
 
 __all__ = [
     "Digits",
@@ -46,22 +49,22 @@ __all__ = [
 _HOME = {
     "Digits": "idx",
     "OrientedGradients": "features",
-    "Projection": "pca",
-    "RoundReport": "progress",
-    "Scattering": "scattering",
+    "Projection": "features",
+    "RoundReport": "settings",
+    "Scattering": "features",
     "ShuffledSGDClassifier": "classifier",
-    "StrokeScattering": "strokes",
+    "StrokeScattering": "features",
     "TrainedModel": "models",
     "TrainingAccountant": "accounting",
-    "TrainingGuarantee": "guarantee",
+    "TrainingGuarantee": "accounting",
     "assign_clients": "inputs",
     "audit_budget_leak": "audits",
     "audit_client_swap": "audits",
     "audit_example_swap": "audits",
-    "cosine_projection": "pca",
+    "cosine_projection": "features",
     "load_model": "models",
-    "print_progress": "progress",
-    "public_projection": "pca",
+    "print_progress": "settings",
+    "public_projection": "features",
     "read_digits": "idx",
     "read_idx": "idx",
     "sample_folder": "idx",

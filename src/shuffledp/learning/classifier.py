@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.guarantee import TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
+from shuffledp.learning.features import Features, Projection
 from shuffledp.learning.inputs import checked_features, checked_labels
 from shuffledp.learning.network import Network
-from shuffledp.learning.pca import Features, Projection
-from shuffledp.learning.progress import Progress, RoundReport
-from shuffledp.learning.settings import Settings, prepared
+from shuffledp.learning.settings import Progress, RoundReport, Settings, prepared
 from shuffledp.learning.training import Run, in_chunks
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
@@ -112,7 +110,7 @@ class ShuffledSGDClassifier(Parameters):
     --------
     >>> from shuffledp.learning.idx import read_digits, sample_folder
     >>> from shuffledp.learning.inputs import assign_clients
-    >>> from shuffledp.learning.pca import cosine_projection
+    >>> from shuffledp.learning.features import cosine_projection
     >>> digits = read_digits(sample_folder(), "train")
     >>> model = ShuffledSGDClassifier(
     ...     unit="example", seen="users", epsilon0=8.0, delta=1e-5, clip=0.5, rounds=2, hidden=(), classes=10,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.learning import assign_clients, read_digits, sample_folder
-from shuffledp.learning.row_features import PICTURES, Map, Scaled, picture_features
+from shuffledp.learning.features import PICTURE_MAPS as PICTURES
+from shuffledp.learning.features import Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.records.owners import person_words
@@ -295,7 +296,7 @@ def _columns(text: str, missing_as: float | None) -> Scaled:
 
 
 def _told(scaled: Scaled) -> dict[str, Any]:
-    """Say for the model file what the features are, see `shuffledp.learning.row_features.features_of`."""
+    """Say for the model file what the features are, see `shuffledp.learning.features.features_of`."""
     told = {"kind": "columns", "columns": list(scaled.names), "low": scaled.low.tolist(), "high": scaled.high.tolist()}
     return told if scaled.missing_as is None else told | {"missing_as": scaled.missing_as}
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from shuffledp.accounting import PrivacyProfile, SmallestProfile, StoredProfile
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.guarantee import Tier
+from shuffledp.learning.accounting import Tier, TrainingAccountant
 from shuffledp.ledger import MOST_LEVELS, Draft, LevelSpending, Spending, Turn
 from shuffledp.releases.entering import Entering
 

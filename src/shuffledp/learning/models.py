@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, path_shown
+from shuffledp.learning.features import Map, features_of
 from shuffledp.learning.inputs import checked_features
 from shuffledp.learning.network import Network
-from shuffledp.learning.row_features import Map, features_of
 from shuffledp.numerics.interval import FloatArray
 
 MODEL_FORMAT = 1
@@ -116,7 +116,7 @@ def write_model(file: BinaryIO, network: Network, weights: FloatArray, classes: 
         Names of the labels.
     about : str
         A JSON object with ``format`` (`MODEL_FORMAT`), ``guarantee``, ``private``, and ``features_of_a_row``, which
-        describes the features; see `shuffledp.learning.row_features.features_of`.
+        describes the features; see `shuffledp.learning.features.features_of`.
     """
     arrays: dict[str, Any] = {"classes": np.array(classes), "about": np.array(about)}
     for i, (matrix, bias) in enumerate(network.layers(weights)):

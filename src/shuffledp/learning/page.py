@@ -15,9 +15,9 @@ from rich.text import Text
 
 from shuffledp.errors import printable
 from shuffledp.guarantee import LevelGuarantee
-from shuffledp.learning.clipping import UNIT_MEANING
-from shuffledp.learning.guarantee import REFERENCES, SERVER_SEES, TrainingGuarantee
-from shuffledp.learning.progress import RoundReport
+from shuffledp.learning.accounting import REFERENCES, SERVER_SEES, TrainingGuarantee
+from shuffledp.learning.messages import UNIT_MEANING
+from shuffledp.learning.settings import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SECURE_DRAW, SEEDED_DRAW, TABLE, TIMES, Point, points
 from shuffledp.report.svg import Axis

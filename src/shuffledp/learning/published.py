@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.clipping import Clipping
 from shuffledp.learning.inputs import whole_number
+from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray

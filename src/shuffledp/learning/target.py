@@ -16,9 +16,8 @@ import numpy as np
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.inputs import Clients, per_client
-from shuffledp.learning.plans import accountant_of, plan_run
 from shuffledp.learning.rounds import SendPlan
-from shuffledp.learning.settings import Settings
+from shuffledp.learning.settings import Settings, accountant_of, plan_run
 from shuffledp.numerics.interval import FloatArray
 
 LARGEST_BUDGET, SMALLEST_BUDGET = 64.0, 2.0**-13

@@ -25,9 +25,9 @@ from shuffledp.learning import (
     sample_folder,
 )
 from shuffledp.learning.data import SAMPLE, Asked, Records, load, public_rows
+from shuffledp.learning.features import Scaled
 from shuffledp.learning.models import MODEL_FORMAT, write_model
 from shuffledp.learning.page import Training, print_training, training_page, training_to_json
-from shuffledp.learning.row_features import Scaled
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.report import wording
 from shuffledp.report.to_json import dumps

@@ -11,31 +11,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.checkpoint import Checkpoint, save
+from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.entering import Plan, enter_run
-from shuffledp.learning.guarantee import Tier, TrainingGuarantee
+from shuffledp.learning.features import Projection
 from shuffledp.learning.inputs import (
     Clients,
     checked_features,
     checked_labels,
 )
-from shuffledp.learning.keeping import WITHOUT_LEDGER, Kept, agreed
+from shuffledp.learning.keeping import WITHOUT_LEDGER, Checkpoint, Kept, agreed, save
+from shuffledp.learning.messages import mechanism_of
 from shuffledp.learning.network import Network
-from shuffledp.learning.noise import mechanism_of
-from shuffledp.learning.pca import Projection
-from shuffledp.learning.plans import accountant_of, plan_run
-from shuffledp.learning.progress import RoundReport
 from shuffledp.learning.rounds import (
     Clientele,
     Sender,
     Server,
+    Sketcher,
     all_at_once,
     finite,
     step_by_step,
 )
-from shuffledp.learning.settings import DECAYS, Settings, assumptions, prepared, probed, public_components
-from shuffledp.learning.sketches import Sketcher
+from shuffledp.learning.settings import (
+    DECAYS,
+    RoundReport,
+    Settings,
+    accountant_of,
+    assumptions,
+    plan_run,
+    prepared,
+    probed,
+    public_components,
+)
 from shuffledp.learning.target import aimed
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import FloatArray

@@ -14,9 +14,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.numerics.floats import EPS
+from shuffledp.numerics.floats import EPS, erfcx, ndtr
 from shuffledp.numerics.interval import Enclosure, FloatArray
-from shuffledp.numerics.special import erfcx, ndtr
 
 _NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(8))
 _SHORT = 0.5  # shift below which the integral is used; eight nodes are exact to 1e-18 there

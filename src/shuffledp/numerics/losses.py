@@ -10,7 +10,7 @@ import numpy as np
 
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.transforms import ComplexArray, characteristic
+from shuffledp.numerics.sums import ComplexArray, characteristic
 
 # ------------------------------------------------------------------ loss laws
 # Laws of losses with finitely many atoms, and what tilting by exp(t loss) makes of them, in logarithms.

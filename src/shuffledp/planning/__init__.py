@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from shuffledp.planning.bucketing import bucket_budgets
-from shuffledp.planning.dummies_price import DummiesPrice, dummies_price
 from shuffledp.planning.error import Prediction
-from shuffledp.planning.plan import Alternative, Plan, plan
-from shuffledp.planning.question import Guess
-from shuffledp.planning.remedies import MOST_FACTOR
-from shuffledp.planning.rule import Bucketing
+from shuffledp.planning.plan import MOST_FACTOR, Alternative, Plan, plan
+from shuffledp.planning.question import DummiesPrice, Guess, dummies_price
+from shuffledp.planning.target import Bucketing
 
 __all__ = [
     "MOST_FACTOR",

@@ -15,11 +15,10 @@ from typing import Literal
 from shuffledp.accounting import check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, shown
-from shuffledp.planning import caps, visible
-from shuffledp.planning.cells import common_delta
-from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
-from shuffledp.planning.rule import Bucketing
-from shuffledp.planning.target import ONCE, Circumstances
+from shuffledp.planning import task as caps
+from shuffledp.planning import visible
+from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism, common_delta
+from shuffledp.planning.target import ONCE, Bucketing, Circumstances
 from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
@@ -91,7 +90,7 @@ def bucket_budgets(
     -------
     Bucketing
         Its guarantee is certified for the rounded population. Of the error, the choice is the best among levels
-        at up to about 200 of the budgets (see `shuffledp.planning.partition`), each with its certified company.
+        at up to about 200 of the budgets (see `shuffledp.planning.error`), each with its certified company.
 
     Raises
     ------

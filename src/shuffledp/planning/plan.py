@@ -7,31 +7,261 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from shuffledp.accounting import calibrate_batch, certify, check_delta
-from shuffledp.budgets import Budgets
+from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies
-from shuffledp.errors import InvalidInput, NotConverged, Refused, attempt, shown
+from shuffledp.errors import InvalidInput, NotConverged, Refused, Told, attempt, shown
 from shuffledp.guarantee import Guarantee
-from shuffledp.planning.bucketing import check_bytes, check_rounding, who_stays
-from shuffledp.planning.cells import capped
-from shuffledp.planning.curve import Point, error_curve
+from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays
 from shuffledp.planning.error import Prediction
-from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism
-from shuffledp.planning.remedies import Ask, Remedies, Way, find_remedies
-from shuffledp.planning.rule import Bucketing, report_bytes
-from shuffledp.planning.target import Circumstances, Wish, stand_in
+from shuffledp.planning.question import (
+    NO_GUESS,
+    Guess,
+    PlannedQuestion,
+    capped,
+    check_mechanism,
+    rounded_down,
+    some_values,
+)
+from shuffledp.planning.target import Bucketing, Circumstances, Wish, report_bytes, scaled, stand_in
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.task import Weights
 from shuffledp.setting import Seen
-from shuffledp.told import Told
+
+# Error against central epsilon: one way of asking, at smaller and larger budgets.
+
+FACTORS = tuple(float(factor) for factor in np.geomspace(1.0 / 8.0, 8.0, 13))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the curve.
+
+    Parameters
+    ----------
+    factor : float
+        On every budget of the plan.
+    epsilon : float
+        Certified central epsilon of the worst level (of more than 64 levels: with budgets rounded up to 64).
+    standard_error : float
+        Predicted.
+    """
+
+    factor: float
+    epsilon: float
+    standard_error: float
+
+
+def error_curve(
+    rule: Bucketing, question: PlannedQuestion, wish: Wish, factors: tuple[float, ...] = FACTORS
+) -> tuple[Point, ...]:
+    """Predict and certify the rule's budgets times each factor, up to budgets of 700.
+
+    Parameters
+    ----------
+    rule : Bucketing
+        The chosen way.
+    question : PlannedQuestion
+        What is asked.
+    wish : Wish
+        Its delta and circumstances.
+    factors : tuple of float
+        Positive, ascending.
+    """
+    found: list[Point] = []
+    few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
+
+    def at(factor: float) -> Point:
+        population = scaled(rule.budgets, factor)
+        family = question.family(rule.mechanism, population, rule.seen)
+        error = question.predict(family, population, rule.weights, wish.around.dummies).standard_error
+        return Point(factor, wish.certified(scaled(few, factor), family, rule.seen), error)
+
+    for factor in factors:
+        point = attempt(lambda factor=factor: at(factor))
+        if not isinstance(point, Refused):
+            found.append(point)
+    return tuple(found)
+
+
+# What would meet a wanted error that is out of reach.
+
+MOST_USERS = 10**12
+MOST_FACTOR = 2**12
+"""Factors on the budgets that are tried; none brings a budget beyond the largest there is."""
+_FEW = 24
+_STEPS = 7
+_CLOSE = 1.02
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to ask.
+
+    Parameters
+    ----------
+    mechanism : str
+        The randomizer.
+    seen : {"reports", "levels"}
+        Levels withheld or shown.
+    weights : {"population", "precision"} or None
+        How visible levels are combined; None where they are withheld.
+    """
+
+    mechanism: str
+    seen: Seen
+    weights: Weights | None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The parts of a plan that stay the same whichever way it is asked.
+
+    Parameters
+    ----------
+    question : PlannedQuestion
+        What is asked.
+    wish : Wish
+        The central target.
+    levels : int or None
+        As in `bucket_budgets`.
+    drop_below : float
+        As in `bucket_budgets`.
+    max_bytes : int or None
+        As in `bucket_budgets`.
+    """
+
+    question: PlannedQuestion
+    wish: Wish
+    levels: int | None
+    drop_below: float
+    max_bytes: int | None = None
+
+    def bucket(self, budgets: Budgets, way: Way) -> Bucketing:
+        """Round the budgets for the smallest error within the target."""
+        return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf)
+
+    def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
+        """Round the budgets for the smallest certified epsilon, at most `within`, with that error."""
+        return self._bucket(budgets, way, "guarantee", error, within)
+
+    def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:
+        return bucket_budgets(
+            budgets,
+            self.question.question,
+            guess=self.question.guess,
+            mechanism=way.mechanism,
+            seen=way.seen,
+            delta=self.wish.delta,
+            goal=goal,
+            target=target,
+            levels=self.levels,
+            weights=way.weights or "population",
+            drop_below=self.drop_below,
+            around=self.wish.around,
+            max_bytes=self.max_bytes,
+            within=within,
+        )
+
+    def staying(self, budgets: Budgets) -> Budgets:
+        """Return those who take part."""
+        return who_stays(budgets, self.drop_below)
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """Ways to the wanted error within the same central target, each predicted and certified.
+
+    Of more than 24 different budgets, a first rounding down to about 24 is part of them.
+
+    Parameters
+    ----------
+    users : int or None
+        So many users in the same proportions meet the error, rounded for the larger population; found within 2 %
+        of the fewest. None if the error is met, or 1e12 do not suffice.
+    budget_factor : float or None
+        Multiplying every budget by this meets the error, within 2 % of the smallest such factor. None if the error
+        is met, or no factor up to 4,096 does: then the central target itself is in the way.
+    """
+
+    users: int | None = None
+    budget_factor: float | None = None
+
+
+def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | None) -> Remedies:
+    """Find what would meet the error.
+
+    Parameters
+    ----------
+    rule : Bucketing
+        The chosen way.
+    budgets : Budgets
+        The population as given.
+    ask : Ask
+        The question and its target.
+    error : float or None
+        The wanted standard error; None if none was stated.
+    """
+    if error is None or rule.prediction.standard_error <= error:
+        return Remedies()
+    small = budgets  # of very many budgets, a first rounding down is part of the remedy
+    if budgets.levels > _FEW:
+        small = rounded_down(ask.staying(budgets), some_values(ask.staying(budgets), _FEW))
+    return Remedies(_users(rule, budgets, small, ask, error), _factor(rule, small, ask, error))
+
+
+def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
+    """Error of the same way for another population, inf if it cannot be asked."""
+    way = Way(rule.mechanism, rule.seen, rule.weights)
+    found = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
+    return math.inf if isinstance(found, Refused) else found
+
+
+def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:
+    """So many users meet the error: as many as at the present levels, or fewer with levels of their own."""
+    high = (rule.prediction.standard_error / error) ** 2 * (1.0 + 1e-9)
+    if high * budgets.n > MOST_USERS:
+        return None
+    low = 1.0
+    if rule.rounds_budgets:
+        for _ in range(_STEPS):
+            if high <= low * _CLOSE:
+                break
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if _error_of(rule, _more(small, middle), ask) <= error else (middle, high)
+    return math.ceil(high * budgets.n)
+
+
+def _more(budgets: Budgets, factor: float) -> Budgets:
+    return Budgets(budgets.epsilons, np.ceil(budgets.counts * factor).astype(np.int64), budgets.deltas)
+
+
+def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | None:
+    """Smallest factor on the given budgets that meets the error, or None."""
+    positive = small.epsilons[small.epsilons > 0.0]
+    low, high = 1.0, 2.0
+    top = MAX_EPSILON0 / float(positive[0])
+    while _error_of(rule, scaled(small, high), ask) > error:
+        if high >= min(top, MOST_FACTOR):
+            return None
+        low, high = high, min(high * 4.0, top)
+    for _ in range(_STEPS):
+        if high <= low * _CLOSE:
+            break
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _error_of(rule, scaled(small, middle), ask) <= error else (middle, high)
+    return high
+
 
 Limit = Literal["nothing", "privacy", "budgets"]
 WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
 """Levels withheld, shown with everybody counting the same, shown with the least noise."""
 _HOPELESS, _HOPELESS_SHAPE = 1.05, 1.4
 """A way whose error with all of everybody's budget is so many times the best plan's is not rounded. A cap may reduce
-that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.caps`)."""
+that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.task`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,204 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.dummies import Dummies
+from shuffledp.dummies import WHOLE, Dummies, Uniform, check_dummies
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.planning.dummies_price import dummies_price
-from shuffledp.planning.error import Moments, Prediction, predict
+from shuffledp.normal import NormalDummies
+from shuffledp.numerics.floats import JUST_BELOW
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.planning.error import Moments, Prediction, predict, reading
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.task import Weights
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
 from shuffledp.setting import Seen
+
+# What dummies cost an estimate: their own variance, which is known, on top of that of people's reports.
+#
+# The estimator subtracts the dummies' mean and divides by what people's reports say, so that the dummies add their
+# variance divided by the square of the same sum. A uniform dummy has the variance of a report at budget 0; of bits
+# the number of ones counts, which a discrete Laplace law keeps near its middle.
+
+NOBODY = Moments(0.0, 0.0)
+"""Records that are all at the low end, or of other categories: reports vary least, so dummies cost the most."""
+
+
+@dataclass(frozen=True)
+class DummiesPrice:
+    """The standard error of an estimate without and with dummies.
+
+    Parameters
+    ----------
+    without, total : float
+        In the unit of the answer: with the same people and no dummies, and with them.
+    """
+
+    without: float
+    total: float
+
+    @property
+    def factor(self) -> float:
+        """By how much dummies widen the standard error; at least 1."""
+        return self.total / self.without
+
+
+def dummies_price(
+    randomizer: FrequencyOracle | NumberRandomizer,
+    budgets: Budgets,
+    dummies: Dummies,
+    moments: Moments = NOBODY,
+    width: float = 1.0,
+) -> DummiesPrice:
+    """Predict what dummies cost the estimate of a share or of a mean whose reports do not show their budgets.
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse, OneBit or HadamardResponse
+        The question's family.
+    budgets : Budgets
+        Everybody's local budget; some budget is above 0.
+    dummies : Uniform, DiscreteLaplace, OnesLaw, NormalDummies or BallDummies
+        What the shuffler adds to this question.
+    moments : Moments
+        What is known of the records, scaled to [0, 1]; by default the ones at which dummies cost the most.
+    width : float
+        Width of the range of the answer, positive; 1 for a share.
+
+    Raises
+    ------
+    InvalidInput
+        If the dummies do not fit the family, or no report carries information.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> people = sdp.Budgets([0.5, 1.0, 4.0], [540, 370, 90])
+    >>> round(sdp.dummies_price(sdp.RandomizedResponse(5), people, sdp.Uniform(172)).factor, 2)
+    1.1
+    """
+    check_dummies(randomizer, dummies)
+    without = predict(randomizer, budgets, None, moments, width).standard_error
+    law = reading(randomizer, budgets.epsilons, budgets.deltas).law
+    told = math.fsum(budgets.counts * law.slope)
+    of_one = float(reading(randomizer, np.zeros(1), np.zeros(1)).law.variance[0][0])
+    added = width**2 * of_one * _in_dummies(dummies) / told**2
+    return DummiesPrice(without, math.hypot(without, math.sqrt(added)))
+
+
+def _in_dummies(dummies: Dummies) -> float:
+    """Return the variance of the dummies' sum, in units of that of one uniform dummy: of a fair bit this is 1/4."""
+    if isinstance(dummies, Uniform):
+        return float(dummies.count)
+    if isinstance(dummies, BallDummies):
+        share = 1.0 / dummies.columns[0].cells
+        return dummies.cell_variance(0) / (share * (1.0 - share))
+    if isinstance(dummies, NormalDummies):
+        share = 1.0 / dummies.answers
+        return dummies.cell_variance / (share * (1.0 - share))
+    spread = sum((2 * ones - dummies.count) ** 2 * weight for ones, weight in enumerate(dummies.weights))
+    return spread / WHOLE
+
+
+# Many different budgets, brought down to a few hundred for searches; only public budgets are read.
+
+MOST_VALUES = 192
+"""Different budgets that a search looks at."""
+MOST_HIDING = 64
+"""Levels of the population that stands for everybody while a search certifies."""
+
+
+def common_delta(budgets: Budgets) -> float:
+    """Approximate part that all budgets share.
+
+    Raises
+    ------
+    InvalidInput
+        If they differ: which of two budgets is the smaller one would not be clear.
+    """
+    if not (budgets.deltas == budgets.deltas[0]).all():
+        raise InvalidInput(
+            f"rounding budgets to levels needs one delta0 for everybody; got {budgets.deltas.min():g} to "
+            f"{budgets.deltas.max():g}"
+        )
+    return float(budgets.deltas[0])
+
+
+def some_values(budgets: Budgets, most: int = MOST_VALUES) -> FloatArray:
+    """Choose budgets that stand for all: half of them evenly spread over users, half over log(budget).
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population.
+    most : int
+        At most about so many, at least 4; smallest and largest are among them.
+
+    Returns
+    -------
+    ndarray
+        Ascending budgets that users have.
+    """
+    values = budgets.epsilons
+    if values.size <= most:
+        return values.copy()
+    through = np.cumsum(budgets.counts)
+    quantiles = np.searchsorted(through, np.linspace(0.0, float(through[-1]), most // 2))
+    positive = values[values > 0.0]
+    spread = np.searchsorted(values, np.geomspace(positive[0], positive[-1], most // 2) * JUST_BELOW)
+    ends = np.array([0, values.size - 1])
+    picked = np.unique(np.concatenate([quantiles, spread, ends]))
+    return values[picked[picked < values.size]]
+
+
+def rounded_up(budgets: Budgets, most: int = MOST_HIDING) -> Budgets:
+    """Return a population of few levels that hides a user no better: budgets are rounded up.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population, of one delta0.
+    most : int
+        At most about so many levels, at least 4.
+    """
+    if budgets.levels <= most:
+        return budgets
+    values = some_values(budgets, most)
+    at = np.searchsorted(values, budgets.epsilons, side="left")
+    counts = np.bincount(at, weights=budgets.counts, minlength=values.size).astype(np.int64)
+    kept = counts > 0
+    return Budgets(values[kept], counts[kept], np.full(int(kept.sum()), common_delta(budgets)))
+
+
+def rounded_down(budgets: Budgets, levels: FloatArray) -> Budgets:
+    """Round everybody down to the largest level not above her budget.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population, of one delta0.
+    levels : ndarray
+        Ascending; the first is at most the smallest budget.
+    """
+    at = level_of(budgets.epsilons, levels)
+    counts = np.bincount(at, weights=budgets.counts, minlength=levels.size).astype(np.int64)
+    kept = counts > 0
+    return Budgets(levels[kept], counts[kept], np.full(int(kept.sum()), common_delta(budgets)))
+
+
+def capped(budgets: Budgets, most: float) -> Budgets:
+    """Lower every budget above `most` to it."""
+    return Budgets(np.minimum(budgets.epsilons, most), budgets.counts, budgets.deltas)
+
+
+def level_of(epsilons: FloatArray, levels: FloatArray) -> NDArray[np.intp]:
+    """Position of the largest level not above each budget; -1 if there is none."""
+    return np.searchsorted(levels, epsilons, side="right") - 1
+
 
 Family = FrequencyOracle | NumberRandomizer
 MOST_CATEGORIES = 10**6

@@ -16,12 +16,9 @@ import numpy as np
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.planning.caps import Caps
-from shuffledp.planning.cells import capped, common_delta, level_of, rounded_down, some_values
-from shuffledp.planning.question import Family
-from shuffledp.planning.rule import Bucketing
-from shuffledp.planning.target import Wish, fewest_of, steps_of
-from shuffledp.planning.task import DEFAULT_LEVELS, Task, error_unreachable, needs_more_epsilon, unreachable
+from shuffledp.planning.question import Family, capped, common_delta, level_of, rounded_down, some_values
+from shuffledp.planning.target import Bucketing, Wish, fewest_of, steps_of
+from shuffledp.planning.task import DEFAULT_LEVELS, Caps, Task, error_unreachable, needs_more_epsilon, unreachable
 
 _STEPS = 40
 _TURNS = 5

@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import lambertw, ndtri
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import lambertw, ndtri
 
 
 @dataclass(frozen=True, eq=False)

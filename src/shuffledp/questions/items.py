@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import betainccinv, betaincinv, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
-from shuffledp.numerics.special import betainccinv, betaincinv, ndtri
 from shuffledp.questions.estimate import Estimate, chance_of_a_miss
 from shuffledp.questions.question import Question
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.checks import check_choice, numbers_within
-from shuffledp.randomizers.hashing import best_range
+from shuffledp.randomizers.hashing import LARGEST_RANGE, LeveledHashing, best_range
 from shuffledp.randomizers.item_domain import END, Codes, ItemDomain, ListedItems, WordItems
-from shuffledp.randomizers.leveled import LARGEST_RANGE, LeveledHashing
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.records.columns import Recode, category_codes, read_labels
 from shuffledp.records.words import read_words, word_symbols

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.edges import even_edges
-from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import ndtri
+from shuffledp.numerics.floats import ndtri
+from shuffledp.numerics.interval import FloatArray, even_edges
 from shuffledp.questions.estimate import around, chance_of_a_miss
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency_oracle
 from shuffledp.questions.number import Number
@@ -32,7 +31,7 @@ from shuffledp.setting import Seen
 class Bins:
     """Bins of equal width over a public range; the last one is closed, the others hold their lower edge only.
 
-    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.edges`), so a value that is an edge is in the
+    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that is an edge is in the
     bin that begins there. Whatever puts values into bins asks here.
 
     Parameters

@@ -26,10 +26,10 @@ from shuffledp.questions.task import Task
 from shuffledp.questions.variance import VarianceTally
 from shuffledp.questions.vectors import VectorTally
 from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
-from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.leveled import LeveledHashing
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.hashing import LeveledHashing
+from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.seeded import SeededFamily
+from shuffledp.randomizers.sketch import CoordinateSampling
 from shuffledp.randomizers.tree import RangeTree
 
 _KINDS: tuple[tuple[type, type[Tally]], ...] = (

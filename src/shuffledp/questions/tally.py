@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.task import Task
-from shuffledp.randomizers.codebook import mix
+from shuffledp.randomizers.vector import mix
 from shuffledp.setting import Seen
 
 # Exact sums over reports, by level: the whole numbers that a tally holds.

@@ -18,7 +18,7 @@ from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.task import Weights
 from shuffledp.randomizers.checks import check_choice, report_rows
-from shuffledp.randomizers.moments import TwoMoments
+from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.wire import checked_reports
 from shuffledp.records.columns import Recode
 from shuffledp.setting import Seen

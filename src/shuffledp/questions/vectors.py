@@ -20,8 +20,7 @@ from shuffledp.questions.task import SMOOTHING, Weights, effective_number
 from shuffledp.randomizers.balls import VectorRandomizer, positive_number
 from shuffledp.randomizers.checks import MAX_COUNTED, WIDEST, check_choice, whole_number
 from shuffledp.randomizers.checks import population as checked_population
-from shuffledp.randomizers.coordinate import CoordinateSampling
-from shuffledp.randomizers.sketch import SignedSketch
+from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.records.columns import Recode, bounded_vectors
 from shuffledp.setting import Seen

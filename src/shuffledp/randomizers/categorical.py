@@ -11,7 +11,6 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw
-from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import counted, matching, record_codes, report_rows
 from shuffledp.randomizers.mixing import (
     CHUNK,
@@ -24,7 +23,7 @@ from shuffledp.randomizers.mixing import (
     uniform_below,
 )
 from shuffledp.randomizers.two_level import third_record
-from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
+from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096

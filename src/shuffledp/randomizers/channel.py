@@ -19,8 +19,8 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import LEAST_MASS, Upper, deflated, inflated, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.chances import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
+from shuffledp.randomizers.mixing import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 
 MAX_COMPARISONS = 2_000_000
 """Most pairs of records times outputs that are compared."""

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import ReportSets, SupportLaw, Triples
-from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
     counted,
@@ -23,7 +22,7 @@ from shuffledp.randomizers.checks import (
 from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.walsh import walsh_hadamard
-from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
+from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 
 
 @dataclass(frozen=True)

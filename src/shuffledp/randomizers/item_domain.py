@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Words
 from shuffledp.randomizers.checks import MAX_COUNTED, whole_number
-from shuffledp.randomizers.codebook import mix
+from shuffledp.randomizers.vector import mix
 
 Codes = NDArray[np.uint32]
 

@@ -12,15 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.discrete_noise import LARGEST_SCALE, Integers, rounded_gaussian, rounded_laplace
-from shuffledp.numerics.floats import next_above
+from shuffledp.numerics.floats import ndtr, next_above
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.numerics.special import ndtr
 from shuffledp.randomizers.base import NumberLaw
-from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, local_deltas, matching, real_range, whole_number
-from shuffledp.randomizers.wire import pack_integers, possible_integers, unpack_integers
+from shuffledp.randomizers.wire import PackedBits, pack_integers, possible_integers, unpack_integers
 
 # Numbers of a public range put on a grid: checked, scaled to [0, 1], and rounded at random without bias.
 

@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import Triples
-from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, record_codes, report_rows, whole_number
 from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.walsh import walsh_hadamard
-from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
+from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 
 MAX_BINS = 1 << 22
 

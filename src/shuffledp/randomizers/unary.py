@@ -9,18 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.interval import FloatArray, exp_rounded
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.numerics.rounded import exp_rounded
 from shuffledp.randomizers.base import SupportLaw, Triples
-from shuffledp.randomizers.bits import (
-    PackedBits,
-    bernoulli_bytes,
-    bytes_for,
-    column_counts,
-    fair_bits,
-    weighted_column_counts,
-)
 from shuffledp.randomizers.checks import (
     MAX_SIZE,
     counted,
@@ -32,7 +23,16 @@ from shuffledp.randomizers.checks import (
 )
 from shuffledp.randomizers.mixing import MARGIN, complement
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import check_padding, possible_padding
+from shuffledp.randomizers.wire import (
+    PackedBits,
+    bernoulli_bytes,
+    bytes_for,
+    check_padding,
+    column_counts,
+    fair_bits,
+    possible_padding,
+    weighted_column_counts,
+)
 
 _CHUNK_BYTES = 1 << 18
 """Bytes of reports at a time: temporaries stay in cache."""

@@ -20,16 +20,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.interval import FloatArray, steps_between
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.numerics.rounded import steps_between
 from shuffledp.randomizers.base import NumberLaw, PairBlanket, Triples
-from shuffledp.randomizers.bits import PackedBits
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
 from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.noise import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
-from shuffledp.randomizers.wire import checked_reports, pack_integers, possible_integers, unpack_integers
+from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 
 WHOLE = 1 << 24
 """Shares of omega are whole numbers over this."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.codebook import mix
+from shuffledp.randomizers.vector import mix
 from shuffledp.tables.spelling import MISSING, spelled
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shuffledp.accounting import StoredProfile, check_delta
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, Told
 from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate
 from shuffledp.releases.release import MEANS, SHARES, Release
 from shuffledp.setting import Setting
-from shuffledp.told import Told
 
 
 @dataclass(frozen=True, eq=False)

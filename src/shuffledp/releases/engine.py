@@ -21,7 +21,7 @@ from shuffledp.questions.question import Question
 from shuffledp.questions.tallies import tally_for
 from shuffledp.questions.tally import Tally
 from shuffledp.questions.task import Task
-from shuffledp.randomizers.codebook import mix
+from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import Recode
 from shuffledp.records.groups import Groups
 from shuffledp.records.owners import Owners, RowsPerPerson, person_keys, row_marks

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import ndtri
 from shuffledp.questions.estimate import around, chance_of_a_miss
 
 ADD_UP = 1e-6

@@ -22,7 +22,7 @@ from shuffledp.questions.ranges import Histogram, Quantiles, RangeEstimate
 from shuffledp.questions.task import Weights
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import VectorMean
-from shuffledp.tables.frames import handed_over
+from shuffledp.tables.table import handed_over
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, Told, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import EVERYBODY, Ledger, LevelTotal, Spending, composed_epsilon
 from shuffledp.numerics.interval import FloatArray
@@ -42,8 +42,7 @@ from shuffledp.releases.release import (
 from shuffledp.releases.run import Ask, Run, row_budgets
 from shuffledp.setting import Seen
 from shuffledp.tables import BATCH, TableOptions
-from shuffledp.tables.frames import handed_over
-from shuffledp.told import Told
+from shuffledp.tables.table import handed_over
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.reproduce.amplification import GSPA_FIGURE_2
-from shuffledp.reproduce.base import Progress, Reproduction, require_figures, silent
+from shuffledp.reproduce.base import Progress, Reproduction, require_figures, silent, write
 from shuffledp.reproduce.estimation import GSPA_FIGURE_3
 from shuffledp.reproduce.failures import FAILURES
 from shuffledp.reproduce.normal_limit import GSPA_LEMMA_2
@@ -14,7 +14,6 @@ from shuffledp.reproduce.renyi import RDP_FIGURE_2, RDP_FIGURE_3
 from shuffledp.reproduce.tradeoff import GSPA_FIGURE_5
 from shuffledp.reproduce.training import GSPA_FIGURE_4, GSPA_TABLE_3
 from shuffledp.reproduce.training_rdp import RDP_FIGURE_4, RDP_TABLE_2
-from shuffledp.reproduce.write import write
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     reproduction.name: reproduction

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.classifier import ShuffledSGDClassifier
-from shuffledp.learning.features import OrientedGradients
+from shuffledp.learning.features import OrientedGradients, public_projection
 from shuffledp.learning.idx import read_digits, sample_folder
 from shuffledp.learning.inputs import assign_clients
-from shuffledp.learning.pca import public_projection
-from shuffledp.learning.progress import RoundReport
 from shuffledp.learning.published import Reading, train_as_published
+from shuffledp.learning.settings import RoundReport
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.reproduce.base import Cell, Progress

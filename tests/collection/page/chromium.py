@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from shuffledp.cli.demo.browser import chromium_path
+from shuffledp.cli.demo.clients import chromium_path
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node") or ""

@@ -6,13 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from shuffledp.collection.balls import ball_of
 from shuffledp.collection.draw import Family
-from shuffledp.collection.promise import check_floor
+from shuffledp.collection.promise import ball_of, check_floor
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, attempt
-from shuffledp.numerics.rounded import exp_lower
+from shuffledp.numerics.interval import exp_lower
 from tests.collection.laws import exact_law
 from tests.collection.tasks import (
     ANALYZER,

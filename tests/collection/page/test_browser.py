@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from shuffledp.cli.demo.browser import Chromium
+from shuffledp.cli.demo.clients import Chromium
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.survey_page import page_for
 from tests.collection.page.chromium import CHROMIUM, HERE, NODE, no_browser

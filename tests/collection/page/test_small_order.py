@@ -12,11 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from shuffledp.collection.client import Client, certify_task
+from shuffledp.collection.client import Client, Link, certify_task, fetch_task
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.sealing import Opener, identity_of, sign, signed_by
-from shuffledp.collection.sending import Link, fetch_task
-from shuffledp.collection.small_order import opens_to_anybody, signs_for_anybody
+from shuffledp.collection.sealing import Opener, identity_of, opens_to_anybody, sign, signed_by, signs_for_anybody
 from shuffledp.collection.survey_page import page_for
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.verify import verify
@@ -92,7 +90,7 @@ BAD = {
 def test_nobody_relies_on_such_a_task(bad, monkeypatch):
     changed, shuffler = BAD[bad]
     task = held(changed, shuffler)
-    monkeypatch.setattr("shuffledp.collection.sending._ask", lambda *_: (200, task.data, None))
+    monkeypatch.setattr("shuffledp.collection.client._ask", lambda *_: (200, task.data, None))
     attempts = [
         task.check_keys,
         lambda: certify_task(task),

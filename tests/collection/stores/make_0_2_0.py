@@ -18,7 +18,7 @@ from unittest import mock
 
 from shuffledp.collection import closing
 from shuffledp.collection.closing import close_task
-from shuffledp.collection.holding import hold, open_reports
+from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.report import seal_inner, seal_outer
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import NotConverged
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, log_ndtr
 from shuffledp.numerics.interval import Interval
-from shuffledp.numerics.special import log_ndtr
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

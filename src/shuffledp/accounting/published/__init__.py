@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from shuffledp.accounting.bound import AmplificationBound
-from shuffledp.accounting.published.base import Clones2022Bound, ClonesClosedBound, GspaBound, RdpGaussianBound
 from shuffledp.accounting.published.blanket import BennettBound, HoeffdingBound
-from shuffledp.accounting.published.closed import ErlingssonBound, Fmt22ClosedBound, Fmt23ClosedBound
-from shuffledp.accounting.published.personal import LiuBound
+from shuffledp.accounting.published.closed import (
+    Clones2022Bound,
+    ClonesClosedBound,
+    ErlingssonBound,
+    Fmt22ClosedBound,
+    Fmt23ClosedBound,
+    GspaBound,
+    LiuBound,
+    RdpGaussianBound,
+)
 from shuffledp.accounting.published.renyi import GirgisBound, GirgisLowerBound, RdpRenyiBound
 
 PUBLISHED: tuple[AmplificationBound, ...] = (

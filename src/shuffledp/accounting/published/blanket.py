@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.published.base import CODE, PublishedBound, require_one_budget, require_unordered
-from shuffledp.accounting.theorems.blanket.loss_law import loss_law
+from shuffledp.accounting.published.closed import CODE, PublishedBound, require_one_budget, require_unordered
+from shuffledp.accounting.theorems.blanket.pairs import loss_law
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, Upper, entropy_gap, roundoff

@@ -4,15 +4,183 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.bound import AmplificationBound, require_plain
+from shuffledp.accounting.profiles.gaussian import GaussianProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.published.base import CODE, SECOND, PublishedBound, require_one_budget
+from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, noiseless_divergence, victim_line
+from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import SMALLEST, UNBOUNDED, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.counts import SuccessRange
+from shuffledp.numerics.floats import SMALLEST, TINY, UNBOUNDED, Upper, deflated, inflated, ndtr, roundoff
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Setting
+
+# Formulas as published: shown beside the certified numbers, never instead of them.
+#
+# Here are what they share (`PublishedBound`), and those that are one Gaussian or one clone pair; the closed forms
+# (`closed`), the blanket inequalities (`blanket`), the Rényi bounds (`renyi`) and the
+# personalised formula (`personal`) have modules of their own.
+
+PAPER, CODE, SECOND, OWN = "paper", "code", "second", "own"
+"""How surely a formula is known: read in the paper, in its authors' code, in another text; or our own."""
+
+
+class PublishedBound(AmplificationBound):
+    """A formula of a publication, one number for all victims; it never enters the certified interval.
+
+    It answers for one plain round (`Setting.is_plain`), or for several where the publication itself composes.
+    """
+
+    enters_bracket: ClassVar[bool] = False
+    source: ClassVar[str]
+    """One of ``"paper"``, ``"code"``, ``"second"``, ``"own"``: how surely the formula is known."""
+    composes: ClassVar[bool] = False
+    """Whether the publication states what several rounds cost."""
+
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Return the published quantity; see `AmplificationBound.profile`."""
+        setting.budgets.index_of(epsilon0)
+        require_plain(replace(setting, rounds=1) if self.composes else setting, self.key)
+        return self.over_rounds(setting, self.one_round(setting.plain(setting.budgets), epsilon0))
+
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
+        """Return one number for all levels."""
+        found = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
+        return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+
+
+def require_one_budget(setting: Setting, key: str) -> None:
+    """Refuse several budgets, and local delta0 > 0."""
+    budgets = setting.budgets
+    if not budgets.is_pure:
+        raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")
+    if budgets.levels > 1:
+        raise OutOfRegime(
+            f"{key} needs one budget for all users; got {budgets.levels} levels, epsilon0 from "
+            f"{budgets.epsilons[0]:g} to {budgets.epsilons[-1]:g}"
+        )
+
+
+def require_company(setting: Setting, key: str) -> None:
+    """Refuse a single user, for whom a formula with n - 1 says nothing."""
+    if setting.budgets.n < 2:
+        raise OutOfRegime(f"{key} needs n >= 2 users; got n = {setting.budgets.n}")
+
+
+def require_unordered(setting: Setting, key: str) -> None:
+    """Refuse ordered outputs of any randomizer, which may change with the step and with earlier outputs."""
+    if setting.seen == "users" and setting.law is None:
+        raise OutOfRegime(
+            f"{key} needs one randomizer for all reports; got seen = users with randomizer 'any', which may depend "
+            "on the step and on earlier outputs"
+        )
+
+
+def gspa_mu(budgets: Budgets) -> float:
+    """Return the mu of GSPA Theorem 2: sqrt(2/(sum_i a_i - max_i a_i)), a_i = (1 - delta_i)/(1 + e^epsilon_i).
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Every user's budget; the formula makes no difference between victims.
+    """
+    low = np.exp(-budgets.epsilons)
+    shares = (1.0 - budgets.deltas) * low / (1.0 + low)
+    rest = float(shares @ budgets.counts) - float(shares.max())
+    return math.sqrt(2.0 / rest) if budgets.n > 1 and rest > 0.0 else math.inf
+
+
+class GspaBound(PublishedBound):
+    """GSPA Theorem 2 with its error term dropped, as the paper uses it; asymptotic, and wrong in places.
+
+    Several rounds cost sqrt(rounds) * mu (its Theorem 5). See docs/theorems/gspa.md.
+    """
+
+    key = "gspa"
+    kind = Kind.ASYMPTOTIC
+    reference = "Chen, Cao, Ge (AAAI 2024), Theorem 2 and Fact 3, as published"
+    source = PAPER
+    composes = True
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Return the same Gaussian profile for every victim; see `AmplificationBound.one_round`."""
+        if setting.seen == "levels" and setting.budgets.levels > 1:
+            raise OutOfRegime("gspa lets users of different levels hide each other; levels are visible here")
+        return GaussianProfile(gspa_mu(setting.budgets))
+
+    def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
+        """Theorem 5: sqrt(rounds) * mu."""
+        del one
+        return GaussianProfile(gspa_mu(setting.budgets) * math.sqrt(setting.rounds))
+
+
+class RdpGaussianBound(PublishedBound):
+    """The RDP paper's Theorem 2, mu = 2 e^{epsilon0/2}/sqrt(n - 1); asymptotic. See docs/theorems/rdp-gdp.md."""
+
+    key = "rdp-gdp"
+    kind = Kind.ASYMPTOTIC
+    reference = "Chen, Cao, Ge (ICASSP 2024), Theorem 2, as published"
+    source = PAPER
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
+        require_one_budget(setting, self.key)
+        require_company(setting, self.key)
+        return GaussianProfile(2.0 * math.exp(epsilon0 / 2.0) / math.sqrt(setting.budgets.n - 1))
+
+
+class ClonesClosedBound(PublishedBound):
+    """Gaussian limit of the clone pair, mu = tanh(epsilon0/2) sqrt(2 (1 + e^epsilon0)/(n - 1)): a first guess.
+
+    Ours, asymptotic. See docs/theorems/clones-closed.md.
+    """
+
+    key = "clones-closed"
+    kind = Kind.ASYMPTOTIC
+    reference = "central limit of the clone pair (own closed form): a first guess, not a bound"
+    source = OWN
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
+        require_one_budget(setting, self.key)
+        require_company(setting, self.key)
+        width = math.sqrt(2.0 * (1.0 + math.exp(epsilon0)) / (setting.budgets.n - 1))
+        return GaussianProfile(math.tanh(epsilon0 / 2.0) * width)
+
+
+class Clones2022Bound(AmplificationBound):
+    """The clone pair of 2022, p = e^{-epsilon0}: proved and shown; `clones`, p = 2/(1 + e^{epsilon0}), is smaller.
+
+    See docs/theorems/clones-2022.md.
+    """
+
+    key = "clones-2022"
+    kind = Kind.CERTIFIED_UPPER
+    reference = "Feldman, McMillan, Talwar (FOCS 2021), the clone pair with p = e^{-epsilon0}, evaluated exactly"
+    source: ClassVar[str] = PAPER
+    enters_bracket = False
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Return the clone pair with fewer clones; see `AmplificationBound.one_round`."""
+        require_one_budget(setting, self.key)
+        others = np.array([setting.budgets.n - 1.0])
+        return ClonePairProfile(epsilon0, SuccessRange.of(np.exp(-setting.budgets.epsilons), others, ulps=8))
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """Refuse: several levels are several budgets."""
+        require_one_budget(setting, self.key)
+        return super().any_victim(setting)
+
 
 _SLACK = 64
 """Relative error, in roundoffs, of some ten operations without cancellation, each good to 4; generous."""
@@ -239,3 +407,160 @@ def _exp_up(exponent: float) -> float:
 def _exp_down(exponent: float) -> float:
     """Return exp(exponent) rounded down, possibly 0."""
     return max(deflated(math.exp(exponent), _SLACK) - 20.0 * SMALLEST, 0.0)
+
+
+# The published personalised formula of Liu et al. ("Echo of neighbors"), with its authors' evaluation.
+#
+# With p_ij = (eps_i/eps_j) (1 - e^{-eps_j})/(1 - e^{-eps_i}) e^{-max(eps_i, eps_j)} and user 1 the one of largest
+# budget,
+#
+#     S = sum_{i != 1} 1/n sum_j p_ij                                                                           (S)
+#
+# stands for the expected number of clones of user 1, whose pair is then evaluated with a normal clone count.
+# Averaging over j is not sound: the target of the average is a user whom i need not resemble.
+
+STEP = 100
+"""Clone counts to a block, as in the published runs."""
+HALVINGS = 10
+"""Halvings of the published search, which starts from the closed form."""
+_REACH = 15.0
+_MOST_BLOCKS = 1000.0
+"""On either side; beyond (some 10^7 users), blocks are wider, which the normal count does not notice."""
+
+
+def echoes(budgets: Budgets, power: int) -> float:
+    """Return sum_{i != 1} sum_j (p_ij/n)^power, with one of the users of largest budget left out of i.
+
+    p_ij is a function of eps_i times one of eps_j on either side of eps_i = eps_j, so two cumulative sums do.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        Positive budgets.
+    power : {1, 2}
+        1 for S of (S), 2 for what its variance needs.
+    """
+    epsilons = budgets.epsilons
+    weights = budgets.counts.astype(np.float64)
+    steep = (epsilons / -np.expm1(-epsilons)) ** power  # eps/(1 - e^-eps)
+    decay = np.exp(-power * epsilons)
+    below = np.cumsum(weights / steep)  # j up to i: e^{-eps_i}
+    above = np.sum(weights * decay / steep) - np.cumsum(weights * decay / steep)  # j beyond i: e^{-eps_j}
+    each = steep * (decay * below + np.maximum(above, 0.0)) / float(budgets.n) ** power
+    weights[-1] -= 1.0
+    return float(weights @ each)
+
+
+@dataclass(frozen=True)
+class EchoProfile(PrivacyProfile):
+    """The clone pair of the largest budget with a normal count N(S - 1/2, sigma^2), in blocks, as published.
+
+    Evaluated in double precision with the published quirks (each block takes the divergence of its left end, and the
+    chance of one count in `STEP` falls between two blocks), so that the published numbers come out. No certificate.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The largest budget, nats.
+    n : int
+        Number of users.
+    expected : float
+        S.
+    deviation : float
+        Sigma.
+    """
+
+    epsilon0: float
+    n: int
+    expected: float
+    deviation: float
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The largest budget of all."""
+        return Upper(self.epsilon0)
+
+    def closed_form(self, delta: float) -> float:
+        """Return log(1 + tanh(eps_1/2) (8 sqrt(log(4/delta)/S) + 8/S)), the source's theorem.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Raises
+        ------
+        OutOfRegime
+            If S < 16 log(4/delta).
+        """
+        need = math.log(4.0) - math.log(check_delta(delta))
+        if self.expected < 16.0 * need:
+            raise OutOfRegime(
+                f"liu23 needs S >= 16 log(4/delta) = {16.0 * need:.4g} expected clones at delta = {delta:g}; "
+                f"got S = {self.expected:.4g}"
+            )
+        rise = 8.0 * math.sqrt(need / self.expected) + 8.0 / self.expected
+        return math.log1p(math.tanh(self.epsilon0 / 2.0) * rise)
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Sum over blocks of their chance times the divergence at their left end."""
+        left, chance = self._blocks()
+        scale, excess = victim_line(epsilon, self.epsilon0)
+        psi = noiseless_divergence(left, excess)
+        value = scale * float(chance @ (0.5 * (psi.lower + psi.upper)))
+        return Interval(value, value)
+
+    def epsilon(self, delta: float) -> Interval:
+        """Ten halvings from the closed form, the upper end of the last one.
+
+        Raises
+        ------
+        OutOfRegime
+            If S < 16 log(4/delta).
+        """
+        low, high = 0.0, self.closed_form(delta)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.delta(middle).upper < delta else (middle, high)
+        return Interval(high, high)
+
+    def _blocks(self) -> tuple[FloatArray, FloatArray]:
+        """Left ends and chances of the blocks within reach of the expected count, which starts a block."""
+        centre, wide = math.ceil(self.expected), math.ceil(_REACH * self.deviation / (STEP * _MOST_BLOCKS))
+        reach = math.ceil(_REACH * self.deviation / (STEP * wide)) + 1
+        steps = np.arange(-reach, reach + 1.0)
+        left = centre + wide * (STEP * steps + (steps > 0))  # the block that starts at the centre has one count more
+        right = centre + wide * (STEP * (steps + 1.0) - (steps < 0))
+        inside = (left <= self.n - 1.0) & (right >= 0.0)
+        left, right = np.maximum(left[inside], 0.0), np.minimum(right[inside], self.n - 1.0)
+        mean = self.expected - 0.5
+        return left, ndtr((right - mean) / self.deviation) - ndtr((left - mean) / self.deviation)
+
+
+class LiuBound(PublishedBound):
+    """The personalised bound of Liu et al., as their code evaluates it; asymptotic, and unsound in places.
+
+    See docs/theorems/liu23.md.
+    """
+
+    key = "liu23"
+    kind = Kind.ASYMPTOTIC
+    reference = "Liu, Zhao, Xiong, Liu, Chen (AAAI 2023), personalised clones, as its code evaluates them"
+    source = CODE
+
+    def one_round(self, setting: Setting, epsilon0: float) -> EchoProfile:
+        """Return the victim of the largest budget, whose number serves all; see `AmplificationBound.one_round`."""
+        budgets = setting.budgets
+        if not budgets.is_pure:
+            raise OutOfRegime(f"liu23 needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")
+        if not budgets.epsilons[0] > 0.0:
+            raise OutOfRegime(f"liu23 needs every epsilon0 > 0; got {budgets.epsilons[0]:g}")
+        if budgets.n < 2:
+            raise OutOfRegime(f"liu23 needs n >= 2 users; got n = {budgets.n}")
+        if budgets.levels > 1 and setting.seen in ("levels", "users"):
+            raise OutOfRegime(
+                f"liu23 with several budgets is stated for unordered reports without levels; got seen = {setting.seen}"
+            )
+        expected = echoes(budgets, 1)
+        deviation = math.sqrt(max(expected - echoes(budgets, 2), TINY))
+        return EchoProfile(float(budgets.epsilons[-1]), budgets.n, expected, deviation)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
-from shuffledp.accounting.published.base import (
+from shuffledp.accounting.published.closed import (
     PAPER,
     PublishedBound,
     require_company,

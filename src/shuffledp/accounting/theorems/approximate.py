@@ -30,10 +30,9 @@ from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import Enclosure, Interval
-from shuffledp.numerics.search import crossing
 from shuffledp.setting import Setting
 
 MAX_SHARED_LEVELS = 100

@@ -21,8 +21,7 @@ from shuffledp.accounting.bound import AmplificationBound, require_one_pure_roun
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.blanket.loss_law import loss_law, stacked
-from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, worst_first
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked, worst_first
 from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime

@@ -4,42 +4,320 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
+from torch.nn import functional
+from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.guarantee import TrainingGuarantee
+from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
-from shuffledp.learning.noise import mechanism_of
-from shuffledp.learning.plans import accountant_of, plan_run
-from shuffledp.learning.progress import Progress, RoundReport
-from shuffledp.learning.rounds import Server
-from shuffledp.learning.settings import Settings, assumptions
+from shuffledp.learning.messages import mechanism_of
+from shuffledp.learning.rounds import Sender, Server, Sketcher
+from shuffledp.learning.settings import Progress, RoundReport, Settings, accountant_of, assumptions, plan_run
 from shuffledp.learning.target import aimed
 from shuffledp.learning.torch.gradients import (
     LOSSES,
+    ROW_BY_ROW,
     FunctionalGradients,
     Gradients,
     LayerGradients,
     Loss,
     Model,
+    bounded,
+    supported,
     treats_examples_alone,
 )
-from shuffledp.learning.torch.optimizing import OptimizerServer, whole_dataset
-from shuffledp.learning.torch.sender import TorchSender, TorchSketcher
-from shuffledp.learning.torch.tracing import traced
 from shuffledp.learning.training import Run
 from shuffledp.ledger import EVERYBODY, Ledger
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.releases.entering import Entering
+
+# The server's side with torch's own optimizers, and datasets behind a DataLoader.
+
+
+@dataclass
+class OptimizerServer(Server):
+    """A `Server` whose steps are an optimizer's: it is given the noisy mean as gradient, and nothing else.
+
+    So whatever it does is a function of released messages. The schedule of ``decay`` multiplies its learning rates.
+
+    Parameters
+    ----------
+    model : Model
+        Whose parameters move.
+    optimizer : Optimizer
+        Of just these parameters.
+    """
+
+    model: Model = field(kw_only=True)
+    optimizer: Optimizer = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Keep the learning rates as they were given."""
+        super().__post_init__()
+        held = [p for group in self.optimizer.param_groups for p in group["params"]]
+        wanted = {id(p) for p in self.model.parameters.values()}
+        if {id(p) for p in held} != wanted or len(held) != len(wanted):
+            raise InvalidInput(
+                "the optimizer must hold just the parameters of the module that are trained; make it from "
+                "[p for p in module.parameters() if p.requires_grad]"
+            )
+        self._rates = [group["lr"] for group in self.optimizer.param_groups]
+
+    def move(self, direction: FloatArray, factor: float, *, average: bool) -> None:
+        """Let the optimizer take one step; see `Server.move`."""
+        self.model.load(self.weights)
+        parts = torch.from_numpy(direction).split(self.model.widths)
+        for parameter, part in zip(self.model.parameters.values(), parts, strict=True):
+            parameter.grad = part.reshape(parameter.shape).to(parameter.device, parameter.dtype)
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+            group["lr"] = rate * factor
+        try:
+            self.optimizer.step()
+        finally:
+            for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+                group["lr"] = rate
+            self.optimizer.zero_grad(set_to_none=True)
+        self.weights = self.model.weights
+        if average:
+            self.total += self.weights
+            self.averaged += 1
+
+
+def whole_dataset(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return rows and targets; of a DataLoader those of its dataset, each once and in its order.
+
+    Parameters
+    ----------
+    X : DataLoader, Tensor or array_like
+        A loader's batch size, order and sampler are ignored: rounds and clients decide who sends what.
+    y : Tensor, array_like or None
+        None with a loader.
+
+    Raises
+    ------
+    InvalidInput
+        If a loader comes with targets, or its dataset has no length or no pairs of a row and a target.
+    """
+    if not isinstance(X, DataLoader):
+        return X, y
+    if y is not None:
+        raise InvalidInput("a DataLoader brings its own targets; leave y out")
+    data: Any = X.dataset
+    try:
+        pairs = [data[i] for i in range(len(data))]
+        rows, targets = zip(*pairs, strict=True)
+        return _stacked(rows), _stacked(targets)
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidInput(
+            "the DataLoader's dataset must have a length, and give a pair of row and target, all rows of one shape"
+        ) from None
+
+
+def _stacked(parts: Any) -> Tensor:
+    return torch.stack([torch.as_tensor(part) for part in parts])
+
+
+# The clients' side of a round with a torch module: gradients and clipping on the module's device, noise from here.
+
+_MANY = 64
+"""Clients with more examples than this are handled one by one; the others together."""
+_NUMBERS_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 25}
+"""Numbers of single gradients that are in memory together, by kind of device."""
+
+
+@dataclass(frozen=True, eq=False)
+class TorchSender(Sender):
+    """A `Sender` whose gradients are those of a torch module; grid, noise and plan are the same.
+
+    Parameters
+    ----------
+    model : Model
+        The module; also given as ``network``.
+    gradients : Gradients
+        Of single examples.
+    rows, targets : Tensor, first axis examples
+        In place of ``features`` and ``labels``, on any device; parts are moved to the module's.
+    """
+
+    model: Model
+    gradients: Gradients
+    rows: Tensor
+    targets: Tensor
+
+    def gradient(self, client: int, weights: FloatArray) -> FloatArray:
+        """One client's clipped average gradient, shape (size,)."""
+        self.model.load(weights)
+        return self._bounded(client).cpu().numpy()
+
+    def clipped(self, clients: NDArray[np.int64], weights: FloatArray) -> Tensor:
+        """Several clients' clipped averages, shape (clients, size); clients of few examples together."""
+        self.model.load(weights)
+        if (self.clients.sizes[clients] > _MANY).any():
+            return torch.stack([self._bounded(int(client)) for client in clients])
+        return self._bounded_together(clients)
+
+    def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+        """Several clients' messages before noise, shape (clients, size)."""
+        whole = self.clipped(clients, weights)
+        whole *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(whole.device)[:, None]
+        return whole.round_().cpu().numpy().astype(np.int64)
+
+    @property
+    def at_once(self) -> int:
+        """How many clients' messages may be in memory together."""
+        return max(1, self._numbers // self.model.size)
+
+    @property
+    def _numbers(self) -> int:
+        return _NUMBERS_AT_ONCE.get(self.model.device.type, _NUMBERS_AT_ONCE["cpu"])
+
+    def _examples(self, some: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Rows and targets of some examples, on the module's device."""
+        at = torch.from_numpy(some).to(self.rows.device)
+        return self.rows[at].to(self.model.device), self.targets[at.to(self.targets.device)].to(self.model.device)
+
+    def _bounded(self, client: int) -> Tensor:
+        """Like `Clipping.message`, at the weights that are loaded; shape (size,)."""
+        owned, clip = self.clients.examples(client), self.clipping
+        total = torch.zeros(self.model.size, dtype=torch.float64, device=self.model.device)
+        chunk = self.gradients.at_once(self._numbers)
+        for start in range(0, owned.size, chunk):
+            rows, targets = self._examples(owned[start : start + chunk])
+            if clip.clipped == "examples":
+                total += self.gradients.clipped_sum(rows, targets, clip.bound, clip.order)
+            else:
+                total += self.model.plain_sum(rows, targets)
+        return self._finished(total[None], np.array([owned.size]))[0]
+
+    def _bounded_together(self, clients: NDArray[np.int64]) -> Tensor:
+        """Return the same for several clients of few examples each, shape (clients, size)."""
+        sizes, clip, device = self.clients.sizes[clients], self.clipping, self.model.device
+        examples = np.concatenate([self.clients.examples(int(client)) for client in clients])
+        owner = torch.from_numpy(np.repeat(np.arange(clients.size), sizes)).to(device)
+        total = torch.zeros(clients.size, self.model.size, dtype=torch.float64, device=device)
+        chunk = self.at_once
+        for start in range(0, examples.size, chunk):
+            found = self.gradients.each(*self._examples(examples[start : start + chunk]))
+            if clip.clipped == "examples":
+                found = bounded(found, clip.bound, clip.order)
+            total.index_add_(0, owner[start : start + chunk], found)
+        return self._finished(total, sizes)
+
+    def _finished(self, totals: Tensor, sizes: NDArray[np.int64]) -> Tensor:
+        """Averages over each client's examples, clipped as wholes if that was asked for."""
+        totals /= torch.from_numpy(sizes).to(totals.device)[:, None]
+        if self.clipping.clipped == "message":
+            totals = bounded(totals, self.clipping.bound, self.clipping.order)
+        return totals
+
+
+@dataclass(frozen=True, eq=False)
+class TorchSketcher(Sketcher):
+    """A `Sketcher` whose gradients are those of a torch module; seeds, bits and plan are the same.
+
+    Parameters
+    ----------
+    sender : TorchSender
+        Gives the clipped gradients; its noise is not used.
+    """
+
+    sender: TorchSender
+
+    @property
+    def model(self) -> Model:
+        """The module that is trained."""
+        return self.sender.model
+
+    def _projected(
+        self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]
+    ) -> tuple[FloatArray, FloatArray]:
+        """See `Sketcher._projected`: a gradient that is not finite is zero here, so its bit is fair."""
+        sent = self.sender.clipped(clients, weights).cpu().numpy()
+        return np.einsum("ij,ij->i", z, sent), np.linalg.norm(sent, axis=1)
+
+
+# Modules of one's own on the fast path: their forward is traced, and every operation must keep examples apart.
+#
+# What is run afterwards is the traced graph itself, not the forward it came from. So a forward that would do
+# something else at its next call changes nothing: each output row is computed by operations that are known to look at
+# one row.
+
+_ELEMENTWISE = {
+    torch.relu, torch.tanh, torch.sigmoid, torch.exp, functional.relu, functional.gelu, functional.silu,
+    functional.elu, functional.leaky_relu, functional.softplus, functional.tanh, functional.sigmoid,
+    operator.add, operator.sub, operator.mul, operator.neg, torch.add, torch.sub, torch.mul,
+}  # fmt: skip
+"""Functions that give each number from the number in its own place, and fixed ones."""
+_METHODS = {"relu", "tanh", "sigmoid", "exp", "add", "sub", "mul", "neg"}
+
+
+def traced(module: nn.Module) -> nn.Module | None:
+    """Return the module as a graph whose every operation keeps examples apart; None where that is not known.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Any; one input. Operations that join two tensors, such as a residual connection, are not known to keep examples
+        apart, since shapes may be spread over each other; such a module takes the slow path.
+    """
+    try:
+        graph = fx.symbolic_trace(module)
+    except Exception:  # a forward that asks about its input cannot be traced: whatever it raises, the slow path serves
+        return None
+    parts, used = dict(graph.named_modules()), list[str]()
+    inputs = 0
+    for node in graph.graph.nodes:
+        if node.op == "placeholder":
+            inputs += 1
+        elif node.op == "call_module":
+            part = parts[str(node.target)]
+            used.append(str(node.target))
+            if not _keeps_rows(part) or len(node.args) != 1 or node.kwargs or not isinstance(node.args[0], fx.Node):
+                return None
+        elif node.op == "output":
+            if not isinstance(node.args[0], fx.Node):
+                return None
+        elif not _alone(node):
+            return None
+    trained = [part for name in used for part in [parts[name]] if any(p.requires_grad for p in part.parameters())]
+    numbers = [id(p) for part in trained for p in part.parameters() if p.requires_grad]
+    wanted = {id(p) for p in module.parameters() if p.requires_grad}
+    if inputs != 1 or len(set(numbers)) != len(numbers) or set(numbers) != wanted:
+        return None
+    return graph
+
+
+def _keeps_rows(part: nn.Module) -> bool:
+    """Whether one layer looks at one row at a time."""
+    row = type(part) in ROW_BY_ROW and getattr(part, "start_dim", 1) >= 1
+    return (row or supported(part)) and not getattr(part, "inplace", False)
+
+
+def _alone(node: Any) -> bool:
+    """Whether an operation that is no layer keeps examples apart."""
+    if "out" in node.kwargs or node.kwargs.get("inplace"):
+        return False
+    given = [each for each in node.args if isinstance(each, fx.Node)]
+    fixed = [each for each in node.args if not isinstance(each, fx.Node)]
+    if node.target is torch.flatten or (node.op == "call_method" and node.target == "flatten"):
+        start = fixed[0] if fixed else node.kwargs.get("start_dim", 0)
+        return len(given) == 1 and isinstance(start, int) and start >= 1
+    known = node.target in (_ELEMENTWISE if node.op == "call_function" else _METHODS)
+    plain = all(isinstance(each, int | float) for each in fixed)
+    return node.op in ("call_function", "call_method") and known and plain and len(given) == 1
+
 
 NORMS = ("auto", "layers", "functional")
 _MIXING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)

@@ -29,10 +29,309 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shuffledp.accounting.theorems.chain.moments import LARGEST_MU, Weights, positive_part, ratio_moments
-from shuffledp.numerics.gaussian_tail import normal_divergence
+from shuffledp.numerics.floats import ndtr
+from shuffledp.numerics.gaussian_tail import mills_slope, normal_divergence
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import ndtr
+
+# Moments of a link's privacy loss, and what the positive part of a weighted sum is at most, given them.
+
+# ------------------------------------------------------------------ ratio moments
+# Moments of L = (R_0 - e^eps R_1)/R_K under R_K, normal laws whose centres lie in one ball, at most.
+#
+# R_0, R_1, R_K are N(g, I) with centres in a ball of radius mu/2, in any dimension. Under R_K put X = R_0/R_K, Y =
+# R_1/R_K, A = |g_0 - g_K|^2, B = |g_1 - g_K|^2, c = (g_0 - g_K).(g_1 - g_K), s2 = |g_0 - g_1|^2 = A + B - 2c, M = mu^2.
+# Then E X^i Y^j = exp( i(i-1) A/2 + j(j-1) B/2 + i j c ), and with E = e^eps, L - E L = (X - Y) - (E - 1)(Y - 1).
+#
+# **Second moment**, mu <= 1.2: E(X - Y)^2 <= e^M - 1, with equality for g_0, g_1 antipodal and g_K = g_1.
+#
+# 1. *g_K may stand on the sphere.* E|X - Y|^k = int |R_0 - R_1|^k R_K^(1-k), and R_K(x)^(1-k) is a positive multiple of
+#    exp((k-1) |x - g_K|^2/2), convex in g_K: the largest value is at an extreme point of the ball. (k = 2 and 4.)
+# 2. *All three may stand on one circle.* E(X - Y)^2 = e^A + e^B - 2 e^c falls as c grows with A, B fixed. Seen from g_K
+#    on the sphere, a point of the ball at distance a lies at most at the angle arccos(a/mu) from the direction of the
+#    centre; so c >= a b cos(arccos(a/mu) + arccos(b/mu)), which two points of one great circle attain, on either side.
+# 3. On the circle, with directions phi, psi, d = phi - psi and sigma = phi + psi: A + B = M (1 + y), A - B = -M x, s2 =
+#    M S, y = cos(sigma) cos d, x = sin(sigma) sin d, S = sin^2 d. Write C = 1 - S, |y| = w sqrt(C), so x^2 = S (1 -
+#    w^2), t = M/2:
+#        E(X - Y)^2 = 2 e^t e^(ty) ( cosh(tx) - e^(-tS) ),     e^M - 1 = 2 e^t sinh t.
+#    Only y > 0 can matter. cosh(tx) <= 1 + x^2 k, k = cosh t - 1 (convex in x^2); 1 - e^(-tS) <= 1 - e^-t - C t e^-t
+#    (concave in C). As e^(-ty) >= 1 - ty and k + 1 - e^-t = sinh t, it is enough that
+#        t y sinh t <= k ( C + w^2 - C w^2 ) + C t e^-t,   y = w sqrt(C).
+#    The right side is at least k w^2 + C t e^-t >= 2 w sqrt(C) sqrt(k t e^-t), so 4 k >= t e^t sinh^2 t is enough,
+#    which is 4 >= t e^t (1 + cosh t): true up to t = 0.78, that is mu = 1.249.
+#
+# **Third moment**, signed: E(X - Y)^3 = e^3A - 3 e^(A+2c) + 3 e^(B+2c) - e^3B <= e^3M - 3 e^M + 2. With 2c = A + B - s2
+# it is e^3A - e^3B - 3 e^(-s2) e^(A+B) (e^A - e^B); it has the sign of A - B, and for A > B it grows with s2 <= M. At
+# s2 = M its slope in B is -3 e^B ( (e^B - e^(A-M))^2 + e^2A (e^-M - e^-2M) ) <= 0, so B = 0; then its slope in A is 3
+# e^A ( e^2A - e^-M (2 e^A - 1) ) >= 0, so A = M.
+#
+# **Fourth moment**: E(X - Y)^4 = e^6A - 4 e^(3A+3c) + 6 e^(A+B+4c) - 4 e^(3B+3c) + e^6B falls as c grows, since e^3A +
+# e^3B >= 2 e^(3(A+B)/2) >= 2 e^(A+B+c). So steps 1 and 2 hold, and with q = e^(-MS), on the circle,
+#
+#     E(X - Y)^4 = e^(3M(1+y)) [ 4 ( cosh(3Mx/2) - e^(-3MS/2) )^2 - 2 (1 - q)^2 (1 + 2q) ].                      (F)
+#
+# In a cell S in [S0, S1], w in [w0, w1] every factor is monotone: y <= w1 sqrt(1 - S0), x^2 <= S1 (1 - w0^2), and the
+# subtracted term is at least 2 (1 - e^(-M S0))^2 (1 + 2 e^(-M S1)). The largest cell is the bound.
+#
+# **With eps.** |L - E L|_p <= |X - Y|_p + (E - 1)|Y - 1|_p <= E b_p for p = 2, 4, where b_p^p bounds E|X - Y|^p in all
+# places (g_0 = g_K is one of them); E|X - Y|^3 <= (E(X-Y)^2 E(X-Y)^4)^(1/2); E(L - E L)^3 <= k_3 + (E^3 - 1) b_3^3
+# (expand, and Hoelder).
+#
+# **Rounding.** expm1 and sinh of half the argument keep relative accuracy; in the largest cell what is subtracted in
+# (F) is at most 0.7 of what it is subtracted from. Values are raised by 1e-9 relative.
+
+LARGEST_MU = 1.2
+"""The second moment is proved up to here."""
+_CELLS = 160
+_DOUBT = 1e-9
+
+
+@dataclass(frozen=True)
+class RatioMoments:
+    """Upper bounds of central moments of L, in all places of three centres.
+
+    Parameters
+    ----------
+    second, fourth : float
+        Of E(X - Y)^2 and E(X - Y)^4.
+    third : float
+        Of the signed E(X - Y)^3.
+    absolute : float
+        Of E|X - Y|^3.
+    """
+
+    second: float
+    third: float
+    absolute: float
+    fourth: float
+
+    def at(self, growth: float) -> RatioMoments:
+        """Return those of L at e^eps = 1 + growth; ``growth`` at least 0, rounded up."""
+        e = (1.0 + growth) * (1.0 + _DOUBT)
+        third = self.third + (e * e * e - 1.0) * self.absolute
+        return RatioMoments(self.second * e**2, third, self.absolute * e**3, self.fourth * e**4)
+
+
+@lru_cache(maxsize=64)
+def ratio_moments(mu: float) -> RatioMoments:
+    """Return the moments at eps = 0 for centres in a ball of diameter mu.
+
+    Parameters
+    ----------
+    mu : float
+        In [1e-4, 1.2].
+
+    Raises
+    ------
+    ValueError
+        If mu is out of range.
+
+    Examples
+    --------
+    >>> bool(abs(ratio_moments(0.5).second - np.expm1(0.25)) < 1e-8)
+    True
+    """
+    if not 1e-4 <= mu <= LARGEST_MU:
+        raise ValueError(f"the second moment is proved for mu in [1e-4, {LARGEST_MU}]; got {mu}")
+    m = mu * mu
+    second = float(np.expm1(m)) * (1.0 + _DOUBT)
+    third = float(np.expm1(m) ** 2 * (np.exp(m) + 2.0)) * (1.0 + _DOUBT)  # e^3M - 3 e^M + 2, factored
+    fourth = _fourth(m) * (1.0 + _DOUBT)
+    return RatioMoments(second, third, float(np.sqrt(second * fourth)) * (1.0 + _DOUBT), fourth)
+
+
+def _fourth(m: float) -> float:
+    """Return the largest cell of (F)."""
+    ends = np.linspace(0.0, 1.0, _CELLS + 1)
+    s0, s1 = ends[:-1, None], ends[1:, None]
+    w0, w1 = ends[None, :-1], ends[None, 1:]
+    y, x = w1 * np.sqrt(1.0 - s0), np.sqrt(s1 * (1.0 - w0 * w0))
+    gap = 2.0 * np.sinh(0.75 * m * x) ** 2 - np.expm1(-1.5 * m * s1)
+    less = np.expm1(-m * s0) ** 2 * (1.0 + 2.0 * np.exp(-m * s1))
+    return float((np.exp(3.0 * m * (1.0 + y)) * (4.0 * gap * gap - 2.0 * less)).max())
+
+
+def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, growth: float) -> RatioMoments:
+    """Return the moments of L - E L for a finite law, the third one without its sign.
+
+    Parameters
+    ----------
+    masses, first, second : ndarray, shape (cells,)
+        R_K, and R_0/R_K, R_1/R_K, to a few ulps.
+    growth : float
+        e^eps - 1, at least 0.
+    """
+    d = first - 1.0 - (1.0 + growth) * (second - 1.0)
+    powers = [float(masses @ np.abs(d) ** k) * (1.0 + _DOUBT) for k in (2, 3, 4)]
+    return RatioMoments(powers[0], abs(float(masses @ d**3)) + _DOUBT * powers[1], powers[1], powers[2])
+
+
+def laplace_moments(epsilon0: float) -> RatioMoments:
+    """Return the moments at eps = 0 for Laplace noise on a number in a range of width epsilon0 scales.
+
+    In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k) is convex in K, as
+    f_K^(1-k) is: K is an end, say 0. There for a <= b
+
+        E XY = e^a + (e^(-a-b) - e^(2a-b))/3,
+        slope of E(X - Y)^2 in a: -(4/3) e^a (1 - e^(a-b)) - (2/3)(e^-2a - e^(-a-b)) <= 0,
+
+    so a = 0, and E(1 - Y)^2 = (2/3) e^b + e^(-2b)/3 - 1 grows with b: b = e. Nowhere |X - Y| > e^e - 1 (beyond b it is
+    e^b - e^a; between a and b at most e^a - e^(2a-b), which is at most e^b/4, or 1 - e^-b where b < log 2). The
+    third and fourth moments are taken as that times, and its square times, the second.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        In (0, 8], rounded up.
+    """
+    most = math.expm1(epsilon0)
+    second = (2.0 * most - -math.expm1(-2.0 * epsilon0)) / 3.0 * (1.0 + _DOUBT)
+    return RatioMoments(second, second * most, second * most, second * most * most)
+
+
+# ------------------------------------------------------------------ positive part
+# E(S)_+ of a weighted sum of independent variables known by their moments, from above.
+#
+# S = sum_j w_j L_j, w_j >= 0, sum w_j = 1, sum w_j^2 <= q, w_j <= w; the L_j are independent, all with mean m <= 0, not
+# necessarily of one law; with D_j = L_j - m: E D^2 <= v2, E D^3 <= k3 (k3 >= 0), E|D|^3 <= b3, E D^4 <= b4.
+#
+# **Padding.** Adding an independent normal variable of mean 0 only raises E(S)_+ (Jensen). So every term may be given
+# the variance w_j^2 v2, and S the variance v = v2 q, exactly: no lower bound of a variance is ever needed. Normal
+# variables are sums of arbitrarily many small ones, and add nothing to the third moments of the theorems used below.
+#
+# **The centre.** T ~ N(m, v). The distance of distribution functions is W1(S, T) <= sum_j w_j^3 b3/v <= w q b3/v (the
+# mean central limit theorem with constant 1: I. Tyurin 2009; L. Goldstein 2010; proofs in Tyurin, arXiv:0912.0726), and
+# as the means agree, E S_+ - E T_+ = int_0^inf (F_T - F_S) is at most half of it:
+#
+#     E S_+ <= sqrt(v) phi(z) k(z) + w q b3/(2 v),    z = -m/sqrt(v),  k(z) = 1 - z (1 - Phi(z))/phi(z).           (N)
+#
+# **The tail.** L_j is cut at a height c > 0 first: E S_+ <= E( sum w_j min(L_j, c) )_+ + E(L - c)_+, the last term at
+# most h for all j. With D' = min(L, c) - E min(L, c): Var D' <= v2 (a cut is a contraction), |min(L, c) - m| <= |L -
+# m|, and means differ by at most h; hence |D'|_p <= |D|_p + h, E D'^3 <= k3 + 3 h v2 + h^3, and D' <= c - m + h =: a.
+# For theta > 0, x = theta w_j D' <= y := theta w a, and with the remainders of the exponential series, r_i(y) = (e^y -
+# sum_{l<i} y^l/l!)/y^i, increasing in y,
+#
+#     e^x <= 1 + x + x^2/2 + x^3/6 + x^4 r_4(y),   x e^x <= x + x^2 + x^3/2 + x^4 r_3(y),
+#     x^2 e^x <= x^2 + x^3 + x^4 r_2(y),   |x|^3 e^x <= |x|^3 + x^4 r_1(y),   x^2 e^x >= x^2 + x^3.
+#
+# So the padded sum S' has, under the law tilted by e^(theta S'), of total mass Z,
+#
+#     log Z <= theta m + theta^2 v/2 + theta^3 w q k3/6 + theta^4 w^2 q b4 r_4,
+#     mean <= m + theta v + theta^2 w q k3/2 + theta^3 w^2 q b4 r_3 =: m1,
+#     variance >= v - theta w q b3 - q (v2 g + u^2) =: v_lo,
+#     variance <= v + theta w q k3 + theta^2 w^2 q b4 r_2 =: v_hi,
+#     sum of third absolute central moments <= w q ( (b3 + theta w b4 r_1)^(1/3) + u )^3 =: r,
+#
+# where u = theta w v2 + (theta w)^2 k3/2 + (theta w)^3 b4 r_3 bounds one term's tilted mean, which is not negative, and
+# g = (theta w)^2 v2/2 + (theta w)^3 k3/6 + (theta w)^4 b4 r_4 is what one term's mass exceeds 1 by, at most (it is at
+# least 1 by Jensen). Then E S'_+ = Z E~ s_+ e^(-theta s); that function has total variation 2/(e theta), so by the
+# Berry-Esseen theorem (constant 0.5606 for terms of different laws: Tyurin, arXiv:0912.0726; Shevtsova 2010 has 0.5600)
+#
+#     E S_+ <= h + Z ( G + 0.5606 (2/(e theta)) r/v_lo^(3/2) ),                                                     (B)
+#     G = sup over the mean <= m1 and the variance in [v_lo, v_hi] of E s_+ e^(-theta s), s normal:
+#         at most 1/(theta^2 sqrt(2 pi v_lo)), the largest density; and if m1 <= 0, at most
+#         sqrt(v_hi/v_lo) sqrt(v_hi) phi(0) k(theta sqrt(v_hi)), since on s > 0 the density grows with the mean up to 0.
+#
+# Also E S_+ <= h + Z/(e theta), Chernoff's bound. Every theta is valid; the smallest of a grid is taken.
+#
+# **Rounding.** The terms of log Z are good to 64 units of 2^-53 each. Only theta m is negative, and where log Z is
+# below 600 the others are at most theta |m| + 600; so log Z is raised by 2e-14 theta |m|. Results are raised by 1e-9
+# relative.
+
+BERRY_ESSEEN = 0.5606
+"""Terms of different laws: Tyurin, arXiv:0912.0726, Theorem 4."""
+_GRID = np.linspace(0.6, 1.25, 27)
+_PART_DOUBT, _LOG_DOUBT = 1e-9, 2e-14
+_FLAT = 1e-100
+_DEEPEST, _LARGEST_EXPONENT = 40.0, 600.0
+"""Remainders are given up beyond the first exponent, log Z beyond the second."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What is known of the weights, each an array of one shape: one entry for every way to bound the sum.
+
+    Parameters
+    ----------
+    squares, largest : ndarray, shape (ways,)
+        q and w, rounded up.
+    cut, lost : ndarray, shape (ways,)
+        c and h of the tail.
+    """
+
+    squares: FloatArray
+    largest: FloatArray
+    cut: FloatArray
+    lost: FloatArray
+
+
+def positive_part(growth: float, weights: Weights, moments: RatioMoments) -> FloatArray:
+    """Return upper bounds of E(S)_+ for terms of mean m = -growth, shape (ways,).
+
+    Parameters
+    ----------
+    growth : float
+        At least 0, rounded down.
+    weights : Weights
+        Of the sum.
+    moments : RatioMoments
+        v2, k3, b3, b4 of one term.
+    """
+    v = weights.squares * moments.second
+    return np.minimum(_centre(growth, v, weights, moments), _tail(growth, v, weights, moments)) * (1.0 + _PART_DOUBT)
+
+
+def _centre(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+    """(N)."""
+    z = growth / np.sqrt(v)
+    height = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return np.sqrt(v) * height * mills_slope(z) + 0.5 * weights.largest * moments.absolute / moments.second
+
+
+def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+    """(B), and Chernoff's bound, at the best theta of a grid around the Gaussian one."""
+    if growth <= _FLAT:  # the centre says as much, and 1/theta stays a double
+        return np.full_like(v, math.inf)
+    w, q, lost = weights.largest[:, None], weights.squares[:, None], weights.lost[:, None]
+    above, v, v2 = weights.cut[:, None] + growth + lost, v[:, None], moments.second
+    theta = np.minimum(growth / v, 0.7 * _DEEPEST / (w * above)) * _GRID
+    k3 = moments.third + 3.0 * lost * v2 + lost**3
+    b3 = (moments.absolute ** (1.0 / 3.0) + lost) ** 3
+    b4 = (moments.fourth**0.25 + lost) ** 4
+    y = theta * w * above
+    usable = y < _DEEPEST
+    r1, r2, r3, r4 = remainders(np.where(usable, y, 1.0))
+    one = theta * w
+    log_z = 0.5 * theta**2 * v + one**3 / w * q / w * k3 / 6.0 + one**4 / w * q / w * b4 * r4
+    log_z -= theta * growth * (1.0 - _LOG_DOUBT)
+    mean = -growth + theta * v + one**2 * q / w * k3 / 2.0 + one**3 * q / w * b4 * r3
+    u = one * v2 + one**2 * k3 / 2.0 + one**3 * b4 * r3
+    more = one**2 * v2 / 2.0 + one**3 * k3 / 6.0 + one**4 * b4 * r4
+    low = v - one * q * b3 - q * (v2 * more + u * u)
+    high = v + one * q * k3 + one**2 * q * b4 * r2
+    third = w * q * (np.cbrt(b3 + one * b4 * r1) + u) ** 3
+    usable &= (low > 1e-3 * v) & (log_z < _LARGEST_EXPONENT)
+    low = np.where(usable, low, v)
+    inner = np.sqrt(high / low * high) * mills_slope(theta * np.sqrt(high)) / math.sqrt(2.0 * math.pi)
+    outer = 1.0 / (theta**2 * np.sqrt(2.0 * math.pi * low))
+    body = np.where(mean <= 0.0, np.minimum(inner, outer), outer)
+    tilted = body + BERRY_ESSEEN * 2.0 / (math.e * theta) * third / low**1.5
+    found = np.exp(np.where(usable, log_z, 0.0)) * np.minimum(tilted, 1.0 / (math.e * theta)) + lost
+    return np.where(usable, found, math.inf).min(axis=1)
+
+
+def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """r_1 to r_4 of the exponential series for y > 0, each from the next: no term cancels."""
+    small = np.minimum(y, 1.0)
+    series = np.full_like(y, 1.0 / math.factorial(24))
+    for order in range(23, 3, -1):
+        series = 1.0 / math.factorial(order) + small * series
+    series *= 1.0 + 1e-15  # what is left out is below 1/25!
+    large = np.maximum(y, 1.0)
+    r4 = np.where(y <= 1.0, series, (np.expm1(large) - large - large**2 / 2.0 - large**3 / 6.0) / large**4)
+    r3 = 1.0 / 6.0 + y * r4
+    r2 = 0.5 + y * r3
+    return 1.0 + y * r2, r2, r3, r4
+
 
 # ------------------------------------------------------------------ lognormal means
 # How far an average of independent log-normal weights strays from its mean 1, certified.
@@ -63,7 +362,7 @@ _LOWEST = -10.0
 _TILTS = np.geomspace(2e-3, 40.0, 72)  # in units of 1/mu
 _SHARE_DOUBT = 1e-11
 _MOMENT_DOUBT = 1e-10
-_LARGEST_EXPONENT = 600.0
+_MOST_OF_NORMAL = 600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +441,7 @@ class LognormalMeans:
                 value = np.exp(sign * tau[:, None] * (rho - 1.0))
                 moment = ((1.0 - safe) * value[:, :-1] + safe * value[:, 1:]) @ mass
                 moment += below * np.exp(sign * tau * (ends[0] - 1.0)) + above * np.exp(sign * tau * (ends[1] - 1.0))
-            usable = tau * (rho[-1] + 1.0) < _LARGEST_EXPONENT
+            usable = tau * (rho[-1] + 1.0) < _MOST_OF_NORMAL
             found.append(np.where(usable, np.log1p(np.where(usable, moment - 1.0, 0.0)) + 2.0 * _MOMENT_DOUBT, np.inf))
         return found[0], found[1]
 
@@ -160,7 +459,6 @@ CHARGES = tuple(10.0**-power for power in (5, 7, 9, 11, 13, 16, 20, 27, 40))
 _STEPS = 4
 _KEPT = 0.9
 _SIZES = 30
-_DOUBT = 1e-9
 _ULPS = 2.0**-47
 
 

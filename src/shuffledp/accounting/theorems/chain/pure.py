@@ -80,10 +80,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.theorems.chain.moments import BERRY_ESSEEN, RatioMoments, remainders
+from shuffledp.accounting.theorems.chain.normal import BERRY_ESSEEN, RatioMoments, remainders
+from shuffledp.numerics.floats import gammaln
 from shuffledp.numerics.gaussian_tail import mills_ratio, mills_slope
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.numerics.special import gammaln
 
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""

@@ -19,16 +19,14 @@ from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.clones.pair import CloneCurve, victim_line
-from shuffledp.accounting.theorems.count.channel import channel_count, two_outcomes
+from shuffledp.accounting.theorems.count.channel import RecordVectors, channel_count, two_outcomes
 from shuffledp.accounting.theorems.count.cover import CountCover, Cover, Groups, cover_of
-from shuffledp.accounting.theorems.count.vectors import RecordVectors
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, deflated, round_down, round_up
+from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, crossing, deflated, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.search import crossing
 from shuffledp.randomizers.base import HiddenByFakes, ReportSets
 from shuffledp.setting import Setting
 

@@ -15,14 +15,194 @@ import numpy as np
 
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.count.cover import EXACT_UP_TO
-from shuffledp.accounting.theorems.count.two_outcomes import Outcome, exponentials
-from shuffledp.numerics.floats import Upper
+from shuffledp.accounting.theorems.count.cover import EXACT_UP_TO, BitCrowds, Groups
+from shuffledp.numerics.floats import EPS, Upper, crossing, round_down, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.search import crossing
 from shuffledp.randomizers.base import StatesChances
 
-_BOXES, _TRIED, _SAMPLE = 2048, 129, 33
+# Record vectors by themselves: what a crowd that holds them gives away, and which of some gives away most.
+
+_SAMPLE = 33
+_STEPS = (65, 9, 5, 3)
+"""Shares of ones tried in each group, by the number of groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordVectors:
+    """Some record vectors: how many users of each group hold 1.
+
+    Parameters
+    ----------
+    groups : Groups
+        Everybody but the victim; s rounded up.
+    ones : ndarray, shape (vectors, groups)
+        Whole numbers from 0 to the group's size.
+    mirrored : bool
+        Whether the vectors are closed under exchanging ones and zeros, so that one direction tells of both.
+    """
+
+    groups: Groups
+    ones: FloatArray
+    mirrored: bool = False
+
+    @classmethod
+    def likely_worst(cls, groups: Groups) -> RecordVectors:
+        """Every number of ones of a single small group, else shares of the groups in which the worst usually lies."""
+        n = groups.counts
+        if n.size == 1 and n[0] <= EXACT_UP_TO:
+            return cls(groups, np.arange(n[0] + 1.0)[:, None], mirrored=True)
+        if n.size <= len(_STEPS):
+            mesh = np.meshgrid(*([np.linspace(0.0, 1.0, _STEPS[n.size - 1])] * n.size), indexing="ij")
+            shares = np.stack([axis.ravel() for axis in mesh], axis=1)
+        else:
+            shares = np.linspace(0.0, 1.0, 9)[:, None] * np.ones(n.size)
+        return cls(groups, np.unique(np.rint(shares * n), axis=0))
+
+    def log_psi(self, excess: float, *, zeros: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Bounds on log psi(excess) of each vector, ones counted, or zeros."""
+        others = self.groups.counts - self.ones
+        held = (others, self.ones) if zeros else (self.ones, others)
+        found = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
+        return found.lower, found.upper
+
+    def log_psi_pair(self, excess: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """As `log_psi`, ones counted and zeros counted, in one evaluation."""
+        others, size = self.groups.counts - self.ones, self.ones.shape[0]
+        held = np.concatenate((self.ones, others)), np.concatenate((others, self.ones))
+        found = self.groups.crowds(*held, np.zeros(2 * size)).best_thresholds(excess)
+        return (found.lower[:size], found.upper[:size]), (found.lower[size:], found.upper[size:])
+
+    def worst(self, excess: float) -> RecordVectors:
+        """Return the one with the largest psi, of both directions, as far as doubles tell."""
+        most = self.log_psi(excess)[0]
+        if not self.mirrored:
+            most = np.maximum(most, self.log_psi(excess, zeros=True)[0])
+        return self._only(int(most.argmax()))
+
+    def sample(self) -> RecordVectors:
+        """Return a few of them, evenly spread."""
+        few = np.unique(np.rint(np.linspace(0.0, self.ones.shape[0] - 1.0, _SAMPLE)).astype(np.int64))
+        return RecordVectors(self.groups, self.ones[few])
+
+    def _only(self, index: int) -> RecordVectors:
+        return RecordVectors(self.groups, self.ones[index : index + 1])
+
+    def climbed(self, excess: float) -> RecordVectors:
+        """Return the worst one, made worse group by group.
+
+        At one threshold psi rises, then falls in each count of ones.
+        """
+        best, n = self.worst(excess), self.groups.counts
+        if self.mirrored or n.size > len(_STEPS):
+            return best
+        for width in (1.0, 1.0 / _SAMPLE, _SAMPLE**-2.0):
+            for group in range(n.size):
+                shift = np.linspace(-width, width, 2 * _SAMPLE + 1) * n[group]
+                held = np.unique(np.clip(np.rint(best.ones[0, group] + shift), 0.0, n[group]))
+                tried = np.repeat(best.ones, held.size, axis=0)
+                tried[:, group] = held
+                best = RecordVectors(self.groups, tried).worst(excess)
+        return best
+
+
+# A report of two outcomes, by the range of its chances: (C) of the count theorem for any shape.
+#
+# Counting one outcome, with chances between p and q > p, the victim's own divergence is A = q (1 - e^(eps - loss)),
+# loss = log(q/p), and the best threshold on the others' count S has the value A psi(r), r = (e^eps - 1)/A. Chances
+# are exact fractions, rounded outward once: a larger range of chances is a larger set of laws.
+
+
+def exponentials(log: float) -> Interval:
+    """Enclose e^log, at most 1; log is good to what its rounding has been charged.
+
+    Parameters
+    ----------
+    log : float
+        Possibly -inf.
+    """
+    value = math.exp(min(log, 0.0)) if log > -745.0 else 0.0
+    return Interval(round_down(value, 8) if value > 0.0 else 0.0, min(round_up(value, 8), 1.0))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One of two outcomes: its smallest and its largest chance, 0 < p <= q < 1.
+
+    Parameters
+    ----------
+    p, q : Fraction
+        Exact.
+    """
+
+    p: Fraction
+    q: Fraction
+
+    @property
+    def loss(self) -> Interval:
+        """The privacy loss log(q/p), enclosed."""
+        value = math.log1p(float((self.q - self.p) / self.p)) if self.q < 2 * self.p else math.log(self.q / self.p)
+        return Interval(max(round_down(value, 8), 0.0), round_up(value, 8))
+
+    def other(self) -> Outcome:
+        """Return the other outcome."""
+        return Outcome(1 - self.q, 1 - self.p)
+
+    def crowds(self, likely: FloatArray, unlikely: FloatArray, *, outwards: bool) -> BitCrowds:
+        """Return crowds of so many users of chance q and of chance p, rounded away from each other or together.
+
+        Parameters
+        ----------
+        likely, unlikely : ndarray, shape (crowds,)
+            Whole numbers as floats.
+        outwards : bool
+            Whether the range of chances is made larger.
+        """
+        chances, flipped = list[float](), list[bool]()
+        for chance, up in ((self.q, outwards), (self.p, not outwards)):
+            over = 2 * chance > 1
+            part = float(1 - chance if over else chance)
+            chances.append(min((round_up if up != over else round_down)(part), 0.5))
+            flipped.append(over)
+        return BitCrowds(np.array(chances), np.array(flipped), np.stack((likely, unlikely), axis=1))
+
+    def line(self, epsilon: float, *, above: bool) -> tuple[float, float] | None:
+        """Bound A and r from above and below, or from below and above; None where A is 0.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, from 0 to 700.
+        above : bool
+            Whether A is rounded up, and r down.
+        """
+        room = epsilon - (self.loss.upper if above else self.loss.lower)
+        if room >= 0.0:
+            return None
+        scale = (round_up if above else round_down)(float(self.q) * -math.expm1(room), 8)
+        return scale, (round_down if above else round_up)(math.expm1(epsilon) / scale, 8)
+
+    def log_values(self, likely: FloatArray, unlikely: FloatArray, epsilon: float, *, above: bool) -> FloatArray:
+        """Bound log(A psi(r)) of each crowd, from above or from below, shape (crowds,); -inf where it is 0.
+
+        Parameters
+        ----------
+        likely, unlikely : ndarray, shape (crowds,)
+            As for `crowds`.
+        epsilon : float
+            Nats, from 0 to 700.
+        above : bool
+            Which side.
+        """
+        line = self.line(epsilon, above=above)
+        if line is None or line[0] <= 0.0:
+            return np.full(likely.shape, -math.inf)
+        found = self.crowds(likely, unlikely, outwards=above).best_thresholds(line[1])
+        shift = math.log(line[0])
+        doubt = 32.0 * EPS * (1.0 + abs(shift))
+        return found.upper + (shift + doubt) if above else found.lower + (shift - doubt)
+
+
+_BOXES, _TRIED, _SAMPLE_OF_CHANNEL = 2048, 129, 33
 _TYPICAL = 1e-6
 
 
@@ -101,7 +281,7 @@ class ChannelCountProfile(PrivacyProfile):
 
     def _near(self, target: float) -> float:
         """About where a few of the vectors reach a delta."""
-        some = np.unique(np.rint(np.linspace(0.0, self.first.size - 1.0, _SAMPLE)).astype(np.int64))
+        some = np.unique(np.rint(np.linspace(0.0, self.first.size - 1.0, _SAMPLE_OF_CHANNEL)).astype(np.int64))
         few = ChannelCountProfile(self.outcome, self.others, self.first[some], self.last[some], self.above)
         epsilon = 0.0
         for _ in range(2):

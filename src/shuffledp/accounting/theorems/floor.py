@@ -19,18 +19,363 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.floor.ball import MOST_REPORTS, ball_floor
-from shuffledp.accounting.theorems.floor.fake_reports import Kept, among_cells, among_ones, among_uniform
-from shuffledp.ball import BallDummies
+from shuffledp.ball import WHOLE, BallDummies
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.dummies import WHOLE, OwnDummies, Uniform, check_dummies, is_log_concave
+from shuffledp.dummies import WHOLE as FULL
+from shuffledp.dummies import OwnDummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
 from shuffledp.guarantee import Kind
 from shuffledp.normal import NormalDummies
-from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics import counts
+from shuffledp.numerics.floats import EPS, UNBOUNDED, Upper, round_up
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval, exp_upper
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
 from shuffledp.setting import Setting
+
+# The floor of ball dummies, over all questions together, as a privacy profile (docs/theorems/ball.md).
+
+MOST_REPORTS = 64
+"""Largest number of reports of one person that a floor is computed for."""
+
+
+@dataclass(frozen=True, eq=False)
+class BallFloor(PrivacyProfile):
+    """Certified floor of one person's reports to all questions that share ball dummies. Use `ball_floor`.
+
+    Parameters
+    ----------
+    law : BallDummies
+        The dummies.
+    kept : tuple of Fraction
+        kappa of each column: the chance that a report is the record's own.
+    reports : int
+        Reports of the person, each to all questions.
+    top : float
+        Sum of the local budgets of all reports (nats): from there on delta is 0.
+    """
+
+    tolerance: ClassVar[float] = 1e-9
+
+    law: BallDummies
+    kept: tuple[Fraction, ...]
+    reports: int
+    top: Upper
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The sum of the local budgets: what is released is a post-processing of the person's reports."""
+        return self.top
+
+    @property
+    def known_below(self) -> bool:
+        """No: with local noise the theorem is an upper bound."""
+        return False
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """(B1) to (B4), rounded up to a double."""
+        return Interval(0.0, _double_above(self.law.floor(epsilon, self.kept, self.reports)))
+
+    def keeps(self, epsilon: float, delta: float) -> bool:
+        """Whether the floor is certified to be (epsilon, delta)-private: a comparison of whole numbers.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+        delta : float
+            In (0, 1).
+        """
+        return epsilon >= self.top or self.law.floor(epsilon, self.kept, self.reports) <= Fraction(delta)
+
+
+def ball_floor(
+    law: BallDummies, epsilon0: float | None = None, *, reports: int = 1, draw: Sequence[int] | None = None
+) -> BallFloor:
+    """Privacy profile of one person's reports to all questions, against everybody else, with ball dummies.
+
+    Parameters
+    ----------
+    law : BallDummies
+        What the shuffler adds; every column's reports are drawn by k-ary randomized response over its values (the
+        number of ones of "bits").
+    epsilon0 : float, optional
+        The local budget of each report (nats, from 0 to 700); leave it out if `draw` states the law.
+    reports : int
+        Reports of the person, each to all questions, from 1 to 64; default 1.
+    draw : sequence of int, optional
+        For each column the chance over 2^64 that a report is the record's own, as drawn.
+
+    Returns
+    -------
+    BallFloor
+        ``.delta(epsilon).upper`` and ``.epsilon(delta).upper`` are certified; lower ends are 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
+
+    Notes
+    -----
+    Source: docs/theorems/ball.md, own proof.
+
+    Examples
+    --------
+    >>> law = BallDummies.of_promise(["choice:5", "choice:2"], [(1.0, ())], 1e-6)
+    >>> 0.9 < ball_floor(law, 4.0).epsilon(1e-6).upper < 1.0
+    True
+    """
+    if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
+    if draw is not None:
+        kept = tuple(_word(keep) for keep in draw)
+        if len(kept) != len(law.columns):
+            raise InvalidInput(f"{len(law.columns)} columns need one chance each; got {len(kept)}")
+        tops = [_budget_of(keep, column.values) for keep, column in zip(kept, law.columns, strict=True)]
+        return BallFloor(law, kept, reports, _sum(tops * reports))
+    if isinstance(epsilon0, bool) or not isinstance(epsilon0, int | float) or not 0.0 <= epsilon0 <= MAX_EPSILON0:
+        raise InvalidInput(f"epsilon0 must be a number of nats from 0 to {MAX_EPSILON0:g}; got {shown(epsilon0)}")
+    kept = tuple(chance_kept(epsilon0, column.values) for column in law.columns)
+    return BallFloor(law, kept, reports, _sum([float(epsilon0)] * (len(kept) * reports)))
+
+
+def chance_kept(epsilon0: float, values: int) -> Fraction:
+    """Return kappa = (e^epsilon0 - 1)/(e^epsilon0 + k - 1) of randomized response over k values, rounded up."""
+    grown = exp_upper(Fraction(epsilon0))
+    return (grown - 1) / (grown + values - 1)
+
+
+def _word(value: object) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= WHOLE:
+        raise InvalidInput(f"a law is drawn by whole numbers from 0 to 2^64; got {shown(value)}")
+    return Fraction(value, WHOLE)
+
+
+def _budget_of(kept: Fraction, values: int) -> Upper:
+    """Return the local budget of reports so drawn: log(1 + k kappa/(1 - kappa))."""
+    if kept == 1:
+        return UNBOUNDED
+    return round_up(math.log1p(float(values * kept / (1 - kept))), 8)
+
+
+def _sum(budgets: list[Upper] | list[float]) -> Upper:
+    return round_up(math.fsum(budgets)) if len(budgets) > 1 else Upper(budgets[0])
+
+
+def _double_above(value: Fraction) -> Upper:
+    """Return a lower end: the nearest double is at most half a unit below."""
+    return round_up(float(value)) if value else Upper(0.0)
+
+
+# One or several reports hidden among dummies: the pair of laws of what is released, atom by atom.
+#
+# A report of a record x is, with chance `keep`, uniform on the record's own set A_x, and otherwise uniform on all
+# possible reports; a set holds one in `one_in` of them. Among m dummies drawn uniformly, c reports of a record x0 (or
+# of x1) are released: m + c reports in all. Let A and B count the released reports in A_x0 and in A_x1. Were all of
+# them uniform, (A, B) would have the law w; the density of c reports of x0 against it is
+#
+#     r(A) = E top^J low^(c - J),   top = low + one_in keep,  low = 1 - keep,                               (R)
+#
+# where J is the number in A_x0 of c reports drawn from the released ones without replacement: each set of c of the m
+# + c is as likely to be the person's. Likewise r(B) for x1. Sets of two records are disjoint, or independent of each
+# other.
+
+MOST_ATOMS = 1 << 21
+"""A pair of more atoms is not evaluated."""
+_REST = 1e-45
+"""Chance of the counts beyond each end that are left out, and charged."""
+_LEAST = 1e-300
+_FEW = 1e-280
+"""Below, an atom among normal dummies may come from chances that left the range of doubles."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a report is drawn: from the record's own set with chance `keep`, else uniformly.
+
+    Parameters
+    ----------
+    keep, rest : float
+        The two chances, each good to 8 EPS relative; together 1.
+    """
+
+    keep: float
+    rest: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """The law of (A, B): atoms with their weights, good to `doubt` relative; `lost` is left out."""
+
+    first: FloatArray
+    second: FloatArray
+    weights: FloatArray
+    doubt: float
+    lost: float
+
+
+def among_uniform(one_in: int, disjoint: bool, dummies: int, reports: int, kept: Kept) -> WeightedPair:
+    """Return the pair of c reports of x0, or of x1, among uniform dummies.
+
+    Parameters
+    ----------
+    one_in : int
+        A record's set holds one in so many of the possible reports, at least 2.
+    disjoint : bool
+        Whether the sets of two records are disjoint; otherwise they are independent under a uniform report.
+    dummies, reports : int
+        m >= 0 and c >= 1.
+    kept : Kept
+        How a report is drawn.
+
+    Raises
+    ------
+    OutOfRegime
+        If the pair would have too many atoms.
+    """
+    counts = _counts(one_in, disjoint, dummies + reports)
+    first, second = (_density(side, dummies + reports, reports, one_in, kept) for side in (counts.first, counts.second))
+    # a density is at most one_in^c: what is left out of w is charged so many times
+    lost = math.exp(min(math.log(counts.lost) + reports * math.log(one_in) + 1e-9, 0.0)) if counts.lost else 0.0
+    return WeightedPair(counts.weights, first, second, counts.doubt, 16.0 * reports + 24.0, lost)
+
+
+def among_ones(weights: tuple[int, ...], reports: int, kept: Kept) -> WeightedPair:
+    """Return the pair of c bits of the record 1, or of the record 0, among dummies with a stated number of ones.
+
+    The number of ones is D + Bin(c, (1 + keep)/2) for the one, and mirrored for the other.
+
+    Parameters
+    ----------
+    weights : tuple of int
+        P(D = j) times 2^64, j = 0..m; symmetric.
+    reports : int
+        c >= 1.
+    kept : Kept
+        How a bit is drawn.
+    """
+    law = np.array([weight / 2**64 for weight in weights])
+    one, zero = 0.5 * (1.0 + kept.keep), 0.5 * kept.rest
+    bits = np.ones(1)
+    for _ in range(reports):
+        bits = np.append(bits * zero, 0.0) + np.append(0.0, bits * one)
+    first = np.zeros(law.size + reports)
+    for ones, chance in enumerate(bits.tolist()):
+        first[ones : ones + law.size] += chance * law
+    second = first[::-1]
+    weight = np.maximum(first, second)
+    some = weight > 0.0
+    weight, first, second = weight[some], first[some], second[some]
+    ulps = 16.0 * reports + 24.0
+    return WeightedPair(weight, first / weight, second / weight, 4.0 * EPS, 2.0 * ulps, 0.0)
+
+
+def among_cells(dummies: NormalDummies, kept: Kept) -> WeightedPair:
+    """Return a pair that dominates one report of x0, or of x1, among normal dummies; exact if the report is its record.
+
+    (C1) and (C2) of docs/theorems/normal.md. Atoms are the counts i and j of the two records' answers.
+
+    Parameters
+    ----------
+    dummies : NormalDummies
+        What the shuffler adds.
+    kept : Kept
+        How a report is drawn.
+    """
+    (cell, _), (others, one), (every, two) = (dummies.sums(n) for n in (1, dummies.answers - 2, dummies.answers))
+    own, without = np.append(0.0, cell), np.append(cell, 0.0)  # of i released reports one is the person's, or none
+    left = dummies.count + 1 - np.arange(2 * own.size - 1)  # what all other answers have together
+    possible = (left >= 0) & (left < others.size)
+    rest = np.where(possible, others[np.clip(left, 0, others.size - 1)], 0.0) / every[dummies.count]
+    i, j = (side.ravel() for side in np.meshgrid(np.arange(own.size), np.arange(own.size), indexing="ij"))
+    first, second = own[i] * without[j], without[i] * own[j]
+    larger, smaller = np.maximum(first, second), np.minimum(first, second)
+    mass = larger * rest[i + j]
+    some = mass > _FEW
+    charge = float((~some).sum()) * 2.0 * _FEW
+    mass, ratio, forward = mass[some], smaller[some] / larger[some], (first > second)[some]
+    known = kept.keep + kept.rest * ratio  # (C2): of the larger law, whose other part tells nothing
+    nothing = kept.rest * float((mass * (1.0 - ratio))[forward].sum()) + (1e-13 if kept.rest else 0.0)
+    known = np.where(ratio == 1.0, 1.0, known)
+    weights = np.append(mass, nothing) if nothing else mass
+    told = [np.where(forward, known, ratio), np.where(forward, ratio, np.where(ratio == 1.0, 1.0, known))]
+    told = [np.append(side, 1.0) if nothing else side for side in told]
+    return WeightedPair(weights, told[0], told[1], one + two + 16.0 * EPS, 32.0, charge)
+
+
+def _density(count: FloatArray, total: int, reports: int, one_in: int, kept: Kept) -> FloatArray:
+    """(R): sum over J by drawing one report after another; all terms are positive, 8 EPS a step."""
+    low, top = kept.rest, kept.rest + one_in * kept.keep
+    if reports == 1:
+        return low + (one_in * kept.keep / total) * count
+    inside, outside = count, total - count
+    states = [np.ones_like(count)]
+    for drawn in range(reports):
+        following = [np.zeros_like(count) for _ in range(drawn + 2)]
+        for j, state in enumerate(states):
+            following[j] += state * (low / (total - drawn)) * np.maximum(outside - (drawn - j), 0.0)
+            following[j + 1] += state * (top / (total - drawn)) * np.maximum(inside - j, 0.0)
+        states = following
+    return np.asarray(sum(states[1:], start=states[0]), dtype=np.float64)
+
+
+@lru_cache(maxsize=4)
+def _counts(one_in: int, disjoint: bool, total: int) -> _Counts:
+    """Return the law of (A, B) among so many uniform reports.
+
+    Weights are products of one or two binomial chances of relative error RELATIVE_ERROR, for chances p = 1/one_in and
+    1/(one_in - 1) that are rounded to EPS relative: that costs |count - its mean|/(1 - p) EPS, at most 4 EPS times the
+    span for each of the two.
+    """
+    chance = 1.0 / one_in
+    span = _span(total, chance)
+    doubt = 2.0 * counts.RELATIVE_ERROR + (8.0 * span.size * EPS if one_in > 2 else 0.0)
+    # the counts of either set beyond the span; the factor 2 is far above all rounding
+    lost = 4.0 * 2.0 * _REST if span.size <= total else 0.0
+    if disjoint and one_in == 2:
+        weights = np.exp(counts.log_pmf(span, float(total), 0.5))
+        return _positive(span, total - span, weights, doubt, lost)
+    if span.size**2 > MOST_ATOMS:
+        raise OutOfRegime(
+            f"{total} reports with sets of one in {one_in} have more than {MOST_ATOMS} counts to sum over; "
+            "ask for fewer dummies"
+        )
+    first, second = (side.ravel() for side in np.meshgrid(span, span, indexing="ij"))
+    alone = counts.log_pmf(span, float(total), chance)
+    if disjoint:
+        possible = first + second <= total
+        first, second = first[possible], second[possible]
+        logs = np.repeat(alone, span.size)[possible]
+        logs = logs + counts.log_pmf(second, total - first, 1.0 / (one_in - 1.0))
+    else:
+        logs = np.repeat(alone, span.size) + np.tile(alone, span.size)
+    return _positive(first, second, np.exp(logs), doubt, lost)
+
+
+def _span(total: int, chance: float) -> FloatArray:
+    """Return the likely counts of one set among so many uniform reports.
+
+    Counts beyond either end, of chance below `_REST`, are left out.
+    """
+    whole = np.arange(float(total) + 1.0) if total <= 64 else _grid(total, chance)
+    inside = (counts.sf(whole, float(total), chance) >= _REST) & (counts.cdf(whole, float(total), chance) >= _REST)
+    found = whole[inside]
+    return found if total > 64 else whole
+
+
+def _grid(total: int, chance: float) -> FloatArray:
+    """Whole numbers around the mean that are sure to hold the span: Bernstein's inequality at e^-110 < `_REST`/2."""
+    mean, spread = total * chance, total * chance * (1.0 - chance)
+    reach = 110.0 / 3.0 + np.sqrt((110.0 / 3.0) ** 2 + 2.0 * 110.0 * spread) + 2.0
+    return np.arange(max(np.floor(mean - reach), 0.0), min(np.ceil(mean + reach), float(total)) + 1.0)
+
+
+def _positive(first: FloatArray, second: FloatArray, weights: FloatArray, doubt: float, lost: float) -> _Counts:
+    """Atoms that double precision holds; the others are charged."""
+    kept = weights >= _LEAST
+    charge = float((~kept).sum()) * 2.0 * _LEAST
+    return _Counts(first[kept], second[kept], weights[kept], doubt, lost + charge)
+
 
 # ------------------------------------------------------------------ floor
 # The floor of dummies (D3): what holds against every other participant, for every number of people.
@@ -40,7 +385,7 @@ from shuffledp.setting import Setting
 #     H <= F(eps) = sum_t [ sum_y (R(x0)(y) - e^eps R(x1)(y)) G(t - e_y) ]_+ ,                             (D3)
 #
 # with equality if the observer knows all other reports. F belongs to one finite pair, which is evaluated atom by atom
-# (`shuffledp.accounting.theorems.floor.fake_reports`); the floors of several questions multiply. See
+# (`shuffledp.accounting.theorems.floor`); the floors of several questions multiply. See
 # docs/theorems/floor.md.
 
 _FARTHEST = 709.0
@@ -303,21 +648,21 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
     if isinstance(draw, tuple):
         if not (one_in == 2 and disjoint):
             raise InvalidInput(f"two chances state the law of one bit; got {shown(draw)} for reports of another family")
-        low, high = (_word(part) for part in draw)
+        low, high = (_whole_word(part) for part in draw)
         if low > high:
             raise InvalidInput(f"the chance of a 1 must not fall from the low end to the high one; got {shown(draw)}")
-        both = (2 * high - WHOLE, WHOLE - 2 * low)
+        both = (2 * high - FULL, FULL - 2 * low)
     else:
-        both = (_word(draw), _word(draw))
+        both = (_whole_word(draw), _whole_word(draw))
     most, least = max(0, *both), max(0, min(both))
-    ratio = Fraction(WHOLE + (one_in - 1) * most, max(WHOLE - most, 1))  # of the likeliest report's two chances
+    ratio = Fraction(FULL + (one_in - 1) * most, max(FULL - most, 1))  # of the likeliest report's two chances
     gain = float(ratio - 1)
-    top = UNBOUNDED if most == WHOLE else round_up(math.log1p(gain), 8)
-    return Kept(most / WHOLE, (WHOLE - most) / WHOLE), Kept(least / WHOLE, (WHOLE - least) / WHOLE), top
+    top = UNBOUNDED if most == FULL else round_up(math.log1p(gain), 8)
+    return Kept(most / FULL, (FULL - most) / FULL), Kept(least / FULL, (FULL - least) / FULL), top
 
 
-def _word(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= int(value) <= WHOLE:
+def _whole_word(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= int(value) <= FULL:
         raise InvalidInput(f"a law is drawn by whole numbers from 0 to 2^64; got {shown(value)}")
     return int(value)
 

@@ -1,1 +1,0 @@
-"""The floor of dummies (docs/theorems/floor.md): the bound, and the pair of laws it is the divergence of."""
