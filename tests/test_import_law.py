@@ -16,8 +16,8 @@ ROOT = Path(shuffledp.__file__).parent
 FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
-        "commands", "posting", "task_plan", "answers", "serve",
-        "release_json", "release_page", "checklist", "plan_view", "kinds_view",
+        "commands", "posting", "answers", "serve",
+        "release_json", "release_page", "checklist", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""
@@ -25,8 +25,8 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 """Each may be left out of a copy, and the accountant, the estimates, the ledger, the plan and the audit still work."""
 
 LAYERS = (
-    ("errors", "extras", "progress", "told"),
-    ("whole_files", "locks"),
+    ("errors", "extras", "progress"),
+    ("whole_files",),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
@@ -160,7 +160,7 @@ def test_nothing_that_stays_imports_a_product():
 def test_only_reproduce_draws_and_only_when_it_does():
     """Matplotlib is the extra [figures]: nothing but the pictures of the papers needs it, and no import loads it."""
     drawing = {name_of(path) for path in MODULES for name in imports_of(path) if name.split(".")[0] == "matplotlib"}
-    assert drawing <= {"reproduce.write"}
+    assert drawing <= {"reproduce.base"}
     for path in MODULES:
         nodes = [node for node in tree_of(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
         at_import = [name for node in nodes for name in imports(ast.Module([node], []))]

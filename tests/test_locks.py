@@ -123,4 +123,4 @@ def test_one_place_locks_files():
         if (isinstance(node, ast.Import) and {alias.name for alias in node.names} & {"fcntl", "msvcrt"})
         or (isinstance(node, ast.ImportFrom) and node.module in ("fcntl", "msvcrt"))
     }
-    assert asking == {"locks.py"}
+    assert asking == {"whole_files.py"}

@@ -1,8 +1,8 @@
 """The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
 
 For every question and local budget the half-width is that of the interval that will be printed
-(`shuffledp.questions.count_laws`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget; the
-dummies are the ball law that keeps the promise at the largest budget offered, over all questions together
+(`shuffledp.questions.count_laws`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
+the dummies are the ball law that keeps the promise at the largest budget offered, over all questions together
 (docs/theorems/ball.md), or dummies of each question's own beside a question of the family ``hadamard:K``. The *limit*
 is the half-width of reports without any local noise: the dummies of the promise alone remain.
 """

@@ -367,7 +367,7 @@ def finite(weights: FloatArray) -> FloatArray:
 # randomized response the bit is the sign of <z, g>, turned with chance (1 - |g|/C)/2, where g is its clipped
 # gradient: so that
 #
-#     E(bit z) = keep c g / C,   keep = (e^epsilon0 - 1)/(e^epsilon0 + 1),   c = E|N(0, 1)| = sqrt(2/pi),             (S)
+#     E(bit z) = keep c g / C,   keep = (e^epsilon0 - 1)/(e^epsilon0 + 1),   c = E|N(0, 1)| = sqrt(2/pi),            (S)
 #
 # for gradients whose weight is spread over many numbers (a sum of many signs is nearly normal; on a gradient with one
 # number only c would be 1). Privacy does not rest on that: given the seed, which is drawn without looking at

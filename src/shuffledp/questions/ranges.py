@@ -31,8 +31,8 @@ from shuffledp.setting import Seen
 class Bins:
     """Bins of equal width over a public range; the last one is closed, the others hold their lower edge only.
 
-    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that is an edge is in the
-    bin that begins there. Whatever puts values into bins asks here.
+    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that is an edge is in
+    the bin that begins there. Whatever puts values into bins asks here.
 
     Parameters
     ----------
