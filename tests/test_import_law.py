@@ -60,7 +60,7 @@ ACCOUNTING = (
     ("weighing",),
     ("certify",),
     ("search", "filter"),
-    ("calibrate", "calibrate_dummies"),
+    ("calibrate", "dummies_needed"),
     ("",),
 )
 """The same inside accounting; its `__init__`, the last one, is all that the other rooms import."""

@@ -8,7 +8,8 @@ What is counted
 - *imports between files*: pairs (file, file) of src in which the first imports the second or a name of it.
 - *walk*: be the typed options of ``shuffledp mean`` (`START`) and follow, in source order and statically, every call
   that takes you or what was made of you; a function is entered once. A *stay* is a run of entered functions in one
-  file; a *return* is a stay in a file that was left before. A method whose name several classes define is not followed.
+  file; a *return* is a stay in a file that was left before. A method whose name several classes define is not followed,
+  nor one that a text, a list, a mapping, a path or an array has too: the text does not tell whose it is.
 - *repeated lines*: lines of src that belong to a run of six or more code lines which stands twice.
 - *modules*: what ``shuffledp mean`` has imported when it has answered.
 """
@@ -25,10 +26,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 START = ("shuffledp.cli.estimate", "run", "typed")
 QUESTION = ("mean", "{table}", "--value", "v", "--low", "0", "--high", "1", "--epsilon0", "1", "--delta", "1e-6")
+OTHERS = frozenset().union(*map(dir, (str, list, dict, set, float, Path, np.ndarray)))
+"""Methods of what is not the package's."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -122,7 +127,7 @@ class House:
                 own = [f for f in self.methods.get(called.attr, ()) if (f.module, f.owner) == inside[:2]]
                 if own:
                     return own[0]
-        known = self.methods.get(called.attr, [])
+        known = [] if called.attr in OTHERS else self.methods.get(called.attr, [])
         return known[0] if len(known) == 1 else None
 
     def _at_head(self, module: str, name: str) -> Function | None:

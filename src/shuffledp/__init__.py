@@ -106,19 +106,22 @@ if TYPE_CHECKING:
     from shuffledp.releases.estimators import QuantileEstimator as QuantileEstimator
     from shuffledp.releases.estimators import VarianceEstimator as VarianceEstimator
     from shuffledp.releases.estimators import VectorMeanEstimator as VectorMeanEstimator
+    from shuffledp.releases.keywords import release as release
+    from shuffledp.releases.keywords import release_by as release_by
+    from shuffledp.releases.keywords import release_together as release_together
     from shuffledp.releases.release import Amounts as Amounts
+    from shuffledp.releases.release import GroupedRelease as GroupedRelease
     from shuffledp.releases.release import ItemsRelease as ItemsRelease
+    from shuffledp.releases.release import JointByGroup as JointByGroup
+    from shuffledp.releases.release import JointRelease as JointRelease
     from shuffledp.releases.release import NumberRelease as NumberRelease
     from shuffledp.releases.release import RangeRelease as RangeRelease
     from shuffledp.releases.release import Release as Release
     from shuffledp.releases.release import SharesRelease as SharesRelease
     from shuffledp.releases.release import VectorRelease as VectorRelease
-    from shuffledp.releases.run import Ask as Ask
-    from shuffledp.releases.verb import GroupedRelease as GroupedRelease
-    from shuffledp.releases.verb import JointRelease as JointRelease
-    from shuffledp.releases.verb import release as release
-    from shuffledp.releases.verb import release_by as release_by
-    from shuffledp.releases.verb import release_together as release_together
+    from shuffledp.releases.terms import Ask as Ask
+    from shuffledp.releases.terms import People as People
+    from shuffledp.releases.terms import Terms as Terms
     from shuffledp.releases.wrappers import estimate_frequency as estimate_frequency
     from shuffledp.releases.wrappers import estimate_frequent_items as estimate_frequent_items
     from shuffledp.releases.wrappers import estimate_histogram as estimate_histogram

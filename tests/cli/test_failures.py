@@ -204,7 +204,7 @@ def test_a_page_that_cannot_be_made_loses_nothing_else(stopped, monkeypatch):
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("a template")
 
-    monkeypatch.setattr("shuffledp.cli.estimate.render", broken)
+    monkeypatch.setattr("shuffledp.report.page.render", broken)
     folder, result = stopped(COMMANDS["mean"][0], Injected(-1, FULL, after=False))
     assert result.status == 1
     assert "internal failure (RuntimeError: a template); entry 1 of the ledger p.ledger stands" in result.err

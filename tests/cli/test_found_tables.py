@@ -103,7 +103,7 @@ def test_an_epsilon_to_publish(run, tmp_path):
     )
     for options, got in (((), "neither"), (("--epsilon0", "1", "--target-epsilon", "1"), "both")):
         error = run("frequency", table, *ask, *options).error
-        assert error.startswith("say either --epsilon0, the local budget of everybody, or --target-epsilon, ")
+        assert error.startswith("say either the local budgets (--epsilon0), or the central epsilon (--target-epsilon) ")
         assert error.endswith(f"got {got}")
     error = run("frequency", table, *ask, "--target-epsilon", "1", "--consent", "a=1").error
     assert error == "--consent belongs to --epsilon0, and --target-epsilon finds that"

@@ -92,7 +92,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
     assert "What are the quantiles of hours?" in page
 
 
-@pytest.mark.costly("options14-question 1 needs low")
+@pytest.mark.costly("options14-question 1: `low` is needed: the range must be known beforehand")
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -110,7 +110,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
         (("--questions", "column.toml"), "question 1 needs its column"),
         (("--questions", "key.toml"), "which is unknown"),
         (("--questions", "kind.toml"), "kind must be one of"),
-        (("--questions", "low.toml"), "question 1 needs low"),
+        (("--questions", "low.toml"), "question 1: `low` is needed: the range must be known beforehand"),
     ],
 )
 def test_bad_questions_are_one_line(run, tmp_path, options, told):

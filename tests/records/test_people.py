@@ -89,7 +89,7 @@ def test_one_row_each_does_not_look_at_the_records():
     for vote in ("yes", "no"):
         rows = pl.DataFrame({"name": ["a", "a", "a", "b"] * 2, "vote": [vote] * 8, "budget": [700.0] * 8})
         source = sdp.simulation_random(3)
-        from shuffledp.records.owners import Owners
+        from shuffledp.records.people import Owners
 
         owners = Owners("name", "one", source)
         owners.add(rows["name"], 0)

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from shuffledp.records import threads
+from shuffledp.records import sources
 
 
 @pytest.fixture(params=[1, 4], autouse=True)
 def cores(request, monkeypatch):
-    monkeypatch.setattr(threads, "workers", lambda: request.param)
+    monkeypatch.setattr(sources, "workers", lambda: request.param)
 
 
 def later(item: int) -> int:
@@ -23,7 +23,7 @@ def later(item: int) -> int:
 
 
 def test_results_come_in_order():
-    assert list(threads.in_order(lambda item: -item, range(100))) == [-item for item in range(100)]
+    assert list(sources.in_order(lambda item: -item, range(100))) == [-item for item in range(100)]
 
 
 def test_the_first_error_in_the_order_of_the_items_is_raised():
@@ -33,7 +33,7 @@ def test_the_first_error_in_the_order_of_the_items_is_raised():
         yield from range(4)
         raise RuntimeError("unread")
 
-    results = threads.in_order(later, items())
+    results = sources.in_order(later, items())
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(ValueError, match=r"^2$"):
         next(results)
@@ -44,7 +44,7 @@ def test_an_item_that_cannot_be_read_comes_after_the_results_before_it():
         yield from (0, 1)
         raise RuntimeError("unread")
 
-    results = threads.in_order(later, items())
+    results = sources.in_order(later, items())
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(RuntimeError, match=r"^unread$"):
         next(results)
@@ -52,7 +52,7 @@ def test_an_item_that_cannot_be_read_comes_after_the_results_before_it():
 
 def test_items_are_read_a_few_ahead_and_not_all():
     read: list[int] = []
-    results = threads.in_order(abs, (read.append(item) or item for item in range(1000)))
+    results = sources.in_order(abs, (read.append(item) or item for item in range(1000)))
     assert next(results) == 0
     assert len(read) <= 10
     assert list(results) == list(range(1, 1000))

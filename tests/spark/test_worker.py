@@ -47,7 +47,7 @@ QUESTIONS = [
 
 
 def job_of(question, table, mechanism=None, seen="reports", delta0=0.0):
-    who = row_budgets(sdp.RowBudgets("budget", delta0=delta0))
+    who = row_budgets(sdp.People(table, sdp.RowBudgets("budget", delta0=delta0)))
     counted = count_people(open_source(table), who, None, "refuse", sdp.secure_random())
     mechanism = mechanism or question.mechanisms[0]
     _, task = certified(question, counted, mechanism, seen, 1e-6, "population", any_delta=False)

@@ -4,24 +4,12 @@ Nobody outside imports below this file. Inside, one way: profiles (what a curve 
 evaluated), bound (what a theorem is), theorems and published (one file per key), certify, search, calibrate.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, Answer, remembered, weigh
-from shuffledp.accounting.calibrate import (
-    LARGEST_N,
-    Calibration,
-    Target,
-    apportioned,
-    calibrate_batch,
-    calibrate_epsilon0,
-    calibrate_n,
-    calibrate_rounds,
-    calibrate_scale,
-    last_within,
-)
-from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
-from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
-from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
@@ -33,6 +21,57 @@ from shuffledp.accounting.theorems.floor import BallFloor, Floor, ball_floor, co
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.calibrate import (
+        LARGEST_N,
+        Calibration,
+        Target,
+        apportioned,
+        calibrate_batch,
+        calibrate_epsilon0,
+        calibrate_n,
+        calibrate_rounds,
+        calibrate_scale,
+        last_within,
+    )
+    from shuffledp.accounting.dummies_needed import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
+    from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
+    from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
+
+_LATE = {
+    "calibrate": (
+        "LARGEST_N",
+        "Calibration",
+        "calibrate_batch",
+        "calibrate_epsilon0",
+        "calibrate_n",
+        "calibrate_rounds",
+        "calibrate_scale",
+    ),
+    "dummies_needed": (
+        "DUMMIES_LAWS",
+        "DummiesNeeded",
+        "calibrate_dummies",
+    ),
+    "filter": (
+        "Allowance",
+        "PrivacyFilter",
+        "allowed_mu",
+        "largest_pure",
+    ),
+    "profiles.domination": ("dominating_mu",),
+    "profiles.interchange": (
+        "from_dp_accounting",
+        "to_dp_accounting",
+    ),
+    "search": (
+        "Target",
+        "apportioned",
+        "last_within",
+    ),
+}
+"""What no certificate needs is loaded when its name is first used."""
 
 __all__ = [
     "DUMMIES_LAWS",
@@ -88,3 +127,10 @@ __all__ = [
     "to_dp_accounting",
     "weigh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _LATE.items():
+        if name in names:
+            return getattr(import_module(f"shuffledp.accounting.{home}"), name)
+    raise AttributeError(f"module 'shuffledp.accounting' has no attribute {name!r}")

@@ -15,10 +15,10 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from shuffledp.errors import InvalidInput, OutOfRegime, ShuffleDPError
-from shuffledp.extras import EXTRA_OF, what_is_missing
 
 DONE, INTERNAL, REFUSED, INTERRUPTED = 0, 1, 2, 130
 DEBUG_VARIABLE = "SHUFFLEDP_DEBUG"
@@ -55,9 +55,7 @@ def _run(arguments: list[str]) -> int:
     except ImportError:  # before typer had exceptions of its own, it raised click's
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
-    from shuffledp.cli.app import options_of, parser
     from shuffledp.cli.front import spelled
-    from shuffledp.cli.messages import in_options
     from shuffledp.shell.left import LEFT, Left
     from shuffledp.shell.output import COMMAND_LINE
 
@@ -72,13 +70,16 @@ def _run(arguments: list[str]) -> int:
         codecs.register_error("json", _escaped)
         sys.stdout.reconfigure(errors="json")  # pyright: ignore[reportAttributeAccessIssue]
     try:
-        status = parser()(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
+        status = _parser(arguments)(arguments, prog_name="shuffledp", standalone_mode=False) or DONE
         sys.stdout.flush()
         # The parser turns Ctrl-C into this status without a word.
         return _interrupted() if status == INTERRUPTED else status
     except KeyboardInterrupt:
         return _interrupted()
     except (InvalidInput, OutOfRegime) as error:
+        from shuffledp.cli.app import options_of
+        from shuffledp.cli.messages import in_options
+
         told = in_options(str(error), arguments, options_of(arguments))
         return _fail("; ".join([told, *_left_behind()]), REFUSED)
     except TyperException as error:
@@ -92,6 +93,8 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _stopped(INTERNAL)
     except ModuleNotFoundError as error:
+        from shuffledp.extras import EXTRA_OF, what_is_missing
+
         if (error.name or "").startswith("shuffledp."):
             return _fail(f"{_command(arguments)} needs {error.name}, which this copy lacks; install it whole", REFUSED)
         if (error.name or "").partition(".")[0] not in EXTRA_OF:
@@ -106,6 +109,17 @@ def _run(arguments: list[str]) -> int:
             return _fail(f"{what}; {_released('part of the answer may have been shown')}", REFUSED)
         what = f"{type(error).__name__}: {error}"
         return _fail(f"internal failure ({what}); {_released()}; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
+
+
+def _parser(arguments: list[str]) -> Callable[..., Any]:
+    """Return the command line: of a question of a table that command alone, which starts sooner, else all commands."""
+    from shuffledp.cli.estimates_app import QUESTIONS, alone
+
+    if arguments and arguments[0] in (*QUESTIONS, "release"):
+        return alone(arguments[0])
+    from shuffledp.cli.app import parser
+
+    return parser()
 
 
 def _interrupted() -> int:

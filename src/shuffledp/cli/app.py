@@ -13,7 +13,7 @@ import typer
 from shuffledp.cli import audit_options as a
 from shuffledp.cli import ledger_app, situation_app
 from shuffledp.cli.estimates_app import QUESTIONS, command, together
-from shuffledp.cli.front import FIRST, arrange
+from shuffledp.cli.front import arrange, bare
 from shuffledp.cli.plan import plan_command
 from shuffledp.shell import options as o
 
@@ -23,32 +23,7 @@ PRODUCTS = tuple(
     EntryPoint(name, f"shuffledp.{name}.commands:register", GROUP) for name in ("collection", "learning", "reproduce")
 )
 """Those of this package, for a copy whose metadata do not tell of them."""
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-) -> None:
-    """Differential privacy in the shuffle model: certified central guarantees from personal local budgets.
-
-    Start here: shuffledp demo. Help for one command: shuffledp COMMAND --help.
-    """
-    if show_version:
-        from shuffledp import __version__
-
-        typer.echo(f"shuffledp {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(FIRST)
-        raise typer.Exit
-
+app = bare()
 
 situation_app.register(app)
 app.command("plan")(plan_command)

@@ -3,60 +3,90 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shuffledp.budgets import MAX_EPSILON0
-from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.randomness import choose_random
-from shuffledp.questions.frequency import Frequency, project_to_simplex
-from shuffledp.questions.items import FrequentItems
-from shuffledp.questions.mean import Mean
-from shuffledp.questions.question import Question
-from shuffledp.questions.ranges import Histogram, Quantiles
-from shuffledp.questions.variance import Variance
-from shuffledp.questions.vectors import VectorMean
+from shuffledp.progress import Progress
+from shuffledp.questions.question import question_type, read_groups
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases.margins import LONGEST, Margins
-from shuffledp.releases.release import Release
-from shuffledp.releases.verb import GroupedRelease, release, release_by
-from shuffledp.report.answer import Answer
-from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
-from shuffledp.report.page import render
-from shuffledp.report.release_json import release_to_json
+from shuffledp.releases.release import GroupedRelease, Release
+from shuffledp.releases.terms import Ask, People, Terms
+from shuffledp.releases.verb import release
 from shuffledp.report.release_terminal import Shown, print_release
-from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import down, near, unshuffled
+from shuffledp.shell.estimate_options import typed_name
 from shuffledp.shell.left import opened_ledger
+from shuffledp.shell.options import BOUNDS
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.shell.table_options import table_options
-from shuffledp.whole_files import read_bytes, read_lines
 
 if TYPE_CHECKING:
     import polars as pl
 
-LONGEST_LIST = 1 << 26
-"""Bytes of a file of categories or groups."""
+    from shuffledp.releases.margins import Margins
 
 Typed = Mapping[str, Any]
 """The options as typed, by their names in Python."""
+Part = TypeVar("Part")
 
-BUILD: Mapping[str, Callable[[Typed], Question]] = {
-    "mean": lambda t: Mean(*parse_range(t)),
-    "frequency": lambda t: Frequency(parse_categories(t["categories"])),
-    "histogram": lambda t: Histogram(*parse_range(t), bins=t["bins"]),
-    "quantiles": lambda t: Quantiles(*parse_range(t), at=parse_at(t["at"]), bins=t["bins"], branching=t["branching"]),
-    "variance": lambda t: Variance(*parse_range(t)),
-    "frequent-items": lambda t: FrequentItems(
-        None if t["candidates"] is None else parse_categories(t["candidates"], "candidates"),
-        **{name: t[name] for name in ("max_length", "alphabet", "cut", "false_positives")},
-    ),
-    "vector-mean": lambda t: VectorMean(len(parse_values(t["values"])), t["norm"], t["norm_kind"]),
-}
-"""How each command's question is made from its options."""
+
+# The door: what was typed becomes `Ask`, `People` and `Terms`, each option in the field of its name.
+
+
+def read(part: type[Part], typed: Typed, **known: Any) -> Part:
+    """Make one of `Ask`, `People` and `Terms` from what was typed.
+
+    Parameters
+    ----------
+    part : type
+        Which one.
+    typed : mapping
+        The options.
+    **known
+        Fields that are more than what was typed.
+    """
+    own = {each.name: typed_name(each.name) for each in fields(part) if each.metadata["typed"]}  # type: ignore[arg-type]
+    return part(
+        **{name: typed[option] for name, option in own.items() if option in typed and name not in known}, **known
+    )
+
+
+def read_ask(name: str, typed: Typed) -> Ask:
+    """Read the question and its columns.
+
+    Parameters
+    ----------
+    name : str
+        The command.
+    typed : mapping
+        Its options.
+    """
+    value = parse_values(typed["values"]) if "values" in typed else typed["value"]
+    said = {**typed, "dimension": len(value), "kind": typed["norm_kind"]} if "values" in typed else typed
+    return read(Ask, typed, question=question_type(name).typed(said), value=value)
+
+
+def read_people(typed: Typed) -> People:
+    """Read whom is asked: the table, and whose rows they are."""
+    besides = {"consent": None, "missing_budget": None}  # they are in the budgets
+    if typed.get("by") is not None or typed.get("groups") is not None:
+        besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]  # type: ignore[assignment]
+    return read(
+        People, typed, data=typed["table"], budgets=parse_budgets(typed), table_options=table_options(typed), **besides
+    )
+
+
+def read_terms(typed: Typed, progress: Progress, margins: Margins | None = None) -> Terms:
+    """Read on which terms; the ledger is opened."""
+    check_weights(typed)
+    random, ledger = choose_random(typed["simulation_seed"]), opened_ledger(typed["ledger"])
+    return read(Terms, typed, random=random, ledger=ledger, progress=progress, margins=margins)
 
 
 def run(name: str, typed: Typed) -> None:
@@ -70,24 +100,17 @@ def run(name: str, typed: Typed) -> None:
         Its options.
     """
     check_stated(typed)
-    question = BUILD[name](typed)
-    value = parse_values(typed["values"]) if "values" in typed else typed["value"]
     besides = Shown(
         simplex=typed.get("simplex", False),
         simultaneous=typed.get("simultaneous", False),
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+        published=typed["bounds"] == "all",
         counts=typed.get("counts", False),
     )
-    margins = _margins(typed)
+    ask, people, margins = read_ask(name, typed), read_people(typed), _margins(typed)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
-            asked: dict[str, Any] = {"value": value, "progress": progress, **_arguments(typed)}
-            if typed["by"] is None and typed["groups"] is None:
-                found = release(question, typed["table"], **asked)
-            else:
-                by, groups = parse_groups(typed["by"], typed["groups"])
-                found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
+            found = release(ask, people, read_terms(typed, progress, margins))
         found = _completed(found, besides)
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
@@ -101,6 +124,9 @@ def _margins(typed: Typed) -> Margins | None:
         return None
     if typed["by"] is None or typed["groups"] is None:
         raise InvalidInput("--margins weights public groups, so it needs --by COLUMN and --groups A,B,C")
+    from shuffledp.releases.margins import LONGEST, Margins
+    from shuffledp.whole_files import read_bytes
+
     by, groups = parse_groups(typed["by"], typed["groups"])
     margins = Margins.parse(read_bytes(path, "the margins", LONGEST))
     margins.of(by, groups)
@@ -109,6 +135,8 @@ def _margins(typed: Typed) -> Margins | None:
 
 def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares that the screen shows too."""
+    from shuffledp.questions.frequency import project_to_simplex
+
     frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
     if not besides.simplex or isinstance(found, GroupedRelease):
         return frame
@@ -121,25 +149,6 @@ def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | Gro
     return GroupedRelease(found.by, {name: besides.complete(each) for name, each in found.releases.items()})
 
 
-def _arguments(typed: Typed) -> dict[str, Any]:
-    """Return what `release` and `release_by` take alike."""
-    return {
-        "budgets": parse_budgets(typed),
-        "target_epsilon": typed["target_epsilon"],
-        "mechanism": typed.get("mechanism"),
-        "other": typed.get("other"),
-        "clip": typed.get("clip", False),
-        "random": choose_random(typed["simulation_seed"]),
-        "table_options": table_options(typed),
-        "title": typed["title"] or "",
-        "ledger": opened_ledger(typed["ledger"]),
-    } | {
-        name: typed[name]
-        for name in ("seen", "delta", "person", "rows_per_person", "missing_as", "any_delta", "weights", "population",
-                      "fixed_in_advance")
-    }  # fmt: skip
-
-
 def show(
     typed: Typed,
     found: Release | GroupedRelease,
@@ -148,19 +157,28 @@ def show(
     margins: Margins | None = None,
 ) -> None:
     """Print the release for a program, or for a person, who is told which files were written."""
-    to_json, to_terminal = (
-        (release_to_json, print_release) if isinstance(found, Release) else (grouped_to_json, print_grouped)
-    )
-    if typed["json"]:
-        said = to_json(found, simplex=shown.simplex, simultaneous=shown.simultaneous)  # type: ignore[arg-type]
-        if margins is not None and isinstance(found, GroupedRelease):
-            said |= {"weighted": weighted_to_json(found, margins)}
-        print(dumps(said))
+    how = {"simplex": shown.simplex, "simultaneous": shown.simultaneous}
+    if isinstance(found, GroupedRelease):
+        from shuffledp.report.by_group import grouped_to_json, print_grouped, print_weighted, weighted_to_json
+
+        if typed["json"]:
+            from shuffledp.report.to_json import dumps
+
+            weighted = {} if margins is None else {"weighted": weighted_to_json(found, margins)}
+            print(dumps(grouped_to_json(found, **how) | weighted))
+            return
+        print_grouped(console(), found, shown)
+    elif typed["json"]:
+        from shuffledp.report.release_json import release_to_json
+        from shuffledp.report.to_json import dumps
+
+        print(dumps(release_to_json(found, **how)))
         return
-    to_terminal(console(), found, shown)  # type: ignore[arg-type]
+    else:
+        print_release(console(), found, shown)
     tell_local(typed, found.guarantee)
     if margins is not None and isinstance(found, GroupedRelease):
-        print_weighted(console(), found, margins)
+        print_weighted(console(), found, margins)  # pyright: ignore[reportPossiblyUnboundVariable]
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
@@ -177,6 +195,9 @@ def tell_local(typed: Typed, guarantee: Guarantee) -> None:
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
     from shuffledp import __version__
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.by_group import grouped_parts
+    from shuffledp.report.page import render
 
     value = typed.get("value") or typed["values"]
     by_group = isinstance(found, GroupedRelease)
@@ -209,11 +230,6 @@ def title_of(found: Release, value: str) -> str:
 
 def parse_budgets(typed: Typed) -> RowBudgets | None:
     """Read where the budgets come from: one number, a column of numbers or of words; None if a target finds one."""
-    if (typed["epsilon0"] is None) == (typed["target_epsilon"] is None):
-        raise InvalidInput(
-            "say either --epsilon0, the local budget of everybody, or --target-epsilon, the central epsilon for which "
-            f"the largest one is found; got {'neither' if typed['epsilon0'] is None else 'both'}"
-        )
     if typed["epsilon0"] is None:
         for name in ("consent", "missing_budget", "delta0"):
             if typed.get(name):
@@ -263,9 +279,10 @@ def check_stated(typed: Typed) -> None:
     typed : mapping
         The options.
     """
-    if typed["title"] is not None and typed["report"] is None and typed["ledger"] is None:
+    if typed["title"] and typed["report"] is None and typed["ledger"] is None:
         raise InvalidInput("--title is that of the page and of the entry; add --report FILE.html or --ledger FILE")
-    check_weights(typed)
+    if typed["bounds"] not in (None, *BOUNDS):
+        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(typed['bounds'])}")
 
 
 def check_weights(typed: Typed) -> None:
@@ -277,41 +294,6 @@ def check_weights(typed: Typed) -> None:
         )
 
 
-def parse_range(typed: Typed) -> tuple[float, float]:
-    """Read --low and --high, both needed; what they may be is the library's to say."""
-    low, high = typed["low"], typed["high"]
-    if low is None or high is None:
-        missing = "--low" if low is None else "--high"
-        raise InvalidInput(
-            f"{missing} is needed: the range must be known beforehand, as reading it off the data would leak"
-        )
-    return low, high
-
-
-def parse_categories(text: str | None, option: str = "categories") -> list[str]:
-    """Read --categories, or --candidates: a comma-separated list (quotes as in CSV), or a file with one per line."""
-    if text is None:
-        raise InvalidInput(
-            "--categories is needed: they must be known beforehand, as reading them off the data would leak; "
-            "write --categories A,B,C or name a text file with one per line"
-        )
-    if "," in text and not Path(text).exists():
-        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
-        if not all(names):
-            raise InvalidInput(f"--{option} {shown(text)} holds an empty name; take out the comma that is too many")
-        return names
-    try:
-        lines = read_lines(Path(text), f"--{option}", LONGEST_LIST)
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(
-            f"--{option} {shown(text)} is neither a list of two or more (A,B,C) nor a file with one per line"
-        ) from None
-    names = [line.strip() for line in lines if line.strip()]
-    if len(names) < 2:
-        raise InvalidInput(f"--{option} {text} holds {len(names)} of the {option}; write two or more, one per line")
-    return names
-
-
 def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]]:
     """Read --by and --groups: names with a comma between them (quotes as in CSV), or a file with one per line."""
     if by is None:
@@ -321,17 +303,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
             "--by needs the names of all groups, known beforehand: write --groups A,B,C or name a text file with one "
             "per line"
         )
-    if Path(text).is_file():
-        try:
-            lines = read_lines(Path(text), "--groups", LONGEST_LIST)
-        except (OSError, UnicodeDecodeError):
-            raise InvalidInput(f"--groups {shown(text)} cannot be read as a text file in UTF-8") from None
-        names = tuple(line.strip() for line in lines if line.strip())
-    else:
-        names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
-    if not names or not all(names):
-        raise InvalidInput(f"--groups needs names with a comma between them; got {shown(text)}")
-    return by, names
+    return by, read_groups(text)
 
 
 def parse_values(text: str) -> tuple[str, ...]:
@@ -340,22 +312,3 @@ def parse_values(text: str) -> tuple[str, ...]:
     if not names or not all(names):
         raise InvalidInput(f"--values needs the names of columns with a comma between them; got {shown(text)}")
     return names
-
-
-def parse_at(text: str) -> tuple[float, ...]:
-    """Read --at: numbers strictly between 0 and 1, a comma between them."""
-    wanted: list[float] = []
-    for word in text.split(","):
-        try:
-            value = float(word)
-        except ValueError:
-            value = -1.0
-        if not 0.0 < value < 1.0:
-            raise InvalidInput(
-                f"--at needs numbers strictly between 0 and 1 with a comma between them, such as 0.25,0.5,0.75; "
-                f"got {shown(text)}"
-            )
-        if value in wanted:
-            raise InvalidInput(f"--at names {word.strip()} twice; name each quantile once")
-        wanted.append(value)
-    return tuple(wanted)

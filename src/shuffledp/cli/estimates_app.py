@@ -8,8 +8,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+import typer
+
+from shuffledp.cli.front import arrange, bare
 from shuffledp.shell import estimate_options as e
 from shuffledp.shell import options as o
 from shuffledp.shell.table_options import TABLE
@@ -17,34 +21,18 @@ from shuffledp.shell.table_options import TABLE
 NEEDED = inspect.Parameter.empty
 
 SHARED: Mapping[str, tuple[Any, Any]] = {
-    "epsilon0": (o.OwnEpsilon0, None),
-    "target_epsilon": (e.TargetEpsilon, None),
-    "delta": (o.Delta, NEEDED),
-    "seen": (o.SeenRecords, None),
-    "person": (e.Person, None),
-    "rows_per_person": (e.RowsPerPerson, "refuse"),
-    "missing_as": (e.MissingAs, None),
-    "missing_budget": (e.MissingBudget, None),
-    "by": (e.By, None),
-    "groups": (e.GroupNames, None),
-    "consent": (o.Consent, None),
-    "weights": (o.Weights, "population"),
-    "any_delta": (e.AnyDelta, False),
+    **e.typed_options(*(name for name in e.OF_EVERYBODY if name != "margins"), "missing_as"),
     "bounds": (e.BoundsShown, None),
     "verbose": (e.Verbose, False),
     **TABLE,
-    "ledger": (e.LedgerFile, None),
-    "population": (e.PopulationName, "everybody"),
-    "fixed_in_advance": (e.FixedInAdvance, None),
-    "simulation_seed": (o.SimulationSeed, None),
     "json": (o.Json, False),
     "csv": (e.Csv, None),
     "report": (o.Report, None),
-    "title": (e.Title, None),
 }
-"""Options of every question: annotation and default."""
+"""Options of every question: annotation and default; those of `People` and `Terms`, and how the answer is shown."""
 
-RANGE: Mapping[str, tuple[Any, Any]] = {"low": (o.Low, None), "high": (o.High, None), "clip": (o.Clip, False)}
+RANGE: Mapping[str, tuple[Any, Any]] = {"low": (o.Low, None), "high": (o.High, None), **e.typed_options("clip")}
+OTHER: Mapping[str, tuple[Any, Any]] = e.typed_options("other")
 COUNTS: Mapping[str, tuple[Any, Any]] = {"counts": (e.Counts, False)}
 SHARES: Mapping[str, tuple[Any, Any]] = {
     "simplex": (o.Simplex, False),
@@ -86,9 +74,9 @@ QUESTIONS: Mapping[str, Command] = {
         '--value income --categories "<=50K,>50K" --epsilon0 0.5',
         {
             "categories": (o.Categories, None),
-            "other": (e.Other, None),
+            **OTHER,
             "mechanism": (o.FrequencyMechanism, "krr"),
-            "margins": (e.MarginsFile, None),
+            **e.typed_options("margins"),
             **SHARES,
         },
     ),
@@ -100,7 +88,7 @@ QUESTIONS: Mapping[str, Command] = {
             "max_length": (e.MaxLength, 16),
             "alphabet": (e.Alphabet, "ascii"),
             "cut": (e.Cut, False),
-            "other": (e.Other, None),
+            **OTHER,
             "false_positives": (e.FalsePositives, 0.05),
             **COUNTS,
         },
@@ -132,7 +120,7 @@ QUESTIONS: Mapping[str, Command] = {
         {
             "norm": (e.Norm, NEEDED),
             "norm_kind": (e.NormKind, "l2"),
-            "clip": (o.Clip, False),
+            **e.typed_options("clip"),
             "simultaneous": (e.Simultaneous, False),
             **COUNTS,
         },
@@ -190,6 +178,21 @@ def command(name: str) -> Callable[..., None]:
         f'shuffledp {name} "$(shuffledp demo --where)" {spec.example} --delta 1e-6'
     )
     return signed(ask, options)
+
+
+@cache
+def alone(name: str) -> Callable[..., Any]:
+    """Return the command line with this command only, ready to be called: the others need not be loaded.
+
+    Parameters
+    ----------
+    name : str
+        A key of `QUESTIONS`, or ``"release"``.
+    """
+    app = bare()
+    app.command(name)(together() if name == "release" else command(name))
+    arrange(app)
+    return typer.main.get_command(app)
 
 
 def signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -49,6 +49,36 @@ class Once(TyperCommand):
 
         parser.parse_args = parse_once
         return parser
+
+
+def bare() -> typer.Typer:
+    """Return the command line without a command: what `shuffledp` does by itself."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(root)
+    return app
+
+
+def root(
+    context: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Differential privacy in the shuffle model: certified central guarantees from personal local budgets.
+
+    Start here: shuffledp demo. Help for one command: shuffledp COMMAND --help.
+    """
+    if show_version:
+        from shuffledp import __version__
+
+        typer.echo(f"shuffledp {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(FIRST)
+        raise typer.Exit
 
 
 def arrange(app: typer.Typer) -> tuple[str, ...]:

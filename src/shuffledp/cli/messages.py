@@ -29,8 +29,8 @@ def in_options(message: str, arguments: Sequence[str], options: Collection[str])
     '--group-size must be at least 1; got 0'
     >>> in_options("say `seen = 'reports'`", ["mean"], ["--seen"])
     'say --seen reports'
-    >>> in_options("choose a smaller `delta`, or say `rows_per_person = 'one'`", ["mean"], ["--delta"])
-    "choose a smaller --delta, or say `rows_per_person = 'one'`"
+    >>> in_options("choose a smaller `delta`, or say `missing_as = 'no'`", ["mean"], ["--delta"])
+    "choose a smaller --delta, or say `missing_as = 'no'`"
     """
     typed = {word.partition("=")[0] for word in arguments}
     name, must, rest = message.partition(" must ")

@@ -92,9 +92,9 @@ class Asked:
             if not 2 <= self.k <= MOST_CATEGORIES:
                 raise InvalidInput(f"--k, the number of categories, must be a whole number from 2 to 1e6; got {self.k}")
             return self.k
-        from shuffledp.cli.estimate import parse_categories
+        from shuffledp.questions.question import read_list
 
-        names = parse_categories(self.categories)
+        names = read_list("categories", self.categories)
         if len(set(names)) != len(names):
             raise InvalidInput("--categories names one of them twice; take out the second")
         return len(names)

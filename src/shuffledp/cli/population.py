@@ -16,10 +16,10 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.normal import NormalDummies
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
+from shuffledp.shell.options import BOUNDS
 from shuffledp.shell.output import working
 from shuffledp.tables.options import AS_FOUND, TableOptions
 
-BOUNDS = ("certified", "all")
 GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, because Gaussian noise is never pure"
 
 

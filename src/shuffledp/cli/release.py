@@ -4,59 +4,32 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from shuffledp import __version__
-from shuffledp.cli.estimate import (
-    Typed,
-    check_stated,
-    parse_at,
-    parse_budgets,
-    parse_categories,
-    tell_local,
-    title_of,
-)
-from shuffledp.cli.population import parse_bounds
+from shuffledp.cli.estimate import Typed, check_stated, read_people, read_terms, tell_local, title_of
 from shuffledp.errors import InvalidInput, path_shown, shown
-from shuffledp.numerics.randomness import choose_random
-from shuffledp.questions.frequency import Frequency
-from shuffledp.questions.items import FrequentItems
-from shuffledp.questions.mean import Mean
-from shuffledp.questions.question import Question
-from shuffledp.questions.ranges import Histogram, Quantiles
-from shuffledp.questions.variance import Variance
-from shuffledp.releases.run import Ask
-from shuffledp.releases.verb import JointRelease, release_together
-from shuffledp.report.answer import Answer
-from shuffledp.report.page import render
+from shuffledp.questions.question import question_type
+from shuffledp.releases.release import JointRelease
+from shuffledp.releases.terms import Ask
+from shuffledp.releases.verb import release
 from shuffledp.report.release_json import release_to_json
 from shuffledp.report.release_terminal import Shown, print_release
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import probability, up
-from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
-from shuffledp.shell.table_options import table_options
 from shuffledp.whole_files import read_bytes
 
 LONGEST_QUESTIONS = 1 << 20
 """Bytes of a file of questions."""
 
-Words = Sequence[str]
-BUILD: Mapping[str, tuple[int, int, Callable[[Words], Question]]] = {
-    "frequency": (1, 1, lambda w: Frequency(parse_categories(w[0]))),
-    "frequent-items": (0, 2, lambda w: FrequentItems(max_length=int((*w, 16)[0]), alphabet=(*w, "ascii", "ascii")[1])),
-    "mean": (2, 2, lambda w: Mean(float(w[0]), float(w[1]))),
-    "variance": (2, 2, lambda w: Variance(float(w[0]), float(w[1]))),
-    "histogram": (3, 3, lambda w: Histogram(float(w[0]), float(w[1]), int(w[2]))),
-    "quantiles": (2, 3, lambda w: Quantiles(float(w[0]), float(w[1]), parse_at((*w, "0.25,0.5,0.75")[2]))),
-}
-"""Of each question: fewest and most words after its column, and how it is made from them."""
-
 ITEMS = ("candidates", "max_length", "alphabet", "cut", "false_positives")
+KINDS = ("frequency", "frequent-items", "mean", "variance", "histogram", "quantiles")
+"""What a question in a file may be."""
 KEYS = {"column", "text", "kind", "choices", "low", "high", "step", "bins", "at", "family", "mechanism",
         "missing_as", "other", "clip", *ITEMS}  # fmt: skip
 """What a question in a file may say; text, step and the kinds choice and number are a survey's."""
@@ -75,27 +48,11 @@ def run_together(typed: Typed) -> None:
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
+    people = read_people(typed)
     with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
-            found = release_together(
-                asked,
-                typed["table"],
-                budgets=parse_budgets(typed),
-                target_epsilon=typed["target_epsilon"],
-                seen=typed["seen"],
-                delta=typed["delta"],
-                person=typed["person"],
-                rows_per_person=typed["rows_per_person"],
-                any_delta=typed["any_delta"],
-                weights=typed["weights"],
-                random=choose_random(typed["simulation_seed"]),
-                table_options=table_options(typed),
-                progress=progress,
-                ledger=opened_ledger(typed["ledger"]),
-                population=typed["population"],
-                fixed_in_advance=typed["fixed_in_advance"],
-                title=typed["title"] or "",
-            )
+            found = release(asked, people, read_terms(typed, progress))
+        assert isinstance(found, JointRelease)
         files.write("--report", lambda page: page.write(_page(typed, asked, found)))
         files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, files.written))
@@ -130,12 +87,9 @@ def parse_ask(text: str) -> Ask:
     )
     try:
         kind, column, *rest = shlex.split(text)
-        fewest, most, build = BUILD[kind]
-        if not fewest <= len(rest) <= most:
-            raise bad
-        return Ask(build(rest), column)
-    except (KeyError, ValueError) as error:
-        if isinstance(error, InvalidInput):
+        return Ask(question_type(kind).told(rest), column)
+    except ValueError as error:
+        if isinstance(error, InvalidInput) and error.parameter != "kind":
             raise
         raise bad from None
 
@@ -174,25 +128,16 @@ def _question(entry: Any, where: str) -> Ask:
     kind = str(said.get("kind", "frequency" if "choices" in said else "mean"))
     kind = {"choice": "frequency", "number": "mean"}.get(kind, kind)
     try:
-        if kind == "frequency":
-            question: Question = Frequency([_first(choice) for choice in said["choices"]])
-        elif kind == "histogram":
-            question = Histogram(said["low"], said["high"], said["bins"])
-        elif kind == "quantiles":
-            question = Quantiles(said["low"], said["high"], **{key: said[key] for key in ("at", "bins") if key in said})
-        elif kind == "frequent-items":
-            question = FrequentItems(**{key: said[key] for key in ITEMS if key in said})
-        elif kind in ("mean", "variance"):
-            question = (Mean if kind == "mean" else Variance)(said["low"], said["high"])
-        else:
-            raise InvalidInput(f"kind must be one of {', '.join(BUILD)}; got {shown(kind)}")
+        if kind not in KINDS:
+            raise InvalidInput(f"kind must be one of {', '.join(KINDS)}; got {shown(kind)}")
+        if "choices" in said:
+            said = {**said, "categories": [_first(choice) for choice in said["choices"]]}
+        question = question_type(kind).typed(said)
         family = said.get("mechanism", said.get("family"))
         mechanism = None if family is None else str(family).partition(":")[0]
         return Ask(
             question, said["column"], mechanism, said.get("missing_as"), said.get("other"), bool(said.get("clip"))
         )
-    except KeyError as missing:
-        raise InvalidInput(f"{where} needs {missing.args[0]}") from None
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
 
@@ -219,34 +164,36 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
             "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in found.levels],
         }
         listed = [
-            {"column": ask.value, **release_to_json(release)}
-            for ask, release in zip(asked, found.releases, strict=True)
+            {"column": ask.value, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)
         ]
         print(dumps({"question": "release", "private": found.releases[0].private, "together": together,
                      "releases": listed}))  # fmt: skip
         return
     shown_besides = Shown(
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
+        published=typed["bounds"] == "all",
         counts=typed["counts"],
     )
     out = console()
     out.print(f"[bold]{_together(found)}[/]", highlight=False)
     for level in found.levels if len(found.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
-    for ask, release in zip(asked, found.releases, strict=True):
+    for ask, each in zip(asked, found.releases, strict=True):
         out.print()
-        out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
-        print_release(out, shown_besides.complete(release), shown_besides)
+        out.print(f"[bold]{escape(title_of(each, str(ask.value)))}[/]", highlight=False)
+        print_release(out, shown_besides.complete(each), shown_besides)
     tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
+    from shuffledp.report.answer import Answer
+    from shuffledp.report.page import render
+
     answers = [
-        Answer(title_of(release, str(ask.value)), release.guarantee, release, counts=typed["counts"])
-        for ask, release in zip(asked, found.releases, strict=True)
+        Answer(title_of(each, str(ask.value)), each.guarantee, each, counts=typed["counts"])
+        for ask, each in zip(asked, found.releases, strict=True)
     ]
     return render(
         typed["title"] or "Private estimates",

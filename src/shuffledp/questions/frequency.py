@@ -103,6 +103,8 @@ class Frequency(Question):
     name: ClassVar[str] = "frequency"
     reads: ClassVar[Literal["texts", "numbers"]] = "texts"
     mechanisms: ClassVar[tuple[str, ...]] = tuple(FREQUENCY_MECHANISMS)
+    answers = "shares"
+    words = (("categories",), ())
 
     def __init__(self, categories: Iterable[Hashable]) -> None:
         object.__setattr__(self, "categories", read_labels(categories))

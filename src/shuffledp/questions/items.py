@@ -325,6 +325,8 @@ class FrequentItems(Question):
     name: ClassVar[str] = "frequent-items"
     reads: ClassVar[Literal["texts", "numbers"]] = "texts"
     mechanisms: ClassVar[tuple[str, ...]] = ("olh",)
+    answers = "items"
+    words = ((), ("max_length", "alphabet"))
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class Mean(Number):
     name: ClassVar[str] = "mean"
     views: ClassVar[tuple[Seen, ...]] = NUMBER_SEEN
     mechanisms: ClassVar[tuple[str, ...]] = tuple(NUMBER_MECHANISMS)
+    answers = "number"
+    words = (("low", "high"), ())
 
     def views_of(self, mechanism: str) -> tuple[Seen, ...]:
         """See `Question.views_of`; a sum of rounded noise is not certified."""

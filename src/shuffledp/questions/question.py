@@ -5,17 +5,29 @@ A question is a public value. It never holds a record. `shuffledp.releases.verb.
 
 from __future__ import annotations
 
+import csv
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.records.columns import Recode
 from shuffledp.setting import Seen
+from shuffledp.whole_files import read_lines
+
+LONGEST_LIST = 1 << 26
+"""Bytes of a file of categories or groups."""
+
+Answers = Literal["number", "shares", "vector", "ranges", "items"]
+"""What answers a question: a number, shares, a vector, quantiles and ranges, or items that were searched for."""
 
 SHARES_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
@@ -32,6 +44,50 @@ class Question(ABC):
     """What the analyzer may see of the reports."""
     mechanisms: ClassVar[tuple[str, ...]]
     """Names of the randomizers that can answer it; the first is the default."""
+    answers: ClassVar[Answers]
+    """What answers it."""
+    words: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
+    """What may be typed after its column, in order: what must be, and what may be; None: it is not asked in words."""
+
+    @classmethod
+    def typed(cls, said: Mapping[str, Any]) -> Self:
+        """Build the question from what was typed, or stands in a file.
+
+        Parameters
+        ----------
+        said : mapping of str to object
+            The question's parameters by name, as texts or as what they are; others are not looked at. What is None, or
+            not there, is left out.
+
+        Raises
+        ------
+        InvalidInput
+            If something is missing, or is not as it must be.
+        ValueError
+            If a text is no number where one is needed.
+        """
+        read: dict[str, Any] = {}
+        for name, parameter in inspect.signature(cls).parameters.items():
+            given = said.get(name)
+            if given is not None:
+                read[name] = _READ.get(name, lambda name, given: given)(name, given)
+            elif parameter.default is parameter.empty:
+                raise InvalidInput(_NEEDED.get(name, f"`{name}` is needed"), name)
+        return cls(**read)
+
+    @classmethod
+    def told(cls, words: Sequence[str]) -> Self:
+        """Build the question from the words after its column, see `words`.
+
+        Raises
+        ------
+        InvalidInput, ValueError
+            As `typed`; if there are too few words, or too many.
+        """
+        needed, more = cls.words or ((), ())
+        if cls.words is None or not len(needed) <= len(words) <= len(needed) + len(more):
+            raise ValueError(f"{cls.name} takes other words")
+        return cls.typed(dict(zip((*needed, *more), words, strict=False)))
 
     @abstractmethod
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
@@ -96,3 +152,116 @@ class Question(ABC):
     def columns(self) -> int:
         """How many columns hold one record."""
         return 1
+
+
+HOMES: Mapping[str, str] = {
+    "mean": "mean.Mean",
+    "frequency": "frequency.Frequency",
+    "frequent-items": "items.FrequentItems",
+    "histogram": "ranges.Histogram",
+    "quantiles": "ranges.Quantiles",
+    "variance": "variance.Variance",
+    "vector-mean": "vectors.VectorMean",
+}
+"""Where each question is defined; only the one that is asked is loaded."""
+
+
+def question_type(name: str) -> type[Question]:
+    """Return the question of a name.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none.
+    """
+    if name not in HOMES:
+        raise InvalidInput(f"kind must be one of {', '.join(HOMES)}; got {shown(name)}", "kind")
+    module, _, kind = HOMES[name].partition(".")
+    return getattr(import_module(f"shuffledp.questions.{module}"), kind)
+
+
+# What is typed, read: a text as a number or as a list; what is no text stays as it is.
+
+
+def read_list(name: str, given: Any) -> Any:
+    """Read categories or candidates: a comma-separated list (quotes as in CSV), or a file with one per line."""
+    if not isinstance(given, str):
+        return given
+    option = f"`{name}`"
+    if "," in given and not Path(given).exists():
+        names = [each.strip() for each in next(csv.reader([given], skipinitialspace=True))]
+        if not all(names):
+            raise InvalidInput(f"{option} {shown(given)} holds an empty name; take out the comma that is too many")
+        return names
+    try:
+        lines = read_lines(Path(given), f"--{name}", LONGEST_LIST)
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(
+            f"{option} {shown(given)} is neither a list of two or more (A,B,C) nor a file with one per line"
+        ) from None
+    names = [line.strip() for line in lines if line.strip()]
+    if len(names) < 2:
+        raise InvalidInput(f"{option} {given} holds {len(names)} of the {name}; write two or more, one per line")
+    return names
+
+
+def read_groups(text: str) -> tuple[str, ...]:
+    """Read names with a comma between them (quotes as in CSV), or a file with one per line."""
+    if Path(text).is_file():
+        try:
+            lines = read_lines(Path(text), "--groups", LONGEST_LIST)
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(f"`groups` {shown(text)} cannot be read as a text file in UTF-8") from None
+        names = tuple(line.strip() for line in lines if line.strip())
+    else:
+        names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    if not names or not all(names):
+        raise InvalidInput(f"`groups` needs names with a comma between them; got {shown(text)}")
+    return names
+
+
+def _read_at(name: str, given: Any) -> Any:
+    """Read which quantiles: numbers strictly between 0 and 1, a comma between them."""
+    if not isinstance(given, str):
+        return given
+    wanted: list[float] = []
+    for word in given.split(","):
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0.0 < value < 1.0:
+            raise InvalidInput(
+                f"`{name}` needs numbers strictly between 0 and 1 with a comma between them, such as 0.25,0.5,0.75; "
+                f"got {shown(given)}"
+            )
+        if value in wanted:
+            raise InvalidInput(f"`{name}` names {word.strip()} twice; name each quantile once")
+        wanted.append(value)
+    return tuple(wanted)
+
+
+def _number(name: str, given: Any) -> Any:
+    del name
+    return float(given) if isinstance(given, str) else given
+
+
+def _whole(name: str, given: Any) -> Any:
+    del name
+    return int(given) if isinstance(given, str) else given
+
+
+_READ: Mapping[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("low", "high", "norm", "false_positives"), _number),
+    **dict.fromkeys(("bins", "branching", "max_length", "dimension"), _whole),
+    **dict.fromkeys(("categories", "candidates"), read_list),
+    "at": _read_at,
+}
+_RANGE = "is needed: the range must be known beforehand, as reading it off the data would leak"
+_NEEDED: Mapping[str, str] = {
+    "low": f"`low` {_RANGE}",
+    "high": f"`high` {_RANGE}",
+    "categories": "`categories` is needed: they must be known beforehand, as reading them off the data would leak; "
+    "write --categories A,B,C or name a text file with one per line",
+}
+"""What is said of a parameter that is missing."""

@@ -127,6 +127,8 @@ class Histogram(Number):
 
     name: ClassVar[str] = "histogram"
     mechanisms: ClassVar[tuple[str, ...]] = ("subset", *(m for m in FREQUENCY_MECHANISMS if m != "subset"))
+    answers = "shares"
+    words = (("low", "high", "bins"), ())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -185,6 +187,8 @@ class Quantiles(Number):
 
     name: ClassVar[str] = "quantiles"
     mechanisms: ClassVar[tuple[str, ...]] = ("tree",)
+    answers = "ranges"
+    words = (("low", "high"), ("at",))
 
     def __post_init__(self) -> None:
         super().__post_init__()

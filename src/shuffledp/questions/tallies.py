@@ -16,31 +16,23 @@ A `Task` says what is public. `tally_for` gives its tally; reports are added, ta
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.questions.frequency import FrequencyTally
-from shuffledp.questions.items import ItemTally
-from shuffledp.questions.mean import MeanTally
-from shuffledp.questions.ranges import TreeTally
 from shuffledp.questions.tally import Tally
 from shuffledp.questions.task import Task
-from shuffledp.questions.variance import VarianceTally
-from shuffledp.questions.vectors import VectorTally
-from shuffledp.randomizers.base import FrequencyOracle, NumberRandomizer
-from shuffledp.randomizers.hashing import LeveledHashing
-from shuffledp.randomizers.numeric import TwoMoments
-from shuffledp.randomizers.seeded import SeededFamily
-from shuffledp.randomizers.sketch import CoordinateSampling
-from shuffledp.randomizers.tree import RangeTree
 
-_KINDS: tuple[tuple[type, type[Tally]], ...] = (
-    (LeveledHashing, ItemTally),
-    (RangeTree, TreeTally),
-    (TwoMoments, VarianceTally),
-    (CoordinateSampling, VectorTally),
-    (SeededFamily, VectorTally),
-    (FrequencyOracle, FrequencyTally),
-    (NumberRandomizer, MeanTally),
+_KINDS = (
+    ("leveled.LeveledHashing", "items.ItemTally"),
+    ("tree.RangeTree", "ranges.TreeTally"),
+    ("moments.TwoMoments", "variance.VarianceTally"),
+    ("coordinate.CoordinateSampling", "vectors.VectorTally"),
+    ("seeded.SeededFamily", "vectors.VectorTally"),
+    ("base.FrequencyOracle", "frequency.FrequencyTally"),
+    ("base.NumberRandomizer", "mean.MeanTally"),
 )
+"""The first of these families that a randomizer belongs to says its tally; loaded is what is used."""
 
 
 def tally_for(task: Task) -> Tally:
@@ -83,9 +75,12 @@ def tally_from_state(task: Task, data: bytes) -> Tally:
 
 
 def _kind(task: Task) -> type[Tally]:
-    for family, kind in _KINDS:
-        if isinstance(task.randomizer, family):
-            return kind
+    for family, tally in _KINDS:
+        home, _, name = family.partition(".")
+        loaded = sys.modules.get(f"shuffledp.randomizers.{home}")  # nothing is of a family that is not loaded
+        if loaded is not None and isinstance(task.randomizer, getattr(loaded, name)):
+            home, _, name = tally.partition(".")
+            return getattr(import_module(f"shuffledp.questions.{home}"), name)
     raise InvalidInput(
         f"no tally serves {shown(task.randomizer)}: it must be a FrequencyOracle, a NumberRandomizer, TwoMoments, a "
         "RangeTree, a VectorRandomizer or a LeveledHashing"

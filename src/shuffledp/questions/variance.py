@@ -43,6 +43,8 @@ class Variance(Number):
 
     name: ClassVar[str] = "variance"
     mechanisms: ClassVar[tuple[str, ...]] = ("two-moments",)
+    answers = "number"
+    words = (("low", "high"), ())
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> TwoMoments:
         """See `Question.randomizer`."""

@@ -126,6 +126,7 @@ class VectorMean(Question):
     name: ClassVar[str] = "vector-mean"
     reads: ClassVar[Literal["texts", "numbers"]] = "numbers"
     mechanisms: ClassVar[tuple[str, ...]] = ("least-error",)
+    answers = "vector"
 
     def __post_init__(self) -> None:
         size = whole_number(self.dimension, "dimension, the length of a vector, must be a whole number", 1, MAX_COUNTED)

@@ -1,20 +1,58 @@
-"""Families of local randomizers: what each user's report says, and how it is drawn."""
+"""Families of local randomizers: what each user's report says, and how it is drawn.
+
+A family is loaded when its name is first used: a command that asks for one of them does not load the others.
+"""
 
 from __future__ import annotations
 
-from shuffledp.randomizers.base import LocalRandomizer, NoiseLaw, PairBlanket, RandomizerLaw
-from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.randomizers.channel import Channel
-from shuffledp.randomizers.hadamard import HadamardResponse
-from shuffledp.randomizers.hashing import LeveledHashing, LocalHashing
-from shuffledp.randomizers.memoised import Memoised
-from shuffledp.randomizers.noise import Gaussian, Laplace
-from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
-from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
-from shuffledp.randomizers.subset import SubsetSelection
-from shuffledp.randomizers.tree import RangeTree
-from shuffledp.randomizers.unary import UnaryEncoding
-from shuffledp.randomizers.vector import DirectionCodebook
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shuffledp.randomizers.base import LocalRandomizer, NoiseLaw, PairBlanket, RandomizerLaw
+    from shuffledp.randomizers.categorical import RandomizedResponse
+    from shuffledp.randomizers.channel import Channel
+    from shuffledp.randomizers.hadamard import HadamardResponse
+    from shuffledp.randomizers.hashing import LeveledHashing, LocalHashing
+    from shuffledp.randomizers.memoised import Memoised
+    from shuffledp.randomizers.noise import Gaussian, Laplace
+    from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
+    from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
+    from shuffledp.randomizers.subset import SubsetSelection
+    from shuffledp.randomizers.tree import RangeTree
+    from shuffledp.randomizers.unary import UnaryEncoding
+    from shuffledp.randomizers.vector import DirectionCodebook
+
+_HOMES = {
+    "base": (
+        "LocalRandomizer",
+        "NoiseLaw",
+        "PairBlanket",
+        "RandomizerLaw",
+    ),
+    "categorical": ("RandomizedResponse",),
+    "channel": ("Channel",),
+    "coordinate": ("CoordinateSampling",),
+    "hadamard": ("HadamardResponse",),
+    "hashing": ("LocalHashing",),
+    "leveled": ("LeveledHashing",),
+    "memoised": ("Memoised",),
+    "noise": (
+        "Gaussian",
+        "Laplace",
+    ),
+    "numeric": (
+        "Hybrid",
+        "OneBit",
+        "Piecewise",
+    ),
+    "sketch": ("SignedSketch",),
+    "subset": ("SubsetSelection",),
+    "tree": ("RangeTree",),
+    "unary": ("UnaryEncoding",),
+    "vector": ("DirectionCodebook",),
+}
+"""Where each name is defined."""
 
 __all__ = [
     "Channel",
@@ -39,3 +77,10 @@ __all__ = [
     "SubsetSelection",
     "UnaryEncoding",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"shuffledp.randomizers.{home}"), name)
+    raise AttributeError(f"module 'shuffledp.randomizers' has no attribute {name!r}")

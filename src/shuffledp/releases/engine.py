@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, named
+from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.progress import Progress
@@ -23,11 +24,20 @@ from shuffledp.questions.tally import Tally
 from shuffledp.questions.task import Task
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import Recode
-from shuffledp.records.groups import Groups
-from shuffledp.records.owners import Owners, RowsPerPerson, person_keys, row_marks
-from shuffledp.records.people import BudgetCounter, People, RowBudgets, count_people, counted_part, explained
-from shuffledp.records.sources import Batch, Source, watched
-from shuffledp.records.threads import workers
+from shuffledp.records.people import (
+    BudgetCounter,
+    Groups,
+    Headcount,
+    Owners,
+    RowBudgets,
+    RowsPerPerson,
+    count_people,
+    counted_part,
+    explained,
+    person_keys,
+    row_marks,
+)
+from shuffledp.records.sources import Batch, Source, watched, workers
 
 # What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
 #
@@ -102,11 +112,11 @@ class Drawn:
 
     Parameters
     ----------
-    people : People
+    people : Headcount
         As they were counted before a record was read.
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: Headcount) -> None:
         self._people = people
         self._levels = np.zeros_like(expected_levels(people.population))
         self._mark = 0
@@ -120,9 +130,9 @@ class Drawn:
         told : Told
             The rows.
         levels : ndarray of int64, shape (used rows,), optional
-            From `People.levels`.
+            From `Headcount.levels`.
         used : ndarray of bool, shape (rows,), optional
-            From `People.used_of`.
+            From `Headcount.used_of`.
 
         Raises
         ------
@@ -182,22 +192,22 @@ def count_groups(
     source: Source,
     who: RowBudgets,
     person: str | None,
-    rows_per_person: RowsPerPerson,
+    rule: RowsPerPerson,
     random: Randomness,
     groups: Groups,
-) -> list[People]:
+) -> list[Headcount]:
     """Count each group's budgets and people: the first pass, which reads no record.
 
     Parameters
     ----------
-    source, who, person, rows_per_person, random
+    source, who, person, rule, random
         As for `count_people`.
     groups : Groups
         The groups.
 
     Returns
     -------
-    list of People
+    list of Headcount
         One a group, in order; they share nobody.
 
     Raises
@@ -205,7 +215,7 @@ def count_groups(
     InvalidInput
         As `count_people`; if a group is empty, or a person has rows in several.
     """
-    owners = None if person is None else Owners(person, rows_per_person, random)
+    owners = None if person is None else Owners(person, rule, random)
     texts = (*who.texts, groups.column, *(() if person is None else (person,)))
     codes: list[NDArray[np.int64]] = []
     budgets: list[tuple[FloatArray, FloatArray]] = []
@@ -226,7 +236,7 @@ def count_groups(
         everybody = None
     else:
         everybody = owners.per_group(whole, len(groups.names))
-    found: list[People] = []
+    found: list[Headcount] = []
     for place, name in enumerate(groups.names):
         used = whole == place
         if owned is not None and owned.used is not None:
@@ -242,7 +252,7 @@ def count_groups(
             before += epsilons.size
         n = int(used.sum()) if everybody is None else everybody[place]
         mark = 0 if owners is None else owners.mark(used)
-        found.append(People(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
+        found.append(Headcount(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
     return found
 
 
@@ -263,7 +273,7 @@ class Part:
         What missing records and those outside the domain count as.
     task : Task
         Randomizer, budgets, view and weights.
-    people : People
+    people : Headcount
         Whom it is asked.
     """
 
@@ -271,7 +281,7 @@ class Part:
     columns: tuple[str, ...]
     recode: Recode
     task: Task
-    people: People
+    people: Headcount
 
     def records(self, batch: Batch) -> NDArray[Any]:
         """Turn the rows of a batch into what the randomizer takes.
@@ -303,6 +313,31 @@ class Part:
                 own = np.flatnonzero(levels == level)
                 if own.size:
                     take(records[own], level, levels[own])
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question that is certified and not yet asked.
+
+    Parameters
+    ----------
+    part : Part
+        What is asked, of whom.
+    guarantee : Guarantee
+        What the release will cost.
+    mechanism : str
+        The randomizer's name among the question's.
+    again : callable
+        Certifies the same question of other people, or with another mechanism.
+    unit : {"people", "rows"}
+        What a row is taken for: with a person column it is known whose it is.
+    """
+
+    part: Part
+    guarantee: Guarantee
+    mechanism: str
+    again: Callable[[Headcount, str], Guarantee]
+    unit: Literal["people", "rows"]
 
 
 def collect(
@@ -499,18 +534,18 @@ class Engine(ABC):
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
-    ) -> People:
+    ) -> Headcount:
         """Count the budgets, and the rows of each person; no record is read.
 
         Parameters
         ----------
         who : RowBudgets
             Where the budget of each row comes from.
-        person, rows_per_person
-            As for `release`.
+        person, rule
+            As `People.person` and the rule beside it.
         random : Randomness
             Chooses one row of each person, where that is asked for.
         progress : callable, optional
@@ -526,16 +561,16 @@ class Engine(ABC):
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         groups: Groups,
         progress: Progress | None = None,
-    ) -> list[People]:
+    ) -> list[Headcount]:
         """Count each group's budgets and people; no record is read. An engine that cannot refuses.
 
         Parameters
         ----------
-        who, person, rows_per_person, random, progress
+        who, person, rule, random, progress
             As for `people`.
         groups : Groups
             The groups; they share nobody.
@@ -596,24 +631,24 @@ class OneMachine(Engine):
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
-    ) -> People:
+    ) -> Headcount:
         """See `Engine.people`."""
-        return count_people(watched(self.source, progress), who, person, rows_per_person, random)
+        return count_people(watched(self.source, progress), who, person, rule, random)
 
     def groups(
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         groups: Groups,
         progress: Progress | None = None,
-    ) -> list[People]:
+    ) -> list[Headcount]:
         """See `Engine.groups`."""
-        return count_groups(watched(self.source, progress), who, person, rows_per_person, random, groups)
+        return count_groups(watched(self.source, progress), who, person, rule, random, groups)
 
     def tallies(
         self,

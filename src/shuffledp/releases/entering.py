@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -15,10 +14,7 @@ from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.guarantee import Guarantee
 from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.question import Question
-from shuffledp.questions.task import Task
-from shuffledp.records.columns import Recode
-from shuffledp.records.people import People
+from shuffledp.releases.engine import Prepared
 
 _STEPS = 5
 """Halvings of the interval in which the largest factor on all budgets lies."""
@@ -27,58 +23,24 @@ _STEPS = 5
 _LEAST = 0.01
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A question that is certified and not yet asked.
+def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
+    """Return what the ledger enters of a question.
 
     Parameters
     ----------
-    question : Question
-        What is asked.
-    columns : tuple of str
-        The columns with the records.
-    recode : Recode
-        What missing records, and those outside the domain, count as.
-    task : Task
-        All that is public beforehand.
-    guarantee : Guarantee
-        What the release will cost.
-    mechanism : str
-        The randomizer's name among the question's.
-    again : callable
-        Certifies the same question of other people, or with another mechanism.
-    people : People
-        Whom it is asked.
-    unit : {"people", "rows"}
-        What a row is taken for: with a person column it is known whose it is.
+    prepared : Prepared
+        The question.
+    guarantee : Guarantee, optional
+        Another one, to see whether it would fit.
     """
-
-    question: Question
-    columns: tuple[str, ...]
-    recode: Recode
-    task: Task
-    guarantee: Guarantee
-    mechanism: str
-    again: Callable[[People, str], Guarantee]
-    people: People
-    unit: Literal["people", "rows"]
-
-    def draft(self, guarantee: Guarantee | None = None) -> Draft:
-        """Return what the ledger enters.
-
-        Parameters
-        ----------
-        guarantee : Guarantee, optional
-            Another one, to see whether it would fit.
-        """
-        known = self.guarantee if guarantee is None else guarantee
-        names = ", ".join(self.columns[:5]) + (", ..." if len(self.columns) > 5 else "")
-        setting = known.setting
-        taken = "" if self.unit == "people" else f" {self.unit}{TAKEN_AS_PEOPLE}"
-        levels = f"{setting.budgets.levels} levels, {setting.seen}"
-        words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
-        title = f"{self.question.name} of {names}"
-        return Draft(title, self.task.fingerprint().hex(), words, Spending.of(known))
+    part, known = prepared.part, prepared.guarantee if guarantee is None else guarantee
+    names = ", ".join(part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
+    setting = known.setting
+    taken = "" if prepared.unit == "people" else f" {prepared.unit}{TAKEN_AS_PEOPLE}"
+    levels = f"{setting.budgets.levels} levels, {setting.seen}"
+    words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
+    title = f"{part.question.name} of {names}"
+    return Draft(title, part.task.fingerprint().hex(), words, Spending.of(known))
 
 
 def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
@@ -94,7 +56,7 @@ def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None 
         Other ones, to see whether they would fit.
     """
     known = [None] * len(groups) if guarantees is None else guarantees
-    drafts = [each.draft(guarantee) for each, guarantee in zip(groups, known, strict=True)]
+    drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, known, strict=True)]
     if len(drafts) == 1:
         return drafts[0]
     task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
@@ -137,30 +99,29 @@ class Entering:
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
-    def check(self, prepared: Sequence[Sequence[Prepared]], drafts: Sequence[Draft]) -> None:
-        """Raise InvalidInput unless the limit has room for a run; no record has been read.
+    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[Draft]:
+        """Return what will be entered of a run, one draft a question; no record has been read.
 
         Parameters
         ----------
         prepared : sequence of sequence of Prepared
             The questions of the run, each for every group.
-        drafts : sequence of Draft
-            What will be entered, one a question.
 
         Raises
         ------
         InvalidInput
-            If there is no room; the message says what would fit.
+            If the limit has no room; the message says what would fit.
         """
+        drafts = [draft_of(each) for each in prepared]
         refusal = self.ledger.refusal(drafts, self.use)
         if refusal is None:
-            return
+            return drafts
         ways = list(self._ways(prepared))
         told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
         raise InvalidInput(f"{refusal}; {told}")
 
     def enter(self, drafts: Sequence[Draft]) -> None:
-        """Enter what `check` has admitted; see `Ledger.enter`."""
+        """Enter what `admit` has returned; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 
     def _ways(self, prepared: Sequence[Sequence[Prepared]]) -> Iterator[str]:
@@ -168,7 +129,7 @@ class Entering:
 
         def fits(change: Callable[[Budgets], Budgets] = lambda known: known, mechanism: str | None = None) -> bool:
             def again(each: Prepared) -> Guarantee:
-                whom = replace(each.people, population=change(each.people.population))
+                whom = replace(each.part.people, population=change(each.part.people.population))
                 return each.again(whom, mechanism or each.mechanism)
 
             try:
@@ -180,14 +141,14 @@ class Entering:
         factor = _largest(lambda factor: fits(lambda known: _with(known, known.epsilons * factor)))
         if factor is not None:
             yield f"all budgets times {factor:.2g}"
-        levels = sorted({float(e) for each in prepared[0] for e in each.people.population.epsilons})
+        levels = sorted({float(e) for each in prepared[0] for e in each.part.people.population.epsilons})
         for top in levels[-2::-1] if len(levels) <= MOST_LEVELS else ():
             if fits(lambda known, top=top: _with(known, np.minimum(known.epsilons, top))):
                 yield f"fewer levels, with budgets above {top:g} lowered to {top:g}"
                 break
         if len(prepared) == 1:
             asked = prepared[0][0]
-            others = (name for name in asked.question.mechanisms if name != asked.mechanism)
+            others = (name for name in asked.part.question.mechanisms if name != asked.mechanism)
             found = next((name for name in others if fits(mechanism=name)), None)
             if found is not None:
                 yield f"`mechanism = {found}`"

@@ -7,7 +7,8 @@ batches. What is fitted is a private release: it carries its guarantee, and ever
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from dataclasses import MISSING
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee
-from shuffledp.ledger import EVERYBODY
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.params import Parameters
 from shuffledp.questions.frequency import Frequency
@@ -26,28 +26,20 @@ from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.people import RowBudgets
+from shuffledp.releases.keywords import OF_GROUPS, asked_by_keyword
 from shuffledp.releases.release import Release
-from shuffledp.releases.verb import release
+from shuffledp.releases.terms import options
 from shuffledp.releases.wrappers import in_memory
 
-_OPTIONS = {
-    "delta": inspect.Parameter.empty,
-    "seen": None,
-    "mechanism": None,
-    "clip": False,
-    "missing_as": None,
-    "other": None,
-    "weights": "population",
-    "random": None,
-    "any_delta": False,
-    "rows_per_person": "refuse",
-    "missing_budget": None,
-    "ledger": None,
-    "population": EVERYBODY,
-    "fixed_in_advance": None,
-    "title": "",
-}
-"""What every class takes besides the fields of its question, by keyword; see `release`."""
+_OF_FIT = ("question", "value", "data", "budgets", "person", *OF_GROUPS)
+"""Fields that `fit` fills in, or that the classes do not take."""
+
+
+def _options() -> dict[str, Any]:
+    """Return what every class takes by keyword besides the fields of its question, and its default."""
+    taken = [each for each in options().values() if each.name not in _OF_FIT]
+    found = {each.name: each.default for each in sorted(taken, key=lambda each: each.default is not MISSING)}
+    return {name: inspect.Parameter.empty if default is MISSING else default for name, default in found.items()}
 
 
 class QuestionEstimator(Parameters):
@@ -74,8 +66,8 @@ class QuestionEstimator(Parameters):
         """Give the class the signature of its question."""
         keyword = inspect.Parameter.KEYWORD_ONLY
         fields = inspect.signature(cls.ask).parameters.values()
-        options = [inspect.Parameter(name, keyword, default=default) for name, default in _OPTIONS.items()]
-        cls.__signature__ = inspect.Signature([*fields, *options])  # type: ignore[attr-defined]
+        besides = [inspect.Parameter(name, keyword, default=default) for name, default in _options().items()]
+        cls.__signature__ = inspect.Signature([*fields, *besides])  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         try:
@@ -87,7 +79,13 @@ class QuestionEstimator(Parameters):
             setattr(self, name, value)
 
     def fit(
-        self, X: Any, y: Any = None, *, epsilon0: ArrayLike, delta0: ArrayLike = 0.0, person: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        epsilon0: ArrayLike | None = None,
+        delta0: ArrayLike = 0.0,
+        person: ArrayLike | None = None,
     ) -> Self:
         """Ask the question of records in memory.
 
@@ -98,7 +96,7 @@ class QuestionEstimator(Parameters):
         y : ignored
             For scikit-learn.
         epsilon0, delta0 : float or array_like, shape (n,)
-            Local budgets, nats and probability; only Gaussian noise needs a delta0.
+            Local budgets, nats and probability; only Gaussian noise needs a delta0. None with `target_epsilon`.
         person : array_like, shape (n,), optional
             Whose each record is; without it each is taken as a person's only one.
 
@@ -117,7 +115,12 @@ class QuestionEstimator(Parameters):
         return self
 
     def fit_table(
-        self, table: Any, column: str, *, epsilon0: float | str | RowBudgets, person: str | None = None
+        self,
+        table: Any,
+        column: str | Sequence[str],
+        *,
+        epsilon0: float | str | RowBudgets | None = None,
+        person: str | None = None,
     ) -> Self:
         """Ask the question of a column of a table of any length.
 
@@ -125,10 +128,10 @@ class QuestionEstimator(Parameters):
         ----------
         table : str, Path or dataframe
             A file, or any dataframe.
-        column : str
-            The column with the records.
-        epsilon0 : float, str or RowBudgets
-            One budget, a column of budgets, or a column of words with their meaning.
+        column : str or sequence of str
+            The column with the records; one column for each coordinate of a vector.
+        epsilon0 : float, str or RowBudgets, optional
+            None with `target_epsilon`. One budget, a column of budgets, or a column of words with their meaning.
         person : str, optional
             The column that tells whose row it is.
 
@@ -141,8 +144,9 @@ class QuestionEstimator(Parameters):
         InvalidInput
             As `release`.
         """
-        self.release_ = release(
-            self._question(), table, value=column, budgets=epsilon0, person=person, **self._options()
+        own = {"value": column, "budgets": epsilon0, "person": person}
+        self.release_ = asked_by_keyword(
+            f"{type(self).__name__}.fit_table", self._question(), table, self._options() | own
         )
         return self
 
@@ -150,7 +154,7 @@ class QuestionEstimator(Parameters):
         return self.ask(**{name: getattr(self, name) for name in inspect.signature(self.ask).parameters})
 
     def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _OPTIONS}
+        return {name: getattr(self, name) for name in _options()}
 
     def fitted(self) -> Release:
         """Return the release.

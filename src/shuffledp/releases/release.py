@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, Told, shown
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.frequency import Frequency
-from shuffledp.questions.items import FrequentItems, ItemsEstimate
-from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
-from shuffledp.questions.ranges import Histogram, Quantiles, RangeEstimate
 from shuffledp.questions.task import Weights
-from shuffledp.questions.variance import Variance
-from shuffledp.questions.vectors import VectorMean
 from shuffledp.tables.table import handed_over
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from shuffledp.ledger import LevelTotal
+    from shuffledp.questions.items import ItemsEstimate
+    from shuffledp.questions.ranges import RangeEstimate
+    from shuffledp.records.people import Groups
+    from shuffledp.releases.margins import Margins, Weighted
 
 
 # Counts and sums: shares and means times the number of records, which is public.
@@ -471,8 +471,7 @@ class RangeRelease(Release):
         return self.distribution.quantile_interval(self.probabilities, self.edges, each)
 
     @property
-    def _asked(self) -> Quantiles:
-        assert isinstance(self.question, Quantiles)
+    def _asked(self) -> Any:
         return self.question
 
     def _index(self) -> dict[str, Any]:
@@ -486,7 +485,7 @@ class ItemsRelease(Release):
     Parameters
     ----------
     question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
-        As for `Release`; the question is `FrequentItems`.
+        As for `Release`; the question is the one that searches for items.
     """
 
     @property
@@ -542,18 +541,226 @@ class ItemsRelease(Release):
         return self.tried.named(self._asked.false_positives)
 
     @property
-    def _asked(self) -> FrequentItems:
-        assert isinstance(self.question, FrequentItems)
+    def _asked(self) -> Any:
         return self.question
 
     def _index(self) -> dict[str, Any]:
         return {"label": [str(label) for label in self.categories]}
 
 
+RELEASES: Mapping[str, type[Release]] = {
+    "number": NumberRelease,
+    "shares": SharesRelease,
+    "vector": VectorRelease,
+    "ranges": RangeRelease,
+    "items": ItemsRelease,
+}
+"""The class of the release by what answers the question, see `Question.answers`."""
+
+
 def release_type(question: Question) -> type[Release]:
     """Return the class of the release that answers a question."""
-    known: dict[type, type[Release]] = {
-        Quantiles: RangeRelease, FrequentItems: ItemsRelease, Frequency: SharesRelease, Histogram: SharesRelease,
-        Mean: NumberRelease, Variance: NumberRelease, VectorMean: VectorRelease,
-    }  # fmt: skip
-    return next((kind for asked, kind in known.items() if isinstance(question, asked)), Release)
+    return RELEASES.get(question.answers, Release)
+
+
+# Several releases: one of each public group, or several questions of the same people.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedRelease(Told):
+    """Releases of one question, one a group.
+
+    Parameters
+    ----------
+    by : str
+        The column with the groups.
+    releases : mapping of hashable to Release
+        By the group's name, in the order in which they were named.
+    """
+
+    by: str
+    releases: Mapping[Hashable, Release] = field(repr=False)
+
+    def _told(self) -> str:
+        return (
+            f"{len(self.releases)} groups by {self.by}: central epsilon at most {self.guarantee.epsilon.upper!r} at "
+            f"delta = {self.guarantee.delta!r}, the number of {self.worst}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return (self.by, "answer"), ([str(name), repr(each)[1:-1]] for name, each in self.releases.items())
+
+    @property
+    def worst(self) -> Hashable:
+        """The group whose guarantee is the weakest: as a rule the smallest."""
+        return max(self.releases, key=lambda name: self.releases[name].guarantee.epsilon.upper)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that holds for everybody: that of `worst`."""
+        return self.releases[self.worst].guarantee
+
+    @property
+    def n(self) -> int:
+        """People in all groups."""
+        return sum(release.n for release in self.releases.values())
+
+    @property
+    def private(self) -> bool:
+        """False if the noise came from `simulation_random`."""
+        return all(release.private for release in self.releases.values())
+
+    def weighted(self, margins: Margins) -> Weighted:
+        """Weight the groups' shares to their public shares of the population: post-stratification.
+
+        Parameters
+        ----------
+        margins : Margins
+            Has the variable `by`, with these groups and no others.
+
+        Returns
+        -------
+        Weighted
+            Its variance is that of the noise and of sampling each group's people from all of hers.
+
+        Raises
+        ------
+        InvalidInput
+            If the question has no shares, the margins do not fit, or a group has one person.
+        """
+        from shuffledp.records.people import Groups
+        from shuffledp.releases.margins import post_stratified
+
+        first = next(iter(self.releases.values()))
+        answered = [release.n for release in self.releases.values()]
+        shares = targets(margins, first.question, Groups(self.by, tuple(self.releases)), answered)
+        values: list[FloatArray] = []
+        variances: list[FloatArray] = []
+        for release in self.releases.values():
+            share = np.clip(release.estimate, 0.0, 1.0)
+            sampling = share * (1.0 - share) / (release.n - 1.0)
+            values.append(np.asarray(release.estimate))
+            variances.append(np.asarray(release.standard_error) ** 2 + sampling)
+        return post_stratified(values, variances, answered, shares, margins.people)
+
+    @overload
+    def to_frame(
+        self, kind: Literal["polars"] = ..., *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def to_frame(
+        self, kind: Literal["pandas"], *, level: float = ..., simultaneous: bool = ..., amounts: bool = ...
+    ) -> Any: ...
+
+    def to_frame(
+        self, kind: str = "polars", *, level: float = 0.95, simultaneous: bool = False, amounts: bool = False
+    ) -> Any:
+        """Return all groups as one dataframe: ``group``, ``n``, and the columns of `Release.to_frame`.
+
+        Parameters
+        ----------
+        kind, level, simultaneous, amounts
+            As for `Release.to_frame`; intervals hold together within a group.
+        """
+        import polars as pl
+
+        parts: list[pl.DataFrame] = []
+        for name, release in self.releases.items():
+            frame = release.to_frame(level=level, simultaneous=simultaneous, amounts=amounts)
+            own = [pl.lit(str(name)).alias("group"), pl.lit(release.n).alias("n")]
+            epsilon = pl.lit(release.guarantee.epsilon.upper).alias("central_epsilon")
+            parts.append(frame.select(*own, pl.all(), epsilon))
+        return handed_over(pl.concat(parts), kind)
+
+
+def targets(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> FloatArray:
+    """Return the groups' shares of the population, shape (groups,).
+
+    Parameters
+    ----------
+    margins : Margins
+        Public counts of all people.
+    question : Question
+        What the groups are asked.
+    groups : Groups
+        Column and names.
+    answered : sequence of int
+        People of each group.
+
+    Raises
+    ------
+    InvalidInput
+        If answers cannot be weighted to them.
+    """
+    if question.name not in SHARES:
+        raise InvalidInput(f"only shares of categories or bins are weighted to margins; got {question.name}")
+    for name, people in zip(groups.names, answered, strict=True):
+        if people < 2:
+            raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
+    return margins.of(groups.column, [str(name) for name in groups.names], answered)
+
+
+@dataclass(frozen=True, repr=False)
+class JointRelease(Told):
+    """Several releases about the same people, and what they cost together.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+        One a question, in order; the guarantee of each is its own.
+    epsilon, delta : float
+        Central guarantee of all of them together, certified from above before a record was read.
+    levels : tuple of LevelTotal
+        The same for the people of each budget; empty for more than 8 budgets.
+    """
+
+    releases: tuple[Release, ...]
+    epsilon: float
+    delta: float
+    levels: tuple[LevelTotal, ...]
+
+    def _told(self) -> str:
+        several = len(self.releases)
+        return (
+            f"{several} {'answer' if several == 1 else 'answers together'}: central epsilon at most "
+            f"{self.epsilon!r} at delta = {self.delta!r}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("answer",), ([repr(release)[1:-1]] for release in self.releases)
+
+
+@dataclass(frozen=True, repr=False)
+class JointByGroup(Told):
+    """Several questions of each public group, and what they cost together; nobody is in two groups.
+
+    Parameters
+    ----------
+    by : str
+        The column with the groups.
+    releases : mapping of hashable to JointRelease
+        By the group's name, in the order in which they were named.
+    """
+
+    by: str
+    releases: Mapping[Hashable, JointRelease]
+
+    @property
+    def epsilon(self) -> float:
+        """Central guarantee of all questions together that holds for everybody: that of the weakest group."""
+        return max(each.epsilon for each in self.releases.values())
+
+    @property
+    def delta(self) -> float:
+        """Central delta of all questions together."""
+        return next(iter(self.releases.values())).delta
+
+    def _told(self) -> str:
+        return (
+            f"{len(self.releases)} groups by {self.by}: all answers of a group together cost a central epsilon of at "
+            f"most {self.epsilon!r} at delta = {self.delta!r}"
+        )
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return (self.by, "answers"), ([str(name), repr(each)[1:-1]] for name, each in self.releases.items())

@@ -17,9 +17,9 @@ from shuffledp.accounting import calibrate_scale
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
-from shuffledp.records.people import People, RowBudgets
+from shuffledp.records.people import Headcount, RowBudgets
 
-Certify = Callable[[int, People], Guarantee]
+Certify = Callable[[int, Headcount], Guarantee]
 """Certifies the question of this place in its list, of these people."""
 Compose = Callable[[Sequence[Guarantee]], float]
 """Tells what several answers of the same people cost together."""
@@ -39,14 +39,14 @@ def checked_target(target: float) -> float:
     return float(target)
 
 
-def with_budget(people: People, budget: float) -> People:
+def with_budget(people: Headcount, budget: float) -> Headcount:
     """Return the same people with one budget for all of them."""
     population = Budgets([budget], [people.population.n], [float(people.population.deltas[0])])
     return replace(people, who=RowBudgets(budget), population=population)
 
 
 def budget_within(
-    target: float, questions: int, groups: Sequence[People], certify: Certify, together: Compose | None
+    target: float, questions: int, groups: Sequence[Headcount], certify: Certify, together: Compose | None
 ) -> float:
     """Find about the largest budget whose guarantee is within the target, for every question and every group.
 
@@ -56,7 +56,7 @@ def budget_within(
         The central epsilon, positive.
     questions : int
         How many are asked, at least 1.
-    groups : sequence of People
+    groups : sequence of Headcount
         Whom they are asked, with any one budget.
     certify : callable
         See `Certify`.
@@ -88,12 +88,12 @@ def budget_within(
     return low
 
 
-def _safe(target: float, people: People) -> float:
+def _safe(target: float, people: Headcount) -> float:
     """Return a pure local budget that needs no crowd: all rows of a person stay within the target."""
     return target / people.group_size * (1.0 - 2e-9)
 
 
-def _of_one(target: float, people: People, certify: Callable[[People], Guarantee]) -> float:
+def _of_one(target: float, people: Headcount, certify: Callable[[Headcount], Guarantee]) -> float:
     """Find the budget of one question of one group."""
     budget = _safe(target, people)
     for _ in range(_TURNS):

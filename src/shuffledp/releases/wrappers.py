@@ -1,4 +1,7 @@
-"""The questions as functions: on arrays in memory, and on files and dataframes."""
+"""The questions as functions: on arrays in memory, and on files and dataframes.
+
+Each asks by keyword (`shuffledp.releases.keywords`) with its question filled in, and refuses what that refuses.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import NORMS, VectorMean
 from shuffledp.randomizers.balls import positive_number
-from shuffledp.randomizers.checks import check_choice, check_options
+from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.columns import as_array
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases.options import InMemory, Options
+from shuffledp.releases.keywords import OF_GROUPS, InMemory, Options, asked_by_keyword
 from shuffledp.releases.release import (
     ItemsRelease,
     NumberRelease,
@@ -29,13 +32,11 @@ from shuffledp.releases.release import (
     SharesRelease,
     VectorRelease,
 )
-from shuffledp.releases.verb import release
+from shuffledp.releases.terms import told_apart
 
 Kind = TypeVar("Kind", bound=Release)
 
-# The questions as functions on arrays in memory; those on files and dataframes are in `table_wrappers`.
-#
-# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
+# The questions as functions on arrays in memory.
 
 
 def estimate_frequency(
@@ -360,7 +361,8 @@ def in_memory(
     delta0: ArrayLike = 0.0,
 ) -> Release:
     """Put records, budgets, and the names of their owners side by side, as a table of their own."""
-    check_options(options, InMemory, f"estimate_{question.name}")
+    function = f"estimate_{question.name.replace('-', '_')}"
+    told_apart(options, function, OWN)  # before the records are looked at
     data: dict[str, Any] = {"record": records}
     given: dict[str, Any] = {**options}
     if epsilon0 is not None:
@@ -368,7 +370,11 @@ def in_memory(
         given["budgets"] = RowBudgets(own, delta0=_one_or_each(data, "delta0", delta0))
     if (person := given.get("person")) is not None:
         given["person"] = _one_for_each(data, "person", "names of persons", person)
-    return release(question, data, value="record", **given)
+    return asked_by_keyword(function, question, data, {**given, "value": "record"})
+
+
+OWN = ("question", "value", "data", "budgets", *OF_GROUPS)
+"""Fields that the forms of one question fill in themselves, or do not take."""
 
 
 def _one_or_each(data: dict[str, Any], name: str, budgets: ArrayLike) -> float | str:
@@ -394,8 +400,6 @@ def as_kind(kind: type[Kind], found: Release) -> Kind:
 
 
 # The questions as functions on files and dataframes.
-#
-# Each is `shuffledp.releases.verb.release` with its question filled in, and refuses what that refuses.
 
 
 def frequency_of_table(
@@ -539,5 +543,6 @@ def frequent_items_of_table(
 def _of_table(
     question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets | None, options: Options
 ) -> Release:
-    check_options(options, Options, f"{question.name}_of_table")
-    return release(question, table, value=value, budgets=epsilon0, **options)
+    function = f"{question.name.replace('-', '_')}_of_table"
+    told_apart(options, function, OWN)
+    return asked_by_keyword(function, question, table, {**options, "value": value, "budgets": epsilon0})

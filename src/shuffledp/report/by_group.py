@@ -20,8 +20,7 @@ from shuffledp.report.wording import count, counted, near, points, probability, 
 
 if TYPE_CHECKING:
     from shuffledp.releases.margins import Margins
-    from shuffledp.releases.release import Release
-    from shuffledp.releases.verb import GroupedRelease
+    from shuffledp.releases.release import GroupedRelease, Release
 
 PUBLIC = (
     "A person's group is public and is not protected: it selects whose answers hers are mixed with. Within her group "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.randomizers.item_domain import ItemDomain, ListedItems
 from shuffledp.releases.release import ItemsRelease
 from shuffledp.report.remarks import notes
 from shuffledp.report.rows import CONFIDENCE, frequency_rows
 from shuffledp.report.wording import count, percent, points, share
 
 if TYPE_CHECKING:
+    from shuffledp.randomizers.item_domain import ItemDomain
     from shuffledp.releases.release import Release
 
 NOTHING = "No item is frequent enough to be named."
@@ -47,6 +47,8 @@ def _items(release: ItemsRelease) -> list[str]:
             f"The {CONFIDENCE:.0%} intervals hold all together, although the data chose the items; one that begins at "
             "0 says that few may have the item."
         )
+    from shuffledp.randomizers.item_domain import ListedItems
+
     if not isinstance(domain, ListedItems):
         said.append(
             "Names and shares are up to a public hash: a share is that of an item and of all words that fall into the "
@@ -103,6 +105,8 @@ def items_table(release: ItemsRelease, interval: str) -> Mapping[str, Any]:
 
 
 def _searched(domain: ItemDomain) -> str:
+    from shuffledp.randomizers.item_domain import ListedItems
+
     if isinstance(domain, ListedItems):
         return f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."
     return (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shuffledp.questions.frequency import project_to_simplex
 from shuffledp.report.wording import SAYS_NOTHING, near, share
 
 if TYPE_CHECKING:
@@ -63,6 +62,8 @@ def frequency_rows(release: Release, *, simplex: bool = False, simultaneous: boo
     rows = [FrequencyRow(name, *map(float, row)) for name, row in zip(names, values, strict=True)]
     if not simplex:
         return rows
+    from shuffledp.questions.frequency import project_to_simplex
+
     projected = project_to_simplex(release.estimate).tolist()
     return [replace(row, projected=value) for row, value in zip(rows, projected, strict=True)]
 

@@ -1,107 +1,77 @@
-"""Options of the commands that ask a question of a table; those of other commands are in `shuffledp.shell.options`."""
+"""Options of the commands that ask a question of a table; those of other commands are in `shuffledp.shell.options`.
+
+Those of `Ask`, `People` and `Terms` are made from their fields (`typed`); here stand the rest: what belongs to one
+question, and what is done with the answer.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from shuffledp.releases.terms import People, Terms, options
 from shuffledp.shell.options import RESULT, file_path, number, whole_number
 
-PEOPLE = "Whose rows they are, and gaps"
-GROUPS = "Groups (public)"
-LEDGER = "Ledger (what the same people have spent)"
+OPTIONS = options()
+_READERS: Mapping[str, tuple[Any, Callable[[str], Any] | None]] = {
+    "text": (str, None),
+    "texts": (list[str], None),
+    "number": (float, number),
+    "whole": (int, whole_number),
+    "file": (Path, file_path),
+    "flag": (bool, None),
+}
+"""Of what is read: its type, and what reads it."""
 
-Person = Annotated[
-    str | None,
-    typer.Option(
-        "--person",
-        metavar="COL",
-        help="The column that tells whose row it is. Without it each row is taken as a person.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-RowsPerPerson = Annotated[
-    str,
-    typer.Option(
-        "--rows-per-person",
-        metavar="refuse|one|K",
-        help="People with several rows: refuse; use one row each, chosen at random; or use all, with a guarantee for "
-        "groups of K rows.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-MissingAs = Annotated[
-    str | None,
-    typer.Option(
-        "--missing-as",
-        metavar="VALUE",
-        help="What a missing record counts as: a category, or a number of the range; see --missing-values.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-Other = Annotated[
-    str | None,
-    typer.Option(
-        "--other",
-        metavar="CATEGORY",
-        help="The category that an unlisted record counts as; of items: what one outside the domain counts as.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-MissingBudget = Annotated[
-    float | None,
-    typer.Option(
-        "--missing-budget",
-        parser=number,
-        metavar="E",
-        help="The local budget of rows whose budget is missing; 0 sends no information.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-TargetEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        "--target-epsilon",
-        parser=number,
-        metavar="E",
-        help="In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
-        "certified for it, one for everybody, is found and asked with.",
-    ),
-]
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        metavar="COL",
-        help="The column with each row's public group: one answer, and one guarantee, for each of --groups.",
-        rich_help_panel=GROUPS,
-    ),
-]
-GroupNames = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="A,B,C|FILE",
-        help="With --by: all groups, known beforehand; a list, or a text file with one per line.",
-        rich_help_panel=GROUPS,
-    ),
-]
-MarginsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--margins",
-        parser=file_path,
-        metavar="FILE.csv",
-        help="With --by: public counts of all people (variable,category,people), to which shares are weighted.",
-        rich_help_panel=GROUPS,
-    ),
-]
-AnyDelta = Annotated[
-    bool,
-    typer.Option("--any-delta", help="Allow a delta of 1/n and above, which lets one person's record be published."),
-]
+
+def typed(name: str) -> Any:
+    """Make the option of a field of `Ask`, `People` or `Terms`, from what the field says of itself.
+
+    Parameters
+    ----------
+    name : str
+        Of the field.
+    """
+    said = OPTIONS[name].metadata
+    kind, reader = _READERS[said["typed"].reads]
+    panel = {"rich_help_panel": said["typed"].panel} if said["typed"].panel else {}
+    shown = {} if kind is bool else {"metavar": said["typed"].metavar}
+    return typer.Option(f"--{typed_name(name).replace('_', '-')}", parser=reader, help=said["help"], **shown, **panel)
+
+
+def typed_name(name: str) -> str:
+    """Return what a field of `Ask`, `People` or `Terms` is called where it is typed."""
+    return OPTIONS[name].metadata["typed"].name or name
+
+
+def typed_options(*names: str) -> dict[str, tuple[Any, Any]]:
+    """Return options of a command, by what they are called: annotation and default.
+
+    Parameters
+    ----------
+    *names : str
+        Of fields of `Ask`, `People` and `Terms`.
+    """
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in names:
+        kind, default = _READERS[OPTIONS[name].metadata["typed"].reads][0], OPTIONS[name].default
+        annotation = Annotated[kind | None if default is None else kind, typed(name)]
+        found[typed_name(name)] = annotation, inspect.Parameter.empty if default is MISSING else default
+    return found
+
+
+OF_EVERYBODY = tuple(each.name for part in (People, Terms) for each in fields(part) if each.metadata["typed"])
+"""The fields that are typed and hold for every question."""
+
+LedgerFile = Annotated[Path | None, typed("ledger")]
+PopulationName = Annotated[str, typed("population")]
+FixedInAdvance = Annotated[str | None, typed("fixed_in_advance")]
+
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
 Candidates = Annotated[
     str | None,
@@ -196,42 +166,5 @@ AskText = Annotated[
         metavar="QUESTION",
         help='Such as "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", "histogram hours 0 100 10", '
         '"quantiles hours 0 100 0.25,0.5", "frequent-items dest 3 upper".',
-    ),
-]
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger",
-        parser=file_path,
-        metavar="FILE",
-        help="Enter the release before it is shown; the ledger's limit refuses what has no room.",
-        rich_help_panel=LEDGER,
-    ),
-]
-PopulationName = Annotated[
-    str,
-    typer.Option(
-        "--population",
-        metavar="NAME",
-        help="What the ledger calls these people. Names that differ overlap unless the ledger says otherwise.",
-        rich_help_panel=LEDGER,
-    ),
-]
-FixedInAdvance = Annotated[
-    str | None,
-    typer.Option(
-        "--fixed-in-advance",
-        metavar="ID",
-        help="Name of the plan that fixed this release, and all others of that name, before any of their answers.",
-        rich_help_panel=LEDGER,
-    ),
-]
-Title = Annotated[
-    str | None,
-    typer.Option(
-        "--title",
-        metavar="TEXT",
-        help="Title of the page that --report writes, and of the entry.",
-        rich_help_panel=RESULT,
     ),
 ]

@@ -11,6 +11,8 @@ import typer
 POPULATION = "Population (one of the three ways)"
 SITUATION = "Situation (the guarantee covers it)"
 RESULT = "Output"
+BOUNDS = ("certified", "all")
+"""What --bounds may say."""
 
 
 def number(text: str) -> float:
@@ -96,15 +98,6 @@ Seen = Annotated[
         "--seen",
         metavar="WHAT",
         help="What the analyzer sees: reports, users, levels or sum. Required with two levels or more.",
-    ),
-]
-SeenRecords = Annotated[
-    str | None,
-    typer.Option(
-        "--seen",
-        metavar="WHAT",
-        help="What the analyzer sees: reports (nobody's budget) or levels (each report with its budget); of a mean "
-        "also sum. Required with two budgets or more.",
     ),
 ]
 Randomizer = Annotated[
@@ -264,14 +257,6 @@ Table = Annotated[
     ),
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
-OwnEpsilon0 = Annotated[
-    str | None,
-    typer.Option(
-        "--epsilon0",
-        metavar="COL_OR_NUMBER",
-        help="Column with each user's local budget, or one number for all; or else --target-epsilon.",
-    ),
-]
 NumberMechanism = Annotated[
     str, typer.Option("--mechanism", metavar="NAME", help="one-bit, laplace, gaussian, piecewise or hybrid.")
 ]
@@ -279,26 +264,9 @@ FrequencyMechanism = Annotated[
     str,
     typer.Option("--mechanism", metavar="NAME", help="krr (rr for two), sue, oue, olh, hadamard or subset."),
 ]
-Consent = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--consent",
-        metavar="WORD=E",
-        help="What a word of the --epsilon0 column stands for, such as strict=0.1. Repeat it for each word.",
-    ),
-]
 OwnDelta0 = Annotated[
     float,
     typer.Option("--delta0", parser=number, metavar="D0", help="Local delta0 of everybody; Gaussian noise needs one."),
-]
-Weights = Annotated[
-    str,
-    typer.Option(
-        "--weights",
-        metavar="NAME",
-        help="With --seen levels. population: everybody counts the same; precision: least noise, right only if budgets "
-        "do not depend on the records.",
-    ),
 ]
 Low = Annotated[
     float | None,
@@ -341,15 +309,6 @@ Categories = Annotated[
         "--categories",
         metavar="A,B,C|FILE",
         help="The categories; needed, and known beforehand: a list, or a text file with one per line.",
-    ),
-]
-Clip = Annotated[bool, typer.Option("--clip", help="Move values outside the range to its nearer end.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)]
-Out = Annotated[Path, typer.Option("--out", parser=file_path, metavar="DIR", help="Where the files go.")]
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", parser=file_path, metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
     ),
 ]
 Board = Annotated[
@@ -400,5 +359,13 @@ SimulationSeed = Annotated[
         metavar="N",
         help="Repeatable noise from a seed, for testing: the output is marked NOT PRIVATE.",
         rich_help_panel=RESULT,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=RESULT)]
+Out = Annotated[Path, typer.Option("--out", parser=file_path, metavar="DIR", help="Where the files go.")]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", parser=file_path, metavar="FILE.html", help="Write a self-contained page.", rich_help_panel=RESULT
     ),
 ]

@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
-from shuffledp.ledger import Ledger
-from shuffledp.numerics.randomness import Randomness
-from shuffledp.questions.frequency import Frequency
-from shuffledp.questions.items import FrequentItems
-from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
-from shuffledp.questions.ranges import Histogram, Quantiles
-from shuffledp.questions.task import Weights
-from shuffledp.questions.variance import Variance
-from shuffledp.randomizers.checks import check_options
-from shuffledp.records.owners import RowsPerPerson
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases import verb
-from shuffledp.releases.release import ItemsRelease, RangeRelease, Release
-from shuffledp.releases.run import Ask
-from shuffledp.releases.verb import JointRelease
-from shuffledp.releases.wrappers import as_kind
-from shuffledp.setting import Seen
+from shuffledp.releases import keywords, wrappers
+from shuffledp.releases.keywords import Options, RunOptions
+from shuffledp.releases.release import ItemsRelease, JointRelease, RangeRelease, Release
+from shuffledp.releases.terms import Ask, told_apart
 from shuffledp.spark.engine import SparkEngine
 
-
-class RunOptions(TypedDict, total=False):
-    """What holds for all questions of a run; see `shuffledp.release`."""
-
-    seen: Seen | None
-    delta: Required[float]
-    person: str | None
-    rows_per_person: RowsPerPerson
-    missing_budget: float | None
-    target_epsilon: float | None
-    any_delta: bool
-    consent: Mapping[str, float] | None
-    weights: Weights
-    random: Randomness | None
-    ledger: Ledger | str | Path | None
-    population: str
-    fixed_in_advance: str | None
-    title: str
-
-
-class SparkOptions(RunOptions, total=False):
-    """What every question takes besides the question itself; see `shuffledp.release`."""
-
-    mechanism: str | None
-    missing_as: Hashable | None
-    other: Hashable | None
-    clip: bool
+Kind = TypeVar("Kind", bound=Release)
 
 
 def release(
@@ -63,7 +24,7 @@ def release(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
 
@@ -73,7 +34,7 @@ def release(
     Parameters
     ----------
     question : Question
-        `Frequency`, `FrequentItems`, `Mean`, `Histogram`, `Quantiles`, `Variance` or `VectorMean`.
+        One of the questions, such as ``Mean(0, 100)``.
     frame : pyspark.sql.DataFrame
         Classic or Connect. It is evaluated several times and must have the same rows each time: a plan that draws at
         random, or takes rows by their order, is refused.
@@ -82,10 +43,8 @@ def release(
     budgets : float, str or RowBudgets
         As for `shuffledp.release`.
     **options
-        `delta` (needed), `seen`, `mechanism`, `person`, `rows_per_person` (without "one"), `missing_as`,
-        `other`, `missing_budget`, `any_delta`, `clip`, `consent`, `weights`, `random`, `ledger`, `population`,
-        `fixed_in_advance`, `title`, each as for `shuffledp.release`. Of a `simulation_random` one word is drawn, and
-        partition p draws from the seed (word, p); see `simulate_partitions`.
+        As for `shuffledp.release`, but that no row of a person is chosen at random (the rule "one"). Of a
+        `simulation_random` one word is drawn, and partition p draws from the seed (word, p); see `simulate_partitions`.
 
     Returns
     -------
@@ -107,7 +66,7 @@ def release(
     >>> sps.release(question, people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000
     """
-    return verb.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
+    return keywords.release(question, SparkEngine(frame), value=value, budgets=budgets, **options)
 
 
 def release_together(
@@ -140,7 +99,7 @@ def release_together(
     >>> len(release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6).releases)
     2
     """
-    return verb.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
+    return keywords.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
 
 
 def frequency(
@@ -148,10 +107,10 @@ def frequency(
     value: str,
     categories: Iterable[Hashable],
     epsilon0: float | str | RowBudgets | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate how frequent each category is in a column; see `release` and `shuffledp.frequency_of_table`."""
-    return _of_frame(Frequency(categories), frame, value, epsilon0, options)
+    return _of_frame("frequency", wrappers.frequency_of_table, frame, options, value, categories, epsilon0)
 
 
 def mean(
@@ -160,10 +119,10 @@ def mean(
     low: float,
     high: float,
     epsilon0: float | str | RowBudgets | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the mean of a column; see `release` and `shuffledp.mean_of_table`."""
-    return _of_frame(Mean(low, high), frame, value, epsilon0, options)
+    return _of_frame("mean", wrappers.mean_of_table, frame, options, value, low, high, epsilon0)
 
 
 def histogram(
@@ -173,10 +132,10 @@ def histogram(
     high: float,
     bins: int,
     epsilon0: float | str | RowBudgets | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the histogram of a column; see `release` and `shuffledp.histogram_of_table`."""
-    return _of_frame(Histogram(low, high, bins), frame, value, epsilon0, options)
+    return _of_frame("histogram", wrappers.histogram_of_table, frame, options, value, low, high, bins, epsilon0)
 
 
 def quantiles(
@@ -189,11 +148,11 @@ def quantiles(
     *,
     bins: int,
     branching: int = 4,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> RangeRelease:
     """Estimate quantiles of a column; see `release` and `shuffledp.quantiles_of_table`."""
-    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_kind(RangeRelease, _of_frame(question, frame, value, epsilon0, options))
+    own = value, low, high, probabilities, epsilon0
+    return _of_frame("quantiles", wrappers.quantiles_of_table, frame, options, *own, bins=bins, branching=branching)
 
 
 def variance(
@@ -202,10 +161,10 @@ def variance(
     low: float,
     high: float,
     epsilon0: float | str | RowBudgets | None = None,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
-    return _of_frame(Variance(low, high), frame, value, epsilon0, options)
+    return _of_frame("variance", wrappers.variance_of_table, frame, options, value, low, high, epsilon0)
 
 
 def frequent_items(
@@ -218,16 +177,17 @@ def frequent_items(
     alphabet: str = "ascii",
     cut: bool = False,
     false_positives: float = 0.05,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> ItemsRelease:
     """Find the frequent items of a column; see `release` and `shuffledp.frequent_items_of_table`."""
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
-    question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_kind(ItemsRelease, _of_frame(question, frame, value, epsilon0, options))
+    words |= {"candidates": candidates, "false_positives": false_positives}
+    return _of_frame("frequent_items", wrappers.frequent_items_of_table, frame, options, value, epsilon0, **words)
 
 
 def _of_frame(
-    question: Question, frame: Any, value: str, epsilon0: float | str | RowBudgets | None, options: SparkOptions
-) -> Release:
-    check_options(options, SparkOptions, question.name)
-    return release(question, frame, value=value, budgets=epsilon0, **options)
+    name: str, function: Callable[..., Kind], frame: Any, options: Options, *own: Any, **besides: Any
+) -> Kind:
+    """Call the function of a table on a dataframe; a TypeError names the short form, and comes before Spark."""
+    told_apart(options, name, wrappers.OWN)
+    return function(SparkEngine(frame), *own, **besides, **options)

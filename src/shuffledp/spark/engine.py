@@ -15,8 +15,17 @@ from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.questions.tally import Tally
-from shuffledp.records.owners import RowsPerPerson, checked_rule, several_budgets, several_rows
-from shuffledp.records.people import HIGHEST, LOWEST, NOTHING, People, RowBudgets, steps_of
+from shuffledp.records.people import (
+    HIGHEST,
+    LOWEST,
+    NOTHING,
+    Headcount,
+    RowBudgets,
+    RowsPerPerson,
+    several_budgets,
+    several_rows,
+    steps_of,
+)
 from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
     asked,
@@ -161,6 +170,16 @@ BUCKETS = 16
 _COUNT = "shuffledp count"
 
 
+def offered(rule: RowsPerPerson) -> RowsPerPerson:
+    """Return what happens to people with several rows, or refuse what Spark cannot do."""
+    if rule == "one":
+        raise InvalidInput(
+            "`rows_per_person = 'one'` is not offered on Spark, whose own random choice is not secure; choose one "
+            "row of each person when you write the table, or allow a number of rows"
+        )
+    return rule
+
+
 class SparkEngine(Engine):
     """Asks a dataframe of Spark.
 
@@ -185,10 +204,10 @@ class SparkEngine(Engine):
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
-    ) -> People:
+    ) -> Headcount:
         """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
         del random, progress
         columns = budget_columns(who)
@@ -204,9 +223,9 @@ class SparkEngine(Engine):
         if population is None:
             raise InvalidInput("the dataframe has no rows; give one row per user")
         if person is None:
-            return People(who, population, population.n, population.n)
-        people, group_size, mark = self._owners(person, checked_rule(rows_per_person), population.n, who)
-        return People(who, population, population.n, people, group_size, person=person, mark=mark)
+            return Headcount(who, population, population.n, population.n)
+        people, group_size, mark = self._owners(person, offered(rule), population.n, who)
+        return Headcount(who, population, population.n, people, group_size, person=person, mark=mark)
 
     def tallies(
         self,
@@ -251,11 +270,6 @@ class SparkEngine(Engine):
 
     def _owners(self, person: str, rule: RowsPerPerson, rows: int, who: RowBudgets) -> tuple[int, int, int]:
         """Count the people, and refuse those with more rows than the rule allows, or with rows of several budgets."""
-        if rule == "one":
-            raise InvalidInput(
-                "`rows_per_person = 'one'` is not offered on Spark, whose own random choice is not secure; choose one "
-                "row of each person when you write the table, or allow a number of rows"
-            )
         most = 1 if rule == "refuse" else int(rule)
         _check_types(without_rows(self.frame, [person]), {"texts": (person,)})
         budgets = budget_columns(who) if most > 1 else []  # of one row each they do not matter

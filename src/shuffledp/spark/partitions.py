@@ -10,14 +10,13 @@ from shuffledp.numerics.randomness import Randomness, simulation_of_partition
 from shuffledp.progress import Progress
 from shuffledp.questions.question import Question
 from shuffledp.questions.tally import Tally
-from shuffledp.records.owners import RowsPerPerson
-from shuffledp.records.people import People, RowBudgets, count_people
+from shuffledp.records.people import Headcount, RowBudgets, RowsPerPerson, count_people
 from shuffledp.records.sources import Rows
-from shuffledp.releases import verb
+from shuffledp.releases import keywords
 from shuffledp.releases.engine import Engine, Part
+from shuffledp.releases.keywords import Options
 from shuffledp.releases.release import Release
-from shuffledp.spark.asking import SparkOptions
-from shuffledp.spark.engine import refused_records
+from shuffledp.spark.engine import offered, refused_records
 from shuffledp.spark.worker import Counted, Job, tally_partition
 from shuffledp.tables import BATCH, Table
 
@@ -43,15 +42,13 @@ class Partitions(Engine):
         self,
         who: RowBudgets,
         person: str | None,
-        rows_per_person: RowsPerPerson,
+        rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
-    ) -> People:
+    ) -> Headcount:
         """See `Engine.people`."""
         del progress
-        if rows_per_person == "one":
-            raise InvalidInput("`rows_per_person = 'one'` is not offered on Spark; allow a number of rows")
-        return count_people(self._whole, who, person, rows_per_person, random)
+        return count_people(self._whole, who, person, rule if person is None else offered(rule), random)
 
     def tallies(
         self,
@@ -80,7 +77,7 @@ def simulate_partitions(
     *,
     value: str | Sequence[str],
     budgets: float | str | RowBudgets,
-    **options: Unpack[SparkOptions],
+    **options: Unpack[Options],
 ) -> Release:
     """Release from a list of tables what Spark releases from a dataframe of these partitions, to the bit.
 
@@ -115,4 +112,4 @@ def simulate_partitions(
     >>> first.n, first.private, bool((first.estimate == again.estimate).all())
     (1000, False, True)
     """
-    return verb.release(question, Partitions(tables), value=value, budgets=budgets, **options)
+    return keywords.release(question, Partitions(tables), value=value, budgets=budgets, **options)

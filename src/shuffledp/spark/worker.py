@@ -18,7 +18,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_of_partition
 from shuffledp.questions.tallies import tally_for, tally_from_state
 from shuffledp.questions.tally import Tally
-from shuffledp.records.people import People
+from shuffledp.records.people import Headcount
 from shuffledp.records.sources import Batch
 from shuffledp.releases.engine import Part, columns_wanted, expected_levels, level_counts
 from shuffledp.tables import read_frame
@@ -51,7 +51,7 @@ class Job:
     mark: int | None = None
 
     @property
-    def people(self) -> People:
+    def people(self) -> Headcount:
         """The people who take part."""
         return self.parts[0].people
 

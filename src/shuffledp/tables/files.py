@@ -26,7 +26,6 @@ from typing import IO, Any, BinaryIO, cast
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.tables.options import BLANKS, TableOptions
 from shuffledp.tables.rows import BYTE_ORDER_MARK, LINE_END, LONGEST, field_count
-from shuffledp.whole_files import WINDOWS
 
 # Lines of a text file that are nobody's: `sep=;`, what stands above the header, and further rows of the header.
 #
@@ -303,6 +302,8 @@ class _Copy:
 
 def _close(file: IO[bytes]) -> None:
     """Close a temporary file, which then goes; Windows lets no such file be opened twice, so there it is removed."""
+    from shuffledp.whole_files import WINDOWS
+
     file.close()
     if WINDOWS:
         with contextlib.suppress(OSError):  # the table reader may still map it
@@ -315,6 +316,8 @@ def _spooled(pieces: Iterator[bytes]) -> _Copy:
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
         copy = _Copy(_NAMELESS / str(file.fileno()), file)
     else:
+        from shuffledp.whole_files import WINDOWS
+
         file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-", delete=not WINDOWS))  # noqa: SIM115
         copy = _Copy(Path(file.name), file)
     for piece in pieces:

@@ -1,0 +1,338 @@
+"""The verb with its options by keyword; each form makes `Ask`, `People` and `Terms` of them.
+
+The types of the keywords, for those who check types, are those of the fields of the three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack, overload
+
+from numpy.typing import NDArray
+
+from shuffledp.ledger import Ledger
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.progress import Progress
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.items import FrequentItems
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.question import Question
+from shuffledp.questions.ranges import Histogram, Quantiles
+from shuffledp.questions.task import Weights
+from shuffledp.questions.variance import Variance
+from shuffledp.questions.vectors import VectorMean
+from shuffledp.records.people import RowBudgets, RowsPerPerson
+from shuffledp.releases import verb
+from shuffledp.releases.margins import Margins
+from shuffledp.releases.release import (
+    GroupedRelease,
+    ItemsRelease,
+    JointByGroup,
+    JointRelease,
+    NumberRelease,
+    RangeRelease,
+    Release,
+    SharesRelease,
+    VectorRelease,
+)
+from shuffledp.releases.terms import Ask, People, Terms, told_apart
+from shuffledp.setting import Seen
+from shuffledp.tables import TableOptions
+
+
+class _Shared(TypedDict, total=False):
+    """What every form takes by keyword, and whose rows they are not; see `People` and `Terms`."""
+
+    seen: Seen | None
+    delta: Required[float]
+    rows_per_person: RowsPerPerson
+    missing_budget: float | None
+    target_epsilon: float | None
+    any_delta: bool
+    consent: Mapping[str, float] | None
+    weights: Weights
+    random: Randomness | None
+    rows: int | None
+    table_options: TableOptions | None
+    progress: Progress | None
+    ledger: Ledger | str | Path | None
+    population: str
+    fixed_in_advance: str | None
+    title: str
+
+
+class RunOptions(_Shared, total=False):
+    """What holds for all questions of a run; `person` names a column."""
+
+    person: str | None
+
+
+class Options(RunOptions, total=False):
+    """The same with what belongs to one question; see `Ask`."""
+
+    mechanism: str | None
+    missing_as: Hashable
+    other: Hashable
+    clip: bool
+
+
+class InMemory(_Shared, total=False):
+    """The same, of records in memory: `person` is a name for each record, of its owner."""
+
+    mechanism: str | None
+    missing_as: Hashable
+    other: Hashable
+    clip: bool
+    person: Sequence[Hashable] | NDArray[Any] | None
+
+
+# The verb with its options by keyword.
+
+
+@overload
+def release(
+    asked: Mean | Variance,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> NumberRelease: ...
+
+
+@overload
+def release(
+    asked: Frequency | Histogram,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> SharesRelease: ...
+
+
+@overload
+def release(
+    asked: VectorMean,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> VectorRelease: ...
+
+
+@overload
+def release(
+    asked: Quantiles,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> RangeRelease: ...
+
+
+@overload
+def release(
+    asked: FrequentItems,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> ItemsRelease: ...
+
+
+@overload
+def release(
+    asked: Question,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> Release: ...
+
+
+@overload
+def release(asked: Ask, people: People, terms: Terms) -> Release | GroupedRelease: ...
+
+
+@overload
+def release(asked: Sequence[Ask], people: People, terms: Terms) -> JointRelease | JointByGroup: ...
+
+
+def release(asked: Any, people: Any = None, terms: Terms | None = None, **options: Any) -> Any:
+    """Ask people's records, and release a private estimate with its certified guarantee.
+
+    Two forms: `Ask`, `People` and `Terms`, for one question, several, and public groups; or a question with the same
+    by keyword, for one question.
+
+    Parameters
+    ----------
+    asked : Ask, sequence of Ask, or Question
+        The question with its column, or several; or a question alone, whose column is `value`.
+    people : People, or a table
+        Whom; with a question alone the data, as `People.data`.
+    terms : Terms, optional
+        On which terms; not with a question alone.
+    **options
+        With a question alone: `value` and `delta` (needed), and any other field of `Ask`, `People` and `Terms` but
+        groups (`release_by`).
+
+    Returns
+    -------
+    Release, GroupedRelease, JointRelease or JointByGroup
+        Of one question a `Release`: a `RangeRelease` for quantiles, an `ItemsRelease` for frequent items; of several
+        a `JointRelease`; with groups a `GroupedRelease`, or a `JointByGroup`.
+
+    Raises
+    ------
+    InvalidInput
+        On any bad argument, for the first bad row, counting from 1, and if the ledger's limit has no room.
+
+    Examples
+    --------
+    >>> people = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500}
+    >>> release(Frequency(["yes", "no"]), people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
+    1000
+    >>> asked = Ask(Frequency(["yes", "no"]), "vote")
+    >>> release(asked, People(people, "budget"), Terms(seen="reports", delta=1e-6)).n
+    1000
+    """
+    if isinstance(asked, Ask) or (isinstance(asked, Sequence) and terms is not None):
+        if options or terms is None or not isinstance(people, People):
+            raise TypeError("release() of Ask takes People and Terms, and no keywords besides")
+        return verb.release(asked, people, terms)  # pyright: ignore[reportUnknownArgumentType]
+    return asked_by_keyword("release", asked, people, options, without=("question", "data", *OF_GROUPS))
+
+
+OF_GROUPS = ("by", "groups", "margins")
+"""Fields that say which public groups are asked, and what their answers are weighted to."""
+
+
+def asked_by_keyword(
+    function: str, question: Any, data: Any, options: Mapping[str, Any], without: Sequence[str] = ("question", "data")
+) -> Any:
+    """Ask one question with its options by keyword.
+
+    Parameters
+    ----------
+    function : str
+        The function that was called, for a TypeError.
+    question, data
+        What is asked, and the table.
+    options : mapping
+        Fields of `Ask`, `People` and `Terms`; `value` and `delta` are needed.
+    without : sequence of str
+        Fields that the function does not take.
+    """
+    ask, people, terms = told_apart(options, function, without)
+    if "value" not in ask:
+        raise TypeError(f"{function}() missing 1 required keyword-only argument: 'value'")
+    return verb.release(Ask(question, **ask), People(data, **people), Terms(**terms))
+
+
+def release_by(
+    question: Question,
+    data: Any,
+    *,
+    by: str,
+    groups: Sequence[Hashable],
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = None,
+    margins: Margins | None = None,
+    **options: Unpack[Options],
+) -> GroupedRelease:
+    """Ask one question of each of several public groups, and release an estimate for each.
+
+    Each group is shuffled by itself, so only its own members hide each other: small groups have weak guarantees. Which
+    group a person is in is public, and not protected: it selects whose question she answers.
+
+    Parameters
+    ----------
+    question, data, value, budgets
+        As `Ask` and `People` define them.
+    by : str
+        The column with each row's group. It must be public, and must not depend on the records.
+    groups : sequence of hashable
+        The names of all groups, at least one, known beforehand. A row of none of them is an error, and so is a person
+        with rows in several.
+    margins : Margins, optional
+        What the answer will be `GroupedRelease.weighted` to: if that cannot be done, nothing is entered or drawn.
+    **options
+        As for `release`; they hold for every group, so `delta` must be below 1/n of the smallest, and a target's
+        budget is the one that the smallest group allows. The ledger enters what the question costs the group in which
+        it costs most, once.
+
+    Returns
+    -------
+    GroupedRelease
+        One release a group; its guarantee is that of the group in which it is the weakest.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`, for any of the groups; if a group is empty, or `margins` do not fit.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> people = {"vote": ["yes", "no"] * 500, "side": ["north"] * 800 + ["south"] * 200}
+    >>> ask = dict(value="vote", budgets=1.0, seen="reports", delta=1e-6)
+    >>> found = sdp.release_by(sdp.Frequency(["yes", "no"]), people, by="side", groups=["north", "south"], **ask)
+    >>> found.n, found.worst, found.guarantee is found.releases["south"].guarantee
+    (1000, 'south', True)
+    """
+    own = {"by": by, "groups": groups, "value": value, "budgets": budgets, "margins": margins}
+    return asked_by_keyword("release_by", question, data, {**options, **own})
+
+
+def release_together(
+    asked: Sequence[Ask], data: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
+) -> JointRelease:
+    """Ask several questions of the same people in one pass, each with one report a person.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+        The questions, at least one; each person sends one report to each, with the whole local budget.
+    data, budgets
+        As `People` defines them; they hold for every question.
+    **options
+        As for `release`, but for what belongs to one question. `delta` is that of all questions together, too, and so
+        is the target. The releases are entered together, or none of them is.
+
+    Returns
+    -------
+    JointRelease
+        The releases, and the guarantee of all of them together.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`, for any of the questions.
+
+    Examples
+    --------
+    >>> import shuffledp as sdp
+    >>> people = {"vote": ["yes", "no"] * 500, "hours": [20.0, 40.0] * 500}
+    >>> asked = [sdp.Ask(sdp.Frequency(["yes", "no"]), "vote"), sdp.Ask(sdp.Mean(0, 80), "hours")]
+    >>> found = sdp.release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6)
+    >>> len(found.releases), found.epsilon > found.releases[0].guarantee.epsilon.upper
+    (2, True)
+    """
+    of_one = [each.name for each in fields(Ask)]
+    _, people, terms = told_apart({**options, "budgets": budgets}, "release_together", ("data", *OF_GROUPS, *of_one))
+    found = verb.release(list(asked), People(data, **people), Terms(**terms))
+    assert isinstance(found, JointRelease)
+    return found

@@ -1,0 +1,488 @@
+"""What a release is asked with: `Ask` (what, of which column), `People` (whom) and `Terms` (on which terms).
+
+The fields of the three are the only list of options. Each says in its metadata what it is for (``help``), what refuses
+a bad value (``check``), and how it is typed (``typed``). The command line makes its options from them, the estimator
+classes their parameters, and the functions that take options by keyword tell them apart by the three lists of fields.
+Nothing is imported here but what ``--help`` needs; checks import late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from shuffledp.errors import InvalidInput, shown
+
+if TYPE_CHECKING:
+    from shuffledp.ledger import Ledger
+    from shuffledp.numerics.randomness import Randomness
+    from shuffledp.progress import Progress
+    from shuffledp.questions.question import Question
+    from shuffledp.questions.task import Weights
+    from shuffledp.records.columns import Recode
+    from shuffledp.records.people import RowBudgets, RowsPerPerson
+    from shuffledp.releases.margins import Margins
+    from shuffledp.setting import Seen
+    from shuffledp.tables import TableOptions
+
+ROWS = "Whose rows they are, and gaps"
+GROUPS = "Groups (public)"
+LEDGER = "Ledger (what the same people have spent)"
+RESULT = "Output"
+"""Panels of --help."""
+
+Reads = Literal["text", "texts", "number", "whole", "file", "flag"]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """How an option is typed.
+
+    Parameters
+    ----------
+    metavar : str
+        What stands for its value; empty for a flag.
+    reads : {"text", "texts", "number", "whole", "file", "flag"}
+        What the value is; "texts" may be given several times.
+    panel : str
+        The group in which --help lists it; empty: the first.
+    name : str
+        What it is called there; empty: as the field.
+    """
+
+    metavar: str = ""
+    reads: Reads = "text"
+    panel: str = ""
+    name: str = ""
+
+
+def said(help: str, typed: Typed | None = None, *, check: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Return the metadata of a field that is an option.
+
+    Parameters
+    ----------
+    help : str
+        What it is for, in one or two sentences: what --help says.
+    typed : Typed, optional
+        How it is typed; None: it is no option of the command line.
+    check : callable, optional
+        Takes the value, returns it as it is meant, and raises InvalidInput for a bad one.
+    """
+    return {"help": help, "check": check, "typed": typed}
+
+
+def settle(asked: Any) -> None:
+    """Check every field of `Ask`, `People` or `Terms`, and keep each as it is meant."""
+    for each in fields(asked):
+        check = each.metadata["check"]
+        if check is not None:
+            object.__setattr__(asked, each.name, check(getattr(asked, each.name)))
+
+
+# What refuses a bad value: each in its own room, and imported when it is needed.
+
+
+def _question(given: object) -> object:
+    from shuffledp.questions.question import Question
+
+    if not isinstance(given, Question):
+        raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {shown(given)}")
+    return given
+
+
+def _rule(given: object) -> object:
+    from shuffledp.records.people import checked_rule
+
+    return checked_rule(given)
+
+
+def _weights(given: object) -> object:
+    from shuffledp.questions.task import WEIGHTS
+    from shuffledp.randomizers.checks import check_choice
+
+    check_choice("weights", given, WEIGHTS)  # type: ignore[arg-type]
+    return given
+
+
+def _random(given: object) -> object:
+    from shuffledp.numerics.randomness import Randomness, secure_random
+
+    if given is None:
+        return secure_random()
+    if not isinstance(given, Randomness):
+        raise InvalidInput(f"random must come from secure_random() or simulation_random(seed); got {shown(given)}")
+    return given
+
+
+def _target(given: object) -> object:
+    if given is None:
+        return None
+    from shuffledp.releases.target import checked_target
+
+    return checked_target(given)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question, and the columns it is asked of.
+
+    Parameters
+    ----------
+    question : Question
+        One of the questions, such as ``Mean(0, 100)``.
+    value : str or sequence of str
+        The column with the records; one column for each coordinate of a vector.
+    mechanism : str, optional
+        One of ``question.mechanisms``; default: the first of them.
+    missing_as : hashable, optional
+        What a missing record counts as: one of the categories, or a number of the range. Without it a missing record
+        is refused.
+    other : hashable, optional
+        The category that an unlisted record counts as; of items: what one outside the domain counts as.
+    clip : bool
+        Whether values outside the range are moved to its nearer end; the answer is then about the moved values.
+
+    Raises
+    ------
+    InvalidInput
+        If they do not fit each other.
+
+    Examples
+    --------
+    >>> from shuffledp.questions.mean import Mean
+    >>> Ask(Mean(0, 100), "hours").mechanism
+    'one-bit'
+    """
+
+    question: Question = field(metadata=said("What is asked.", check=_question))
+    value: str | Sequence[str] = field(metadata=said("The column with the records.", Typed("COL")))
+    mechanism: str | None = field(default=None, metadata=said("The randomizer, by its name.", Typed("NAME")))
+    missing_as: Hashable | None = field(
+        default=None,
+        metadata=said(
+            "What a missing record counts as: a category, or a number of the range; see --missing-values.",
+            Typed("VALUE", panel=ROWS),
+        ),
+    )
+    other: Hashable | None = field(
+        default=None,
+        metadata=said(
+            "The category that an unlisted record counts as; of items: what one outside the domain counts as.",
+            Typed("CATEGORY", panel=ROWS),
+        ),
+    )
+    clip: bool = field(
+        default=False, metadata=said("Move values outside the range to its nearer end.", Typed(reads="flag"))
+    )
+
+    def __post_init__(self) -> None:
+        from shuffledp.randomizers.checks import check_choice
+
+        settle(self)
+        name = self.question.mechanisms[0] if self.mechanism is None else self.mechanism
+        check_choice("mechanism", name, self.question.mechanisms)
+        object.__setattr__(self, "mechanism", name)
+        _ = self.recode, self.columns  # checked here, before anything is read
+
+    @property
+    def recode(self) -> Recode:
+        """What missing records, and those outside the domain, count as."""
+        from shuffledp.records.columns import Recode
+
+        return self.question.settled(Recode(self.missing_as, self.other, self.clip))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the records: one, or one for each coordinate of a vector."""
+        question, value = self.question, self.value
+        names = (str(value),) if isinstance(value, str | int) else tuple(map(str, value))  # frames number columns
+        if len(names) not in (1, question.columns):
+            raise InvalidInput(
+                f"value must name {question.columns} column{'s' * (question.columns > 1)} for a {question.name}; "
+                f"got {len(names)}: {', '.join(map(str, names[:5]))}"
+            )
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"value names a column twice: {', '.join(names)}")
+        return names
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Whom is asked: where their records are, which budgets they have, whose row each is, and in which group.
+
+    Parameters
+    ----------
+    data : str, Path, dataframe, or mapping of str to array
+        A file of text (CSV, TSV and the like) or of Parquet, plain or packed; ``"-"`` for standard input; any dataframe
+        that speaks the Arrow interface; or arrays by name.
+    budgets : float, str or RowBudgets, optional
+        One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or the long form.
+        Budgets are public, and must not depend on the records. Either this or ``Terms.target_epsilon``.
+    person : str, optional
+        The column that tells whose row it is. Without it each row is taken as a person, and every output says so.
+    rows_per_person : {"refuse", "one"} or int
+        What happens to people with several rows. "refuse": an error says how many there are. "one": one row of each is
+        used, chosen by secure randomness without looking at the records. A number K: every row is used, and the
+        guarantee is for groups of K rows.
+    consent : mapping of str to float, optional
+        What each word of the column of budgets stands for, such as ``{"strict": 0.1, "open": 1.0}``.
+    missing_budget : float, optional
+        The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information.
+    by : str, optional
+        The column with each row's public group: every group is asked for itself.
+    groups : sequence of hashable, optional
+        The names of all groups, known beforehand; needed with `by`.
+    table_options : TableOptions, optional
+        How a text file is written, where that is not to be found out; whether refusals show what stands in a row.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is bad, `rows_per_person` is given without `person`, or one of `by` and `groups` without the other.
+
+    Examples
+    --------
+    >>> People({"hours": [20.0, 40.0]}, budgets=1.0).rows_per_person
+    'refuse'
+    """
+
+    data: Any = field(metadata=said("The table."))
+    budgets: float | str | RowBudgets | None = field(
+        default=None,
+        metadata=said(
+            "Column with each user's local budget, or one number for all; or else --target-epsilon.",
+            Typed("COL_OR_NUMBER", name="epsilon0"),
+        ),
+    )
+    person: str | None = field(
+        default=None,
+        metadata=said(
+            "The column that tells whose row it is. Without it each row is taken as a person.", Typed("COL", panel=ROWS)
+        ),
+    )
+    rows_per_person: RowsPerPerson = field(
+        default="refuse",
+        metadata=said(
+            "People with several rows: refuse; use one row each, chosen at random; or use all, with a guarantee for "
+            "groups of K rows.",
+            Typed("refuse|one|K", panel=ROWS),
+            check=_rule,
+        ),
+    )
+    consent: Mapping[str, float] | None = field(
+        default=None,
+        metadata=said(
+            "What a word of the --epsilon0 column stands for, such as strict=0.1. Repeat it for each word.",
+            Typed("WORD=E", "texts"),
+        ),
+    )
+    missing_budget: float | None = field(
+        default=None,
+        metadata=said(
+            "The local budget of rows whose budget is missing; 0 sends no information.", Typed("E", "number", ROWS)
+        ),
+    )
+    by: str | None = field(
+        default=None,
+        metadata=said(
+            "The column with each row's public group: one answer, and one guarantee, for each of --groups.",
+            Typed("COL", panel=GROUPS),
+        ),
+    )
+    groups: Sequence[Hashable] | None = field(
+        default=None,
+        metadata=said(
+            "With --by: all groups, known beforehand; a list, or a text file with one per line.",
+            Typed("A,B,C|FILE", panel=GROUPS),
+        ),
+    )
+    table_options: TableOptions | None = field(default=None, metadata=said("How the table is written."))
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if self.person is None and self.rows_per_person != "refuse":
+            raise InvalidInput(
+                f"`rows_per_person = {self.rows_per_person}` needs the column that tells whose row it is; "
+                "name it with `person`"
+            )
+        if (self.by is None) != (self.groups is None):
+            raise InvalidInput("`by` names the column of public groups, and `groups` all of them; give both")
+
+    @property
+    def whose(self) -> tuple[str | None, RowsPerPerson]:
+        """The column that tells whose row it is, and what happens to people with several."""
+        return self.person, self.rows_per_person
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Terms:
+    """On which terms: what the analyzer sees, the central delta, the source of noise, and the ledger.
+
+    Parameters
+    ----------
+    target_epsilon : float, optional
+        The central epsilon that must hold, at `delta`: the largest local budget for which it is certified is found, one
+        for everybody, and asked with. ``guarantee.setting.budgets`` tells it.
+    delta : float
+        Central delta of the guarantee, in (0, 1/n).
+    seen : {"reports", "levels", "sum"} or None
+        What the analyzer sees: the shuffled reports without, or with, their senders' budgets, or only their sum (a
+        mean). It may be left out where there is one budget: then these views tell the same.
+    weights : {"population", "precision"}
+        Where levels are seen: "population" weighs everybody alike; "precision" weighs by least noise, which is unbiased
+        only if budgets do not depend on the records.
+    any_delta : bool
+        Whether a delta of 1/n and above is allowed, which lets one person's record be published.
+    ledger : Ledger, str or Path, optional
+        Where the release is entered before it is returned. Its limit is asked before a record is read.
+    population : str
+        The name that the ledger gives these people. Names that differ are taken to overlap, unless the ledger says
+        otherwise.
+    fixed_in_advance : str, optional
+        Name of the plan that fixed this release before the first answer of the plan was seen.
+    random : Randomness, optional
+        Source of the noise; secure by default. `simulation_random` is not private.
+    rows : int, optional
+        About how many rows are held in memory at a time, at least 1; default 2^19.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
+    margins : Margins, optional
+        Of groups: what the answer will be `GroupedRelease.weighted` to. If that cannot be done, nothing is drawn.
+    title : str
+        What the entry is called; default: the question.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is bad.
+
+    Examples
+    --------
+    >>> Terms(seen="reports", delta=1e-6).weights
+    'population'
+    """
+
+    target_epsilon: float | None = field(
+        default=None,
+        metadata=said(
+            "In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
+            "certified for it, one for everybody, is found and asked with.",
+            Typed("E", "number"),
+            check=_target,
+        ),
+    )
+    delta: float = field(
+        metadata=said("Central delta, strictly between 0 and 1; well below 1/n, such as 1e-6.", Typed("D", "number"))
+    )
+    seen: Seen | None = field(
+        default=None,
+        metadata=said(
+            "What the analyzer sees: reports (nobody's budget) or levels (each report with its budget); of a mean also "
+            "sum. Required with two budgets or more.",
+            Typed("WHAT"),
+        ),
+    )
+    weights: Weights = field(
+        default="population",
+        metadata=said(
+            "With --seen levels. population: everybody counts the same; precision: least noise, right only if budgets "
+            "do not depend on the records.",
+            Typed("NAME"),
+            check=_weights,
+        ),
+    )
+    any_delta: bool = field(
+        default=False,
+        metadata=said(
+            "Allow a delta of 1/n and above, which lets one person's record be published.", Typed(reads="flag")
+        ),
+    )
+    ledger: Ledger | str | Path | None = field(
+        default=None,
+        metadata=said(
+            "Enter the release before it is shown; the ledger's limit refuses what has no room.",
+            Typed("FILE", "file", LEDGER),
+        ),
+    )
+    population: str = field(
+        default="everybody",
+        metadata=said(
+            "What the ledger calls these people. Names that differ overlap unless the ledger says otherwise.",
+            Typed("NAME", panel=LEDGER),
+        ),
+    )
+    fixed_in_advance: str | None = field(
+        default=None,
+        metadata=said(
+            "Name of the plan that fixed this release, and all others of that name, before any of their answers.",
+            Typed("ID", panel=LEDGER),
+        ),
+    )
+    random: Randomness | None = field(
+        default=None,
+        metadata=said(
+            "Repeatable noise from a seed, for testing: the output is marked NOT PRIVATE.",
+            Typed("N", "whole", RESULT, "simulation_seed"),
+            check=_random,
+        ),
+    )
+    rows: int | None = field(default=None, metadata=said("Rows held in memory at a time."))
+    progress: Progress | None = field(default=None, metadata=said("Called with the share of the work that is done."))
+    margins: Margins | None = field(
+        default=None,
+        metadata=said(
+            "With --by: public counts of all people (variable,category,people), to which shares are weighted.",
+            Typed("FILE.csv", "file", GROUPS),
+        ),
+    )
+    title: str = field(
+        default="",
+        metadata=said("Title of the page that --report writes, and of the entry.", Typed("TEXT", panel=RESULT)),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+PARTS: tuple[type[Any], ...] = (Ask, People, Terms)
+
+
+def options() -> dict[str, Field[Any]]:
+    """Return every field of the three, by name, in their order."""
+    return {each.name: each for part in PARTS for each in fields(part)}
+
+
+def told_apart(
+    words: Mapping[str, Any], function: str, without: Collection[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Tell keywords apart, and refuse as Python does, in the name of the function that was called.
+
+    Parameters
+    ----------
+    words : mapping
+        What was given by keyword.
+    function : str
+        The function's name.
+    without : collection of str
+        Fields that it does not take.
+
+    Returns
+    -------
+    tuple of dict
+        The keywords of `Ask`, of `People` and of `Terms`.
+
+    Raises
+    ------
+    TypeError
+        For the first keyword that there is not, and if `delta` is missing.
+    """
+    known = options()
+    for name in words:
+        if name not in known or name in without:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    if "delta" not in words:
+        raise TypeError(f"{function}() missing 1 required keyword-only argument: 'delta'")
+    ask, people, terms = ({each.name: words[each.name] for each in fields(p) if each.name in words} for p in PARTS)
+    return ask, people, terms
