@@ -26,7 +26,7 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 
 LAYERS = (
     ("errors", "extras", "progress", "told"),
-    ("whole_files", "locks"),
+    ("whole_files", "locks", "in_words"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
@@ -59,7 +59,7 @@ ACCOUNTING = (
     ("theorems", "published"),
     ("weighing",),
     ("certify",),
-    ("search", "filter"),
+    ("search", "filter", "curves"),
     ("calibrate", "calibrate_dummies"),
     ("",),
 )

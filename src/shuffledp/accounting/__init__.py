@@ -19,6 +19,7 @@ from shuffledp.accounting.calibrate import (
 )
 from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
+from shuffledp.accounting.curves import ProfileCurve, drawn_profile, profile_epsilons, renyi_points, worst_profile
 from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
@@ -53,6 +54,7 @@ __all__ = [
     "OrderedProfile",
     "PrivacyFilter",
     "PrivacyProfile",
+    "ProfileCurve",
     "SmallestProfile",
     "StoredProfile",
     "Target",
@@ -75,6 +77,7 @@ __all__ = [
     "compose_floors",
     "composed",
     "dominating_mu",
+    "drawn_profile",
     "floor_profile",
     "from_dp_accounting",
     "gaussian_epsilon",
@@ -83,8 +86,11 @@ __all__ = [
     "last_within",
     "one_budget_profile",
     "privacy_profile",
+    "profile_epsilons",
     "remembered",
     "remembered_by_thread",
+    "renyi_points",
     "to_dp_accounting",
     "weigh",
+    "worst_profile",
 ]

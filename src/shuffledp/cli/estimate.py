@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shuffledp.accounting import certify, drawn_profile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, shown
@@ -23,12 +25,10 @@ from shuffledp.records.people import RowBudgets
 from shuffledp.releases.margins import LONGEST, Margins
 from shuffledp.releases.release import Release
 from shuffledp.releases.verb import GroupedRelease, release, release_by
-from shuffledp.report.answer import Answer
-from shuffledp.report.by_group import grouped_parts, grouped_to_json, print_grouped, print_weighted, weighted_to_json
+from shuffledp.report.answer import Answer, grouped_parts, title_of
 from shuffledp.report.page import render
-from shuffledp.report.release_json import release_to_json
-from shuffledp.report.release_terminal import Shown, print_release
-from shuffledp.report.to_json import dumps
+from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
+from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, unshuffled
 from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
@@ -76,9 +76,9 @@ def run(name: str, typed: Typed) -> None:
         simplex=typed.get("simplex", False),
         simultaneous=typed.get("simultaneous", False),
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
         counts=typed.get("counts", False),
     )
+    published = typed["bounds"] is not None and parse_bounds(typed["bounds"])
     margins = _margins(typed)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
@@ -88,7 +88,7 @@ def run(name: str, typed: Typed) -> None:
             else:
                 by, groups = parse_groups(typed["by"], typed["groups"])
                 found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
-        found = _completed(found, besides)
+        found = _completed(found, published)
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
@@ -115,10 +115,28 @@ def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataF
     return frame.with_columns(projected=project_to_simplex(found.estimate))
 
 
-def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | GroupedRelease:
+def _completed(found: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
     if isinstance(found, Release):
-        return besides.complete(found)
-    return GroupedRelease(found.by, {name: besides.complete(each) for name, each in found.releases.items()})
+        return completed(found, published=published)
+    return GroupedRelease(
+        found.by, {name: completed(each, published=published) for name, each in found.releases.items()}
+    )
+
+
+def completed(found: Release, *, published: bool) -> Release:
+    """Add every published bound to the evidence, if they are to be shown; the certified interval stays as it is.
+
+    Parameters
+    ----------
+    found : Release
+        Of any question.
+    published : bool
+        Whether --bounds asks for the published bounds.
+    """
+    if not published:
+        return found
+    guarantee = certify(found.guarantee.setting, found.guarantee.delta, published=True)
+    return replace(found, guarantee=guarantee)
 
 
 def _arguments(typed: Typed) -> dict[str, Any]:
@@ -185,26 +203,13 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
         Answer(
             title_of(one, value).replace("?", f"{where}?"), one.guarantee, one,
             simplex=shown.simplex, simultaneous=shown.simultaneous, counts=shown.counts,
+            profile=drawn_profile(one.guarantee),
         )
         for where, one in each
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
     besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
     return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
-
-
-def title_of(found: Release, value: str) -> str:
-    """Say the question in words, for the page."""
-    moved = " of the values moved into the range" if found.clipped else ""
-    return {
-        "mean": f"What is the mean of {value}{moved}?",
-        "frequency": f"How often does each {value} occur?",
-        "frequent-items": f"Which values of {value} are frequent?",
-        "histogram": f"How is {value} distributed?",
-        "quantiles": f"What are the quantiles of {value}?",
-        "variance": f"What is the variance of {value}{moved}?",
-        "vector-mean": f"What is the mean of {value}?",
-    }[found.question.name]
 
 
 def parse_budgets(typed: Typed) -> RowBudgets | None:

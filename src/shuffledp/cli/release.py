@@ -11,14 +11,15 @@ from typing import Any
 from rich.markup import escape
 
 from shuffledp import __version__
+from shuffledp.accounting import drawn_profile
 from shuffledp.cli.estimate import (
     Typed,
     check_stated,
+    completed,
     parse_at,
     parse_budgets,
     parse_categories,
     tell_local,
-    title_of,
 )
 from shuffledp.cli.population import parse_bounds
 from shuffledp.errors import InvalidInput, path_shown, shown
@@ -31,11 +32,10 @@ from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
 from shuffledp.releases.run import Ask
 from shuffledp.releases.verb import JointRelease, release_together
-from shuffledp.report.answer import Answer
+from shuffledp.report.answer import Answer, title_of
 from shuffledp.report.page import render
-from shuffledp.report.release_json import release_to_json
-from shuffledp.report.release_terminal import Shown, print_release
-from shuffledp.report.to_json import dumps
+from shuffledp.report.terminal import Shown, print_release
+from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import probability, up
 from shuffledp.shell.left import opened_ledger
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
@@ -225,9 +225,9 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         print(dumps({"question": "release", "private": found.releases[0].private, "together": together,
                      "releases": listed}))  # fmt: skip
         return
+    published = typed["bounds"] is not None and parse_bounds(typed["bounds"])
     shown_besides = Shown(
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] is not None and parse_bounds(typed["bounds"]),
         counts=typed["counts"],
     )
     out = console()
@@ -237,7 +237,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
     for ask, release in zip(asked, found.releases, strict=True):
         out.print()
         out.print(f"[bold]{escape(title_of(release, str(ask.value)))}[/]", highlight=False)
-        print_release(out, shown_besides.complete(release), shown_besides)
+        print_release(out, completed(release, published=published), shown_besides)
     tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
@@ -245,7 +245,13 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
 
 def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
     answers = [
-        Answer(title_of(release, str(ask.value)), release.guarantee, release, counts=typed["counts"])
+        Answer(
+            title_of(release, str(ask.value)),
+            release.guarantee,
+            release,
+            counts=typed["counts"],
+            profile=drawn_profile(release.guarantee),
+        )
         for ask, release in zip(asked, found.releases, strict=True)
     ]
     return render(
