@@ -116,7 +116,7 @@ NO_ROUNDINGS = {
     "randomizers/vector.py": {1e-18},  # tails left out of a quadrature
     "randomizers/numeric.py": {2.742e-11},  # a table of optimal settings
     "randomizers/subset.py": {1e-150},  # symbols that cannot be told apart
-    "report/wording.py": {1e-15},  # digits without end
+    "in_words.py": {1e-15},  # digits without end
     "reproduce/failures.py": {1e-12, 1e-30},  # axes
 }
 """Small literals that are no rounding errors; a rounding error has a name, or is counted, in numerics."""
@@ -133,7 +133,7 @@ COUNTING = {
     "accounting/theorems/count/cover.py": {"", "of", "evaluate", "_possible", "_powers"},
     "accounting/theorems/floor.py": {"", "among_ones", "among_cells", "_counts"},
 }
-"""Functions of theorems that return arrays or tables and count the rounding errors of them; "" is a file's constants."""
+"""Functions of theorems that return arrays or tables and count the rounding errors of them; "": its constants."""
 
 
 def rounding_in(path: Path) -> dict[str, set[object]]:

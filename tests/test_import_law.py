@@ -26,7 +26,7 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 
 LAYERS = (
     ("errors", "extras", "progress"),
-    ("whole_files",),
+    ("whole_files", "in_words"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
@@ -59,7 +59,7 @@ ACCOUNTING = (
     ("theorems", "published"),
     ("weighing",),
     ("certify",),
-    ("search", "filter"),
+    ("search", "filter", "curves"),
     ("calibrate", "dummies_needed"),
     ("",),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import shuffledp as sdp
+from shuffledp.accounting import drawn_profile
 from shuffledp.report.answer import Answer
 from shuffledp.report.page import render
 from shuffledp.report.wording import up
@@ -48,11 +49,18 @@ def rendered(*answers: Answer) -> str:
     return render("A title", answers, command="shuffledp mean 'my table.csv' --value x", version="1.2.3")
 
 
+def drawn(*answers: Answer) -> list[Answer]:
+    """Add the curve of each guarantee."""
+    return [dataclasses.replace(answer, profile=drawn_profile(answer.guarantee)) for answer in answers]
+
+
 @pytest.fixture(scope="session")
 def page(mean_release, frequency_release):
     return rendered(
-        Answer("What is the mean of x?", mean_release.guarantee, mean_release, (0.0, 10.0), (5.0,)),
-        Answer("How often?", frequency_release.guarantee, frequency_release),
+        *drawn(
+            Answer("What is the mean of x?", mean_release.guarantee, mean_release, (5.0,)),
+            Answer("How often?", frequency_release.guarantee, frequency_release),
+        )
     )
 
 
@@ -130,8 +138,7 @@ def test_pages_about_plans(budgets, words):
         ({"missing": 0.25}, ["At most 25% of the people stay away or send junk; who they are does not depend"]),
     ],
 )
-def test_assumptions_follow_the_situation(monkeypatch, situation, words):
-    monkeypatch.setattr("shuffledp.report.page._profile", lambda guarantee: None)  # the curve has its own tests
+def test_assumptions_follow_the_situation(situation, words):
     setting = sdp.Setting(sdp.Budgets((1.0,), (50,)), "any", seen="reports", neighboring="replace-one", **situation)
     known = sdp.certify(dataclasses.replace(setting, rounds=1), delta=1e-6)
     page = rendered(Answer("How private?", dataclasses.replace(known, setting=setting)))

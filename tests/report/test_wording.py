@@ -15,7 +15,7 @@ import shuffledp as sdp
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.releases.wrappers import estimate_frequency
-from shuffledp.report.remarks import notes
+from shuffledp.report.answer import notes
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import (
     covers,

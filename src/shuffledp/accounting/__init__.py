@@ -35,6 +35,13 @@ if TYPE_CHECKING:
         calibrate_scale,
         last_within,
     )
+    from shuffledp.accounting.curves import (
+        ProfileCurve,
+        drawn_profile,
+        profile_epsilons,
+        renyi_points,
+        worst_profile,
+    )
     from shuffledp.accounting.dummies_needed import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
     from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
     from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
@@ -43,11 +50,21 @@ _LATE = {
     "calibrate": (
         "LARGEST_N",
         "Calibration",
+        "Target",
+        "apportioned",
         "calibrate_batch",
         "calibrate_epsilon0",
         "calibrate_n",
         "calibrate_rounds",
         "calibrate_scale",
+        "last_within",
+    ),
+    "curves": (
+        "ProfileCurve",
+        "drawn_profile",
+        "profile_epsilons",
+        "renyi_points",
+        "worst_profile",
     ),
     "dummies_needed": (
         "DUMMIES_LAWS",
@@ -60,15 +77,10 @@ _LATE = {
         "allowed_mu",
         "largest_pure",
     ),
-    "profiles.domination": ("dominating_mu",),
-    "profiles.interchange": (
+    "profiles.domination": (
+        "dominating_mu",
         "from_dp_accounting",
         "to_dp_accounting",
-    ),
-    "search": (
-        "Target",
-        "apportioned",
-        "last_within",
     ),
 }
 """What no certificate needs is loaded when its name is first used."""
@@ -92,6 +104,7 @@ __all__ = [
     "OrderedProfile",
     "PrivacyFilter",
     "PrivacyProfile",
+    "ProfileCurve",
     "SmallestProfile",
     "StoredProfile",
     "Target",
@@ -114,6 +127,7 @@ __all__ = [
     "compose_floors",
     "composed",
     "dominating_mu",
+    "drawn_profile",
     "floor_profile",
     "from_dp_accounting",
     "gaussian_epsilon",
@@ -122,10 +136,13 @@ __all__ = [
     "last_within",
     "one_budget_profile",
     "privacy_profile",
+    "profile_epsilons",
     "remembered",
     "remembered_by_thread",
+    "renyi_points",
     "to_dp_accounting",
     "weigh",
+    "worst_profile",
 ]
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shuffledp import __version__
-from shuffledp.accounting import certify
+from shuffledp.accounting import certify, profile_epsilons, renyi_points, worst_profile
 from shuffledp.guarantee import Guarantee
-from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import guarantee_notes, some_levels
 from shuffledp.setting import Setting
@@ -126,12 +125,13 @@ def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled co
     heading : str
         Title of the page.
     """
+    from shuffledp.accounting import drawn_profile
     from shuffledp.report.answer import Answer
     from shuffledp.report.page import render
 
     return render(
         heading,
-        [Answer(question, guarantee)],
+        [Answer(question, guarantee, profile=drawn_profile(guarantee))],
         command=COMMAND_LINE.get(),
         version=__version__,
     )

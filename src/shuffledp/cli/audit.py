@@ -17,7 +17,7 @@ from shuffledp.cli.population import Population, parse_seen
 from shuffledp.cli.randomizer import FAMILIES, parse_randomizer
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import choose_random
-from shuffledp.report.audit import print_audit
+from shuffledp.report.terminal import print_audit
 from shuffledp.report.to_json import audit_to_json, dumps
 from shuffledp.shell.output import console, working
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from shuffledp.accounting import certify, drawn_profile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.guarantee import Guarantee
@@ -18,7 +19,9 @@ from shuffledp.records.people import RowBudgets
 from shuffledp.releases.release import GroupedRelease, Release
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.releases.verb import release
-from shuffledp.report.release_terminal import Shown, print_release
+from shuffledp.report.answer import Answer, title_of
+from shuffledp.report.page import render
+from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
 from shuffledp.report.wording import down, near, unshuffled
 from shuffledp.shell.estimate_options import typed_name
 from shuffledp.shell.left import opened_ledger
@@ -104,14 +107,13 @@ def run(name: str, typed: Typed) -> None:
         simplex=typed.get("simplex", False),
         simultaneous=typed.get("simultaneous", False),
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] == "all",
         counts=typed.get("counts", False),
     )
     ask, people, margins = read_ask(name, typed), read_people(typed), _margins(typed)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release(ask, people, read_terms(typed, progress, margins))
-        found = _completed(found, besides)
+        found = _completed(found, typed["bounds"] == "all")
         files.write("--report", lambda page: page.write(_page(typed, found, besides)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
@@ -143,10 +145,28 @@ def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataF
     return frame.with_columns(projected=project_to_simplex(found.estimate))
 
 
-def _completed(found: Release | GroupedRelease, besides: Shown) -> Release | GroupedRelease:
+def _completed(found: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
     if isinstance(found, Release):
-        return besides.complete(found)
-    return GroupedRelease(found.by, {name: besides.complete(each) for name, each in found.releases.items()})
+        return completed(found, published=published)
+    return GroupedRelease(
+        found.by, {name: completed(each, published=published) for name, each in found.releases.items()}
+    )
+
+
+def completed(found: Release, *, published: bool) -> Release:
+    """Add every published bound to the evidence, if they are to be shown; the certified interval stays as it is.
+
+    Parameters
+    ----------
+    found : Release
+        Of any question.
+    published : bool
+        Whether --bounds asks for the published bounds.
+    """
+    if not published:
+        return found
+    guarantee = certify(found.guarantee.setting, found.guarantee.delta, published=True)
+    return replace(found, guarantee=guarantee)
 
 
 def show(
@@ -159,18 +179,15 @@ def show(
     """Print the release for a program, or for a person, who is told which files were written."""
     how = {"simplex": shown.simplex, "simultaneous": shown.simultaneous}
     if isinstance(found, GroupedRelease):
-        from shuffledp.report.by_group import grouped_to_json, print_grouped, print_weighted, weighted_to_json
-
         if typed["json"]:
-            from shuffledp.report.to_json import dumps
+            from shuffledp.report.to_json import dumps, grouped_to_json, weighted_to_json
 
             weighted = {} if margins is None else {"weighted": weighted_to_json(found, margins)}
             print(dumps(grouped_to_json(found, **how) | weighted))
             return
         print_grouped(console(), found, shown)
     elif typed["json"]:
-        from shuffledp.report.release_json import release_to_json
-        from shuffledp.report.to_json import dumps
+        from shuffledp.report.to_json import dumps, release_to_json
 
         print(dumps(release_to_json(found, **how)))
         return
@@ -178,7 +195,7 @@ def show(
         print_release(console(), found, shown)
     tell_local(typed, found.guarantee)
     if margins is not None and isinstance(found, GroupedRelease):
-        print_weighted(console(), found, margins)  # pyright: ignore[reportPossiblyUnboundVariable]
+        print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
@@ -195,9 +212,7 @@ def tell_local(typed: Typed, guarantee: Guarantee) -> None:
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
     from shuffledp import __version__
-    from shuffledp.report.answer import Answer
-    from shuffledp.report.by_group import grouped_parts
-    from shuffledp.report.page import render
+    from shuffledp.report.answer import grouped_parts
 
     value = typed.get("value") or typed["values"]
     by_group = isinstance(found, GroupedRelease)
@@ -206,26 +221,13 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
         Answer(
             title_of(one, value).replace("?", f"{where}?"), one.guarantee, one,
             simplex=shown.simplex, simultaneous=shown.simultaneous, counts=shown.counts,
+            profile=drawn_profile(one.guarantee),
         )
         for where, one in each
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
     besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
     return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
-
-
-def title_of(found: Release, value: str) -> str:
-    """Say the question in words, for the page."""
-    moved = " of the values moved into the range" if found.clipped else ""
-    return {
-        "mean": f"What is the mean of {value}{moved}?",
-        "frequency": f"How often does each {value} occur?",
-        "frequent-items": f"Which values of {value} are frequent?",
-        "histogram": f"How is {value} distributed?",
-        "quantiles": f"What are the quantiles of {value}?",
-        "variance": f"What is the variance of {value}{moved}?",
-        "vector-mean": f"What is the mean of {value}?",
-    }[found.question.name]
 
 
 def parse_budgets(typed: Typed) -> RowBudgets | None:

@@ -15,8 +15,8 @@ from shuffledp.budgets import Budgets
 from shuffledp.cli.randomizer import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, shown
 from shuffledp.ledger import Ledger, Limit, Spending, Total, composed_epsilon
+from shuffledp.report.answer import taken_as_people
 from shuffledp.report.ledger import ledger_page, ledger_to_json, print_ledger
-from shuffledp.report.remarks import taken_as_people
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import probability, up
 from shuffledp.setting import Setting

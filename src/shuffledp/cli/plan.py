@@ -322,12 +322,12 @@ def _write(
 ) -> None:
     """Fill the files that were asked for."""
     if (stream := streams["--figure"]) is not None:
-        from shuffledp.report.plan_page import curve_file
+        from shuffledp.report.plan import curve_file
 
         stream.write(curve_file(made))
     if (stream := streams["--report"]) is not None:
         from shuffledp import __version__
-        from shuffledp.report.plan_page import plan_page
+        from shuffledp.report.plan import plan_page
         from shuffledp.shell.output import COMMAND_LINE
 
         command = COMMAND_LINE.get()

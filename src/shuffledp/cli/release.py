@@ -11,15 +11,16 @@ from typing import Any
 from rich.markup import escape
 
 from shuffledp import __version__
-from shuffledp.cli.estimate import Typed, check_stated, read_people, read_terms, tell_local, title_of
+from shuffledp.accounting import drawn_profile
+from shuffledp.cli.estimate import Typed, check_stated, completed, read_people, read_terms, tell_local
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.questions.question import question_type
 from shuffledp.releases.release import JointRelease
 from shuffledp.releases.terms import Ask
 from shuffledp.releases.verb import release
-from shuffledp.report.release_json import release_to_json
-from shuffledp.report.release_terminal import Shown, print_release
-from shuffledp.report.to_json import dumps
+from shuffledp.report.answer import title_of
+from shuffledp.report.terminal import Shown, print_release
+from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import probability, up
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
 from shuffledp.whole_files import read_bytes
@@ -169,9 +170,9 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         print(dumps({"question": "release", "private": found.releases[0].private, "together": together,
                      "releases": listed}))  # fmt: skip
         return
+    published = typed["bounds"] == "all"
     shown_besides = Shown(
         bounds=typed["verbose"] or typed["bounds"] is not None,
-        published=typed["bounds"] == "all",
         counts=typed["counts"],
     )
     out = console()
@@ -181,7 +182,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
     for ask, each in zip(asked, found.releases, strict=True):
         out.print()
         out.print(f"[bold]{escape(title_of(each, str(ask.value)))}[/]", highlight=False)
-        print_release(out, shown_besides.complete(each), shown_besides)
+        print_release(out, completed(each, published=published), shown_besides)
     tell_local(typed, found.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
@@ -192,7 +193,13 @@ def _page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
     from shuffledp.report.page import render
 
     answers = [
-        Answer(title_of(each, str(ask.value)), each.guarantee, each, counts=typed["counts"])
+        Answer(
+            title_of(each, str(ask.value)),
+            each.guarantee,
+            each,
+            counts=typed["counts"],
+            profile=drawn_profile(each.guarantee),
+        )
         for ask, each in zip(asked, found.releases, strict=True)
     ]
     return render(

@@ -22,7 +22,7 @@ from shuffledp.collection.state import DeviceState, default_state_file
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, counted, distance, points, probability, share, up, with_error
+from shuffledp.report.wording import count, counted, distance, probability, up
 from shuffledp.shell.entered import Entered
 from shuffledp.shell.left import will_change
 from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
@@ -234,29 +234,24 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 def _print_opened(opened: Opened) -> None:
     from shuffledp.collection.kinds_view import TOGETHER, more_lines
-    from shuffledp.report.rows import CONFIDENCE, frequency_rows
+    from shuffledp.questions.view import CONFIDENCE
+    from shuffledp.report.answer import cells, view_of
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
     for place, (question, release, junk, more) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
-        if release.categories is None:
-            low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
-            value, error = float(release.estimate), float(release.standard_error)
-            words = [with_error(x, error) for x in (value, low, high)]
-            shown.print(f"[bold]{title}[/] {words[0]} ({CONFIDENCE:.0%} interval {words[1]} to {words[2]})")
+        view = view_of(release, simultaneous=question.kind in TOGETHER)
+        lines = [(entry.name, *cells(view, entry, hedged=False)) for entry in view.entries()]
+        if not view.shape.label:
+            ((_, value, _, ends),) = lines
+            shown.print(f"[bold]{title}[/] {value} ({CONFIDENCE:.0%} interval {ends})")
         else:
             table = Table(title=title, title_justify="left")
             for heading in ("answer", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
                 table.add_column(heading, justify="left" if heading == "answer" else "right")
-            for row in frequency_rows(release, simultaneous=question.kind in TOGETHER):
-                ends = f"{share(row.low)} to {share(row.high)}"
-                table.add_row(
-                    escape(row.category),
-                    share(row.frequency),
-                    points(row.standard_error),
-                    ends,
-                )
+            for name, *numbers in lines:
+                table.add_row(escape(name), *numbers)
             shown.print(table)
         for line in more_lines(question, more):
             shown.print(escape(line), highlight=False)

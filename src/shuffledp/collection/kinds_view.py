@@ -9,7 +9,8 @@ import numpy as np
 from shuffledp.collection.asked import Question, Text
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.questions.estimate import Estimate
-from shuffledp.report.rows import CONFIDENCE, FrequencyRow, interval_words
+from shuffledp.questions.view import CONFIDENCE, Entry
+from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import counted, share, with_error
 
 TOGETHER = ("table", "list")
@@ -111,10 +112,10 @@ def _shares(texts: tuple[Text, ...], estimate: Estimate) -> list[dict[str, Any]]
 
 def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
     rows = [
-        FrequencyRow(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
+        Entry(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
         for each in _shares(texts, estimate)
     ]
-    return [f"{row.category} {share(row.frequency)} ({interval_words(row)})" for row in rows]
+    return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]
 
 
 def _excludes_zero(estimate: Estimate) -> bool:

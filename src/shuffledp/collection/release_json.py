@@ -8,8 +8,7 @@ from shuffledp.collection.analyzer import Opened, by_level
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.kinds_view import TOGETHER, more_to_json
-from shuffledp.report.release_json import release_to_json
-from shuffledp.report.to_json import dumps
+from shuffledp.report.to_json import dumps, release_to_json
 
 
 def release_document(opened: Opened) -> bytes:

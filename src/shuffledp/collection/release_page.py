@@ -13,8 +13,8 @@ from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
-from shuffledp.report.answer import Answer, estimate_parts
-from shuffledp.report.templating import page_template
+from shuffledp.report.answer import Answer
+from shuffledp.report.page import estimate_parts, page_template
 
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 

@@ -20,8 +20,8 @@ from shuffledp.learning.messages import UNIT_MEANING
 from shuffledp.learning.settings import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SECURE_DRAW, SEEDED_DRAW, TABLE, TIMES, Point, points
+from shuffledp.report.page import page_template
 from shuffledp.report.svg import Axis
-from shuffledp.report.templating import page_template
 from shuffledp.report.terminal import NOT_PRIVATE
 
 # What may be told of a training run.

@@ -20,6 +20,7 @@ from shuffledp.questions.question import Question
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.task import SHUFFLED, SMOOTHING, Weights, effective_number
+from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import FrequencyOracle, SupportLaw
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.checks import counted
@@ -77,6 +78,8 @@ def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
 #
 # A question is a public value. It never holds a record. `shuffledp.releases.verb.release` asks it.
 
+MAY_LEAVE = "Unbiased estimates may fall below 0; intervals keep to the range from 0 to 1"
+
 
 @dataclass(frozen=True)
 class Frequency(Question):
@@ -105,6 +108,26 @@ class Frequency(Question):
     mechanisms: ClassVar[tuple[str, ...]] = tuple(FREQUENCY_MECHANISMS)
     answers = "shares"
     words = (("categories",), ())
+    shape: ClassVar[Shape] = Shape(
+        "Frequencies",
+        "How often does each {0} occur?",
+        "share",
+        "share",
+        label="category",
+        keys=("category",),
+        key="frequency",
+        amount="count",
+        picture=Picture(
+            "bars",
+            (("bar", "estimate"), ("interval", "{confidence} confidence interval")),
+            truth="true share, known here because the data are public",
+        ),
+        excerpt="largest",
+        noun="estimates",
+        folded=True,
+        read=(f"{MAY_LEAVE}, and hold one by one: of many, some miss.", f"{MAY_LEAVE}, and hold all together."),
+        short=("frequency", "standard error"),
+    )
 
     def __init__(self, categories: Iterable[Hashable]) -> None:
         object.__setattr__(self, "categories", read_labels(categories))
@@ -131,6 +154,27 @@ class Frequency(Question):
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
         """See `Question.records`: the place of each record among the categories."""
         return category_codes(columns[0], self.categories, before, recode)
+
+    def view(
+        self,
+        found: Estimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        return View(
+            self.shape,
+            Numbers.of(found, level, simultaneous=simultaneous),
+            [(str(category),) for category in self.categories],
+            simultaneous=simultaneous,
+            support=found.support,
+            records=records,
+            after=reach(found),
+            projected=project_to_simplex(found.value) if simplex else None,
+        )
 
 
 # Frequencies from the shuffled reports alone, with standard errors and confidence intervals.

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.in_words import count, percent, share
 from shuffledp.numerics.floats import betainccinv, betaincinv, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
 from shuffledp.questions.estimate import Estimate, chance_of_a_miss
 from shuffledp.questions.question import Question
 from shuffledp.questions.tally import LevelSums, Tally, Whole
+from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.checks import check_choice, numbers_within
 from shuffledp.randomizers.hashing import LARGEST_RANGE, LeveledHashing, best_range
@@ -327,6 +329,25 @@ class FrequentItems(Question):
     mechanisms: ClassVar[tuple[str, ...]] = ("olh",)
     answers = "items"
     words = ((), ("max_length", "alphabet"))
+    shape: ClassVar[Shape] = Shape(
+        "Frequent items",
+        "Which values of {0} are frequent?",
+        "share",
+        "share",
+        label="item",
+        keys=("item",),
+        key="frequency",
+        amount="count",
+        picture=Picture(
+            "bars",
+            (("bar", "estimate"), ("interval", "{confidence} confidence interval; all of them hold together")),
+            most=60,
+        ),
+        excerpt="largest",
+        noun="items",
+        chosen=True,
+        nothing="No item is frequent enough to be named.",
+    )
 
     def __init__(
         self,
@@ -417,6 +438,76 @@ class FrequentItems(Question):
             symbols = word_symbols(part, domain, before + start, cut=self.cut, other=recode.other)
             found[start : start + _ROWS] = domain.codes(symbols)
         return found
+
+    def view(
+        self,
+        found: ItemsEstimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`; the intervals of chosen items hold together, asked for or not."""
+        del simultaneous, simplex
+        named, listed = found.named(self.false_positives), self.candidates
+        items = [found.items[place] if listed is None else listed[place] for place in named]
+        finds = found.finds(self.false_positives)
+        return View(
+            self.shape,
+            Numbers.of(found.at(named), level, simultaneous=True),
+            [(str(item),) for item in items],
+            simultaneous=True,
+            support=found.support,
+            records=records,
+            sentences=tuple(self._sentences(found, finds, level, any_named=bool(items))),
+            after={"search": self._search(found, finds), **reach(found)},
+        )
+
+    def _sentences(self, found: ItemsEstimate, finds: float, level: float, *, any_named: bool) -> list[str]:
+        """Say how items were looked for, which of them would be found, and what a name stands for."""
+        domain = found.domain
+        if isinstance(domain, ListedItems):
+            said = [f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."]
+        else:
+            said = [
+                f"Items were searched for letter by letter, at {domain.levels} levels, each answered by one in "
+                f"{domain.levels} of the people, on average."
+            ]
+        if finds < 1.0:
+            said.append(f"An item that at least {share(finds)} of the people have is found with a chance of 95 %.")
+        else:
+            said.append("With so few people at such budgets, no item would surely be found, however frequent.")
+        chance = percent(self.false_positives)
+        said[1] += f" The chance that any item is named that nobody has is at most {chance}."
+        if any_named:
+            said.append(
+                f"The {level:.0%} intervals hold all together, although the data chose the items; one that begins at "
+                "0 says that few may have the item."
+            )
+        if not isinstance(domain, ListedItems):
+            said.append(
+                "Names and shares are up to a public hash: a share is that of an item and of all words that fall into "
+                f"the same one of {count(1 << domain.bits)} cells."
+            )
+        if found.full:
+            said.append(
+                "More beginnings of words were frequent than the search follows, so items may be missing; ask about "
+                "shorter words, or with a smaller alphabet."
+            )
+        return said
+
+    def _search(self, found: ItemsEstimate, finds: float) -> dict[str, Any]:
+        """Return what a program is told of the search."""
+        return {
+            "threshold": found.threshold(self.false_positives),
+            "finds": finds,
+            "false_positives": self.false_positives,
+            "levels": found.domain.levels,
+            "cells": 1 << found.domain.bits,
+            "tried": len(found.items),
+            "complete": not found.full,
+        }
 
     def finds(self, budgets: Budgets, people: int | None = None) -> float:
         """Return the smallest share of an item that is found with a chance of 95 %, as far as is known beforehand.

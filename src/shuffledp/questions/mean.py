@@ -19,6 +19,7 @@ from shuffledp.questions.number import (
     ADDED_NOISE,
     NUMBER_MECHANISMS,
     NUMBER_SEEN,
+    POINT,
     Number,
     check_seen,
     number_randomizer,
@@ -27,6 +28,7 @@ from shuffledp.questions.question import SHARES_SEEN
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.task import SHUFFLED, SMOOTHING, Weights, effective_number
+from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View, reach
 from shuffledp.randomizers.base import NumberLaw, NumberRandomizer
 from shuffledp.randomizers.numeric import OneBit
 from shuffledp.records.columns import Recode
@@ -55,6 +57,7 @@ class Mean(Number):
     mechanisms: ClassVar[tuple[str, ...]] = tuple(NUMBER_MECHANISMS)
     answers = "number"
     words = (("low", "high"), ())
+    shape: ClassVar[Shape] = Shape("Mean", "What is the mean of {0}{1}?", "mean", "number", amount="sum", picture=POINT)
 
     def views_of(self, mechanism: str) -> tuple[Seen, ...]:
         """See `Question.views_of`; a sum of rounded noise is not certified."""
@@ -74,6 +77,21 @@ class Mean(Number):
     ) -> NDArray[Any]:
         """See `Question.draw`; Gaussian noise needs the deltas."""
         return randomizer.randomize(records, epsilons, random, delta0=deltas)
+
+    def view(
+        self,
+        found: Estimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        del simplex
+        numbers = Numbers.of(found, level, simultaneous=simultaneous)
+        after = reach(found)
+        return self.number_view(numbers, found.support, records=records, simultaneous=simultaneous, after=after)
 
 
 # The mean of a number from the shuffled reports alone, with its standard error.

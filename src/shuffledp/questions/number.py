@@ -13,6 +13,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.question import Question
+from shuffledp.questions.view import Numbers, Picture, View
 from shuffledp.randomizers.base import NoiseLaw, NumberRandomizer, RandomizerLaw
 from shuffledp.randomizers.checks import check_choice, real_range
 from shuffledp.randomizers.noise import Gaussian, Laplace
@@ -113,6 +114,13 @@ def check_seen(mechanism: str, seen: Seen) -> None:
 
 # The questions about a number in a known range.
 
+POINT = Picture("point", (("estimate", "estimate with its interval"),), truth="true value")
+"""How a single number is drawn."""
+
+
+def _unnamed() -> str:
+    return ""
+
 
 @dataclass(frozen=True)
 class Number(Question):
@@ -156,6 +164,20 @@ class Number(Question):
                 f"`missing_as` must be a number of the range [{self.low}, {self.high}]; got {recode.missing_as}"
             )
         return Recode(value, None, recode.clip)
+
+    def number_view(self, numbers: Numbers, support: tuple[float, float], **besides: Any) -> View:
+        """Return the view of an answer that is one number.
+
+        Parameters
+        ----------
+        numbers : Numbers
+            The answer.
+        support : tuple of float
+            Range of what it can be.
+        besides
+            Further parameters of `View`.
+        """
+        return View(self.shape, numbers, name=_unnamed, support=support, range=(self.low, self.high), **besides)
 
     def numbers(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
         """Return the values, all of them in the range."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
+from shuffledp.questions.view import CONFIDENCE, Shape, View
 from shuffledp.records.columns import Recode
 from shuffledp.setting import Seen
 from shuffledp.whole_files import read_lines
@@ -44,6 +45,8 @@ class Question(ABC):
     """What the analyzer may see of the reports."""
     mechanisms: ClassVar[tuple[str, ...]]
     """Names of the randomizers that can answer it; the first is the default."""
+    shape: ClassVar[Shape]
+    """What all its answers have in common, for whoever renders them."""
     answers: ClassVar[Answers]
     """What answers it."""
     words: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
@@ -125,6 +128,37 @@ class Question(ABC):
         ------
         InvalidInput
             For the first record that the question does not cover and `recode` does not map.
+        """
+
+    @abstractmethod
+    def view(
+        self,
+        found: Any,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """Return what is said of an answer; see `shuffledp.questions.view`.
+
+        Parameters
+        ----------
+        found : Estimate or RangeEstimate
+            The analyzer's answer.
+        records : int
+            Number of records used; public.
+        level : float
+            Confidence level of the intervals, in (0, 1).
+        simultaneous : bool
+            Whether the intervals hold together; else each holds by itself.
+        simplex : bool
+            Whether the nearest shares that could be stand beside the unbiased ones, where the answer is shares.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
         """
 
     def settled(self, recode: Recode) -> Recode:

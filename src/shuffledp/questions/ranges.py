@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.in_words import count, near
 from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray, even_edges
-from shuffledp.questions.estimate import around, chance_of_a_miss
-from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency_oracle
+from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
+from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, MAY_LEAVE, frequency_oracle, project_to_simplex
 from shuffledp.questions.number import Number
 from shuffledp.questions.tally import LevelSums, Tally, Whole
+from shuffledp.questions.view import CONFIDENCE, Curve, Numbers, Picture, Shape, View, in_bins, reach
 from shuffledp.randomizers.checks import MAX_COUNTED, check_choice, real_range, whole_number
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.records.columns import Recode
@@ -129,6 +131,26 @@ class Histogram(Number):
     mechanisms: ClassVar[tuple[str, ...]] = ("subset", *(m for m in FREQUENCY_MECHANISMS if m != "subset"))
     answers = "shares"
     words = (("low", "high", "bins"), ())
+    shape: ClassVar[Shape] = Shape(
+        "Histogram",
+        "How is {0} distributed?",
+        "share",
+        "share",
+        label="bin",
+        keys=("low", "high"),
+        key="frequency",
+        amount="count",
+        picture=Picture(
+            "bins",
+            (("bar", "share of each bin"), ("interval", "its {confidence} confidence interval, {each}")),
+            each=("each bin by itself", "all bins together"),
+        ),
+        excerpt="spread",
+        noun="bins",
+        folded=True,
+        read=(f"{MAY_LEAVE}.", f"{MAY_LEAVE}."),
+        short=("share", "error"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,6 +175,36 @@ class Histogram(Number):
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
         """See `Question.records`: the bin of each number."""
         return self.grid.codes(self.numbers(columns, recode, before))
+
+    def view(
+        self,
+        found: Estimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        edges = self.grid.edges
+        width = float(edges[-1] - edges[0]) / self.bins
+
+        def name(low: float, high: float) -> str:
+            return f"{in_bins(low, width)} to {in_bins(high, width)}"
+
+        return View(
+            self.shape,
+            Numbers.of(found, level, simultaneous=simultaneous),
+            list(pairwise(edges.tolist())),
+            name,
+            simultaneous=simultaneous,
+            support=found.support,
+            records=records,
+            told=f", in {count(self.bins)} bins",
+            before={"low": float(edges[0]), "high": float(edges[-1]), "bins": self.bins},
+            after=reach(found),
+            projected=project_to_simplex(found.value) if simplex else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -189,6 +241,28 @@ class Quantiles(Number):
     mechanisms: ClassVar[tuple[str, ...]] = ("tree",)
     answers = "ranges"
     words = (("low", "high"), ("at",))
+    shape: ClassVar[Shape] = Shape(
+        "Quantiles",
+        "What are the quantiles of {0}?",
+        "value",
+        "place",
+        label="share below",
+        keys=("probability",),
+        key="quantile",
+        picture=Picture(
+            "distribution",
+            (
+                (
+                    "line certified",
+                    "the rising distribution function closest to the estimates; quantiles are read off it",
+                ),
+                ("line raw", "the unbiased estimates, which noise lets fall now and then"),
+                ("bracket", "{confidence} band, each value by itself"),
+                ("estimate", "quantile with its interval"),
+            ),
+            said="Share of the people below each value.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -212,6 +286,37 @@ class Quantiles(Number):
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
         """See `Question.records`: the bin of each number."""
         return self.grid.codes(self.numbers(columns, recode, before))
+
+    def view(
+        self,
+        found: RangeEstimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        del records, simplex
+        edges, at = self.grid.edges, np.array(self.at)
+        each = 1.0 - (1.0 - level) / at.size if simultaneous else level
+        low, high = found.quantile_interval(at, edges, each)
+        band = found.below_interval(level)
+        return View(
+            self.shape,
+            Numbers(found.quantiles(at, edges), None, low, high),
+            [(probability,) for probability in self.at],
+            _below,
+            simultaneous=simultaneous,
+            width=float(edges[1] - edges[0]),
+            told=f", told to one of {count(self.bins)} bins",
+            before={"low": float(edges[0]), "high": float(edges[-1]), "bins": self.bins},
+            curve=Curve(edges, found.below, found.below_error, *band, found.rising),
+        )
+
+
+def _below(probability: float) -> str:
+    return f"{near(100 * probability, 6)}%"
 
 
 # Ranges and quantiles of ordered bins from the shuffled reports of a tree of ranges.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
+from shuffledp.in_words import near
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
-from shuffledp.questions.number import Number
+from shuffledp.questions.number import POINT, Number
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.task import Weights
+from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View
 from shuffledp.randomizers.checks import check_choice, report_rows
 from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.wire import checked_reports
@@ -45,6 +48,7 @@ class Variance(Number):
     mechanisms: ClassVar[tuple[str, ...]] = ("two-moments",)
     answers = "number"
     words = (("low", "high"), ())
+    shape: ClassVar[Shape] = Shape("Variance", "What is the variance of {0}{1}?", "variance", "number", picture=POINT)
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> TwoMoments:
         """See `Question.randomizer`."""
@@ -55,6 +59,30 @@ class Variance(Number):
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
         """See `Question.records`: the numbers themselves."""
         return self.numbers(columns, recode, before)
+
+    def view(
+        self,
+        found: VarianceEstimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        del records, simplex
+        numbers = Numbers.of(found, level, simultaneous=simultaneous)
+        (entry,) = np.column_stack((numbers.value, numbers.low, numbers.high)).tolist()
+        # a deviation is the root of what is at least 0
+        root, low, high = (math.sqrt(max(x, 0.0)) for x in entry)
+        words = [near(x, 3) for x in (root, low, high)]
+        return self.number_view(
+            numbers,
+            found.support,
+            simultaneous=simultaneous,
+            more=f"That is a standard deviation of {words[0]}, between {words[1]} and {words[2]}.",
+            after={"standard_deviation": {"estimate": root, "confidence_interval": [low, high]}},
+        )
 
 
 # The variance of a number from the shuffled reports alone, with its standard error.

@@ -17,6 +17,7 @@ from shuffledp.questions.question import Question
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.task import SMOOTHING, Weights, effective_number
+from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View, reach
 from shuffledp.randomizers.balls import VectorRandomizer, positive_number
 from shuffledp.randomizers.checks import MAX_COUNTED, WIDEST, check_choice, whole_number
 from shuffledp.randomizers.checks import population as checked_population
@@ -127,6 +128,18 @@ class VectorMean(Question):
     reads: ClassVar[Literal["texts", "numbers"]] = "numbers"
     mechanisms: ClassVar[tuple[str, ...]] = ("least-error",)
     answers = "vector"
+    shape: ClassVar[Shape] = Shape(
+        "Mean vector",
+        "What is the mean of {0}?",
+        "mean",
+        "number",
+        label="coordinate",
+        keys=("coordinate",),
+        amount="sum",
+        excerpt="first",
+        noun="coordinates",
+        read=("Intervals hold one by one.", "Intervals hold all together."),
+    )
 
     def __post_init__(self) -> None:
         size = whole_number(self.dimension, "dimension, the length of a vector, must be a whole number", 1, MAX_COUNTED)
@@ -163,6 +176,32 @@ class VectorMean(Question):
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
         """See `Question.records`: shape (n, dimension)."""
         return bounded_vectors(columns, self.dimension, self.kind, self.norm, recode, before)
+
+    def view(
+        self,
+        found: Estimate,
+        records: int,
+        *,
+        level: float = CONFIDENCE,
+        simultaneous: bool = False,
+        simplex: bool = False,
+    ) -> View:
+        """See `Question.view`."""
+        del simplex
+        return View(
+            self.shape,
+            Numbers.of(found, level, simultaneous=simultaneous),
+            [(place,) for place in range(found.value.size)],
+            _numbered,
+            simultaneous=simultaneous,
+            support=found.support,
+            records=records,
+            after=reach(found),
+        )
+
+
+def _numbered(place: int) -> str:
+    return str(place + 1)
 
 
 # The mean of a vector from the shuffled reports alone.

@@ -1,46 +1,31 @@
-"""What a page shows of an estimate: sentences, numbers as people read them, a picture, a table; by kind of question."""
+"""A release as every renderer meets it: its view, computed once, in the words and cells that people read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
 
 from shuffledp.guarantee import Guarantee
-from shuffledp.report import wording
-from shuffledp.report.amounts import amounts_table
-from shuffledp.report.items import NOTHING, all_notes, chosen, items_table
-from shuffledp.report.release_terminal import deviation_words, some_bins
-from shuffledp.report.remarks import notes, people
-from shuffledp.report.rows import (
-    CONFIDENCE,
-    FrequencyRow,
-    bin_rows,
-    edge_rows,
-    frequency_rows,
-    in_bins,
-    interval_words,
-    quantile_rows,
-)
-from shuffledp.report.svg import bars_picture, distribution_picture, histogram_picture, mean_picture
+from shuffledp.in_words import SAYS_NOTHING, count, counted, near, points, probability, share, up, with_error
+from shuffledp.questions.view import CONFIDENCE, Entry, Shape, View, in_bins
+from shuffledp.report.wording import guarantee_notes, weighted_by
 
 if TYPE_CHECKING:
-    from shuffledp.releases.release import RangeRelease
-from shuffledp.releases.release import Release
+    from shuffledp.accounting import ProfileCurve
+    from shuffledp.releases.release import Release
+    from shuffledp.releases.verb import GroupedRelease
 
-MOST_ROWS = 400
-"""Bins a page lists, and points of a curve it draws."""
-MOST_BARS = 60
-"""Items that a page draws."""
 INTERVAL = f"{CONFIDENCE:.0%} interval"
+"""Heading of intervals where the sentence above the table says whether they hold together."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and what is known about it.
+    """One question of a page, and what is known about it.
 
     Parameters
     ----------
@@ -58,6 +43,8 @@ class Answer:
         Show intervals that hold together.
     counts : bool
         Show counts beside shares, and sums beside means.
+    profile : sequence of ProfileCurve
+        Curves of the guarantee's privacy profile to draw, from `shuffledp.accounting.drawn_profile`.
     """
 
     question: str
@@ -67,149 +54,322 @@ class Answer:
     simplex: bool = False
     simultaneous: bool = False
     counts: bool = False
+    profile: Sequence[ProfileCurve] = ()
 
 
-def estimate_parts(answer: Answer) -> dict[str, Any] | None:
-    """Collect what the template of this kind needs to know; None without an estimate.
+def view_of(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> View:
+    """Return the view of a release; remembered, so that screen, page and JSON of one release share its numbers.
 
     Parameters
     ----------
-    answer : Answer
-        Its release fits its kind.
+    release : Release
+        Of any question.
+    simplex : bool
+        Add the projected shares.
+    simultaneous : bool
+        Whether intervals hold together; else each holds by itself.
     """
-    release = answer.release
-    if release is None:
+    return _view(release, simplex, simultaneous or release.question.shape.chosen)
+
+
+@lru_cache(maxsize=8)
+def _view(release: Release, simplex: bool, simultaneous: bool) -> View:
+    return release.question.view(release.analysis, release.rows, simultaneous=simultaneous, simplex=simplex)
+
+
+def title_of(found: Release, value: str) -> str:
+    """Say the question in words, for the page."""
+    moved = " of the values moved into the range" if found.clipped else ""
+    return found.question.shape.asked.format(value, moved)
+
+
+# Cells: numbers by the scale of the view.
+
+
+def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
+    """Write an entry as people read it: value, error where there is one, interval, projected share if asked for.
+
+    Parameters
+    ----------
+    view : View
+        Whose scale says how.
+    entry : Entry
+        One of its entries.
+    hedged : bool
+        Whether the interval of a share says where noise has moved the estimate out of 0 to 1.
+    """
+    low, high = entry.low, entry.high
+    if view.shape.scale == "share":
+        ends = interval_words(entry) if hedged else f"{share(low)} to {share(high)}"
+        found = [share(entry.value), points(entry.error), ends]
+        return found if entry.projected is None else [*found, share(entry.projected)]
+    if view.shape.scale == "place":
+        return [in_bins(entry.value, view.width), f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"]
+    ends = f"{with_error(low, entry.error)} to {with_error(high, entry.error)}"
+    return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
+
+
+def interval_words(entry: Entry) -> str:
+    """Show an interval of a share; where noise has moved the estimate out of 0 to 1, say so.
+
+    Examples
+    --------
+    >>> interval_words(Entry("a", 0.1, 0.01, 0.08, 0.12))
+    '8.00% to 12.00%'
+    >>> interval_words(Entry("a", -0.0869, 0.04, 0.0, 0.031))
+    'below 0: noise; at most 3.10%'
+    >>> interval_words(Entry("a", 0.6, 0.9, 0.0, 1.0))
+    'says nothing yet'
+    """
+    if entry.high - entry.low >= 1.0:
+        return SAYS_NOTHING
+    if entry.value < 0.0:
+        return f"below 0: noise; at most {share(entry.high)}"
+    if entry.value > 1.0:
+        return f"above 1: noise; at least {share(entry.low)}"
+    return f"{share(entry.low)} to {share(entry.high)}"
+
+
+def headings(shape: Shape, interval: str) -> list[str]:
+    """Return the headings of a table of entries: what names them, the number, its error, its interval.
+
+    Parameters
+    ----------
+    shape : Shape
+        Of the question.
+    interval : str
+        Heading of the intervals.
+    """
+    first = [shape.label] if shape.label else []
+    return [*first, shape.heading, *([] if shape.scale == "place" else ["standard error"]), interval]
+
+
+def amounts_table(view: View, interval: str) -> dict[str, Any] | None:
+    """Return counts of shares, or sums of means, as title, headings and rows; None where there are neither.
+
+    Parameters
+    ----------
+    view : View
+        Of any question.
+    interval : str
+        Heading of the intervals.
+    """
+    found, shape = view.amounts, view.shape
+    if found is None or found.error is None:
         return None
-    kind = release.question.name
-    common = {
-        "kind": kind.replace("-", "_"),
-        "people": people(release),
-        "together": answer.simultaneous or chosen(release),
-        "mechanism": release.mechanism,
-        "confidence": f"{CONFIDENCE:.0%}",
-        "truth": None,
-        "table": None,
-        "amounts": amounts_table(release, INTERVAL, simultaneous=answer.simultaneous) if answer.counts else None,
-    }
-    return common | _PARTS[kind](answer, release)
-
-
-def _mean(answer: Answer, release: Release) -> dict[str, Any]:
-    low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
-    truth = None if answer.truth is None else answer.truth[0]
-    value, error = float(release.estimate), float(release.standard_error)
-    span = release.analysis.support
+    most = view.records if shape.amount == "count" else None
+    columns = np.column_stack((found.value, found.error, found.low, found.high)).tolist()
+    first = [[view.name(*label)] if shape.label else [] for label in view.labels]
     return {
-        "notes": notes(release),
-        "clipped": release.clipped,
-        "value": value,
-        "shown": [wording.with_error(x, error) for x in (value, low, high)],
-        "error": error,
-        "low": low,
-        "high": high,
-        "range": span,
-        "truth": truth,
-        "picture": Markup(mean_picture(value, low, high, span, truth)),
+        "title": f"{shape.amount.capitalize()}s over {count(view.records)} records",
+        "headings": [*([shape.label] if shape.label else []), shape.amount, "standard error", interval],
+        "rows": [
+            [*label, *_amount(value, error, low, high, most)]
+            for label, (value, error, low, high) in zip(first, columns, strict=True)
+        ],
+        "remark": "",
     }
 
 
-def _variance(answer: Answer, release: Release) -> dict[str, Any]:
-    parts = _mean(answer, release)
-    return parts | {"deviation": deviation_words(parts["value"], parts["low"], parts["high"])}
+def _amount(value: float, error: float, low: float, high: float, most: int | None) -> list[str]:
+    ends = f"{with_error(low, error)} to {with_error(high, error)}"
+    if most is not None and value < 0.0:
+        ends = f"below 0: noise; at most {with_error(high, error)}"
+    elif most is not None and value > most:
+        ends = f"above {count(most)}: noise; at least {with_error(low, error)}"
+    return [with_error(value, error), with_error(error, error), ends]
 
 
-def _frequency(answer: Answer, release: Release) -> dict[str, Any]:
-    rows = frequency_rows(release, simplex=answer.simplex, simultaneous=answer.simultaneous)
-    return {
-        "notes": _share_notes(answer, release),
-        "truth": answer.truth,
-        "table": _share_table("category", rows, answer.truth),
-        "picture": Markup(bars_picture(rows, answer.truth)),
-    }
+# Notes: who answered, and how the estimate was made, where a reader could take it for more.
 
 
-def _items(answer: Answer, release: Any) -> dict[str, Any]:
-    del answer
-    rows = frequency_rows(release)
-    return {
-        "notes": all_notes(release),
-        "found": items_table(release, INTERVAL),
-        "nothing": NOTHING,
-        "picture": Markup(bars_picture(rows[:MOST_BARS], None)) if rows else None,
-    }
+def notes(release: Release, view: View | None = None) -> list[str]:
+    """Say how an estimate was made, where a reader could take it for something else.
+
+    Parameters
+    ----------
+    release : Release
+        Of any question.
+    view : View, optional
+        Its view, if it is there already.
+    """
+    seen = view_of(release) if view is None else view
+    return [
+        *seen.sentences,
+        *_rows_as_people(release),
+        *_clipped(release),
+        *_weighting(release),
+        *_moved_out(seen),
+        *_wide(seen),
+        *_without_information(release),
+        *_alone(release),
+        *guarantee_notes(release.guarantee, release.n),
+    ]
 
 
-def _histogram(answer: Answer, release: Release) -> dict[str, Any]:
-    rows = bin_rows(release, simplex=answer.simplex, simultaneous=answer.simultaneous)
-    shown = some_bins(rows, MOST_ROWS)
-    listed = f"{len(shown)} of {wording.count(len(rows))} bins are listed." if len(shown) < len(rows) else ""
-    return {
-        "notes": _share_notes(answer, release),
-        "bins": len(rows),
-        "table": _share_table("bin", shown, None) | {"remark": listed},
-        "picture": Markup(histogram_picture(rows)),
-    }
+def people(release: Release) -> str:
+    """Say how many people answered, and whether rows were taken as people."""
+    size = release.guarantee.setting.group_size
+    if release.unit != "people":
+        return f"{counted(release.n, release.unit.removesuffix('s'))}, taken as people"
+    if release.rows > release.n:
+        return f"{counted(release.n, 'person', 'people')} with {count(release.rows)} rows, at most {size} each"
+    return counted(release.n, "person", "people")
 
 
-def _share_notes(answer: Answer, release: Release) -> list[str]:
-    return [*notes(release), *([wording.PROJECTED] if answer.simplex else [])]
+def _rows_as_people(release: Release) -> list[str]:
+    advice = "; name the column that tells whose row it is (--person)" if release.unit == "rows" else ""
+    return [f"{said.removesuffix('.')}{advice}." for said in taken_as_people([release.unit])]
 
 
-def _share_table(first: str, rows: Sequence[FrequencyRow], truth: Sequence[float] | None) -> dict[str, Any]:
-    """List shares; projected ones and true ones where they are there."""
-    headings = [first, "share", "standard error", INTERVAL]
-    cells = [
-        [row.category, wording.share(row.frequency), wording.points(row.standard_error),
-         interval_words(row)]
-        for row in rows
-    ]  # fmt: skip
-    if rows[0].projected is not None:
-        headings.append("projected")
-        cells = [[*line, wording.share(row.projected or 0.0)] for line, row in zip(cells, rows, strict=True)]
-    if truth is not None:
-        headings.append("true")
-        cells = [[*line, wording.share(value)] for line, value in zip(cells, truth, strict=True)]
-    return {"headings": headings, "rows": cells, "remark": ""}
+def taken_as_people(units: Iterable[str]) -> list[str]:
+    """Say of rows, and of reports of an open collection, that each was taken as a person, and what that means.
+
+    Parameters
+    ----------
+    units : iterable of str
+        What a record of each release is: "people", "rows" or "reports"; in the JSON with ", taken as people" behind.
+    """
+    found = {unit.partition(",")[0] for unit in units}
+    return [said for unit, said in _TAKEN_AS_PEOPLE.items() if unit in found]
 
 
-def _quantiles(answer: Answer, release: RangeRelease) -> dict[str, Any]:
-    rows = quantile_rows(release, simultaneous=answer.simultaneous)
-    width = float(release.edges[1] - release.edges[0])
-    cells = [
-        [f"{wording.near(100 * row.probability, 6)}%", in_bins(row.value, width),
-         f"{in_bins(row.low, width)} to {in_bins(row.high, width)}"]
-        for row in rows
-    ]  # fmt: skip
-    return {
-        "notes": notes(release),
-        "bins": release.edges.size - 1,
-        "quantiles": {"headings": ["share below", "value", INTERVAL], "rows": cells, "remark": ""},
-        "picture": Markup(distribution_picture(edge_rows(release, MOST_ROWS), rows)),
-    }
-
-
-def _vector(answer: Answer, release: Release) -> dict[str, Any]:
-    low, high = release.confidence_interval(CONFIDENCE, simultaneous=answer.simultaneous)
-    numbers = np.column_stack((release.estimate, release.standard_error, low, high))[:MOST_ROWS].tolist()
-    rows = [
-        [str(i), wording.with_error(value, error), wording.near(error, 2),
-         f"{wording.with_error(first, error)} to {wording.with_error(last, error)}"]
-        for i, (value, error, first, last) in enumerate(numbers, start=1)
-    ]  # fmt: skip
-    total = np.size(release.estimate)
-    remark = f"The first {MOST_ROWS} of {wording.count(total)} coordinates." if total > MOST_ROWS else ""
-    return {
-        "notes": notes(release),
-        "coordinates": {"headings": ["coordinate", "mean", "standard error", INTERVAL], "rows": rows, "remark": remark},
-    }
-
-
-_PARTS: Mapping[str, Callable[[Answer, Any], dict[str, Any]]] = {
-    "mean": _mean,
-    "frequency": _frequency,
-    "frequent-items": _items,
-    "histogram": _histogram,
-    "quantiles": _quantiles,
-    "variance": _variance,
-    "vector-mean": _vector,
+_TAKEN_AS_PEOPLE = {
+    "rows": "Each row was taken as a person. If somebody owns several rows, the guarantee for them is weaker than "
+    "stated.",
+    "reports": "Anybody could answer, and as often as they liked: each report was taken as a person.",
 }
+
+
+def _clipped(release: Release) -> list[str]:
+    """Say what clipping did to the target."""
+    if not release.clipped:
+        return []
+    return [
+        "Values outside the stated range were moved to its nearer end before they were randomized, so this is about "
+        "the moved values; how many were moved is not known to the analyzer."
+    ]
+
+
+def _weighting(release: Release) -> list[str]:
+    if release.guarantee.levels_total == 1:
+        return []
+    return [
+        {
+            "budget": "The estimate weighs people by what their budget lets through; if budgets go along with the "
+            "records, it leans towards those who allow more.",
+            "people": "Each budget level was estimated by itself and counts by its number of people.",
+            "precision": "Each budget level was estimated by itself and counts by its precision; if budgets go along "
+            "with the records, the estimate leans towards those who allow more.",
+        }[weighted_by(release)]
+    ]
+
+
+def _alone(release: Release) -> list[str]:
+    """Levels of one user, where levels are seen: nobody hides her."""
+    setting = release.guarantee.setting
+    if setting.seen != "levels":
+        return []
+    alone = setting.budgets.epsilons[setting.budgets.counts == 1]
+    if not alone.size:
+        return []
+    which = ", ".join(f"{budget:g}" for budget in alone[:5]) + (", ..." if alone.size > 5 else "")
+    who = "One person is" if alone.size == 1 else f"{count(alone.size)} people are"
+    return [
+        f"{who} alone in a budget level (epsilon0 = {which}): with levels seen nobody hides them, and their own budget "
+        "is their whole protection; rounding budgets down to fewer levels gives company."
+    ]
+
+
+def _moved_out(view: View) -> list[str]:
+    if view.support is None:
+        return []
+    (low, high), estimate = view.support, view.numbers.value
+    if bool(np.all((low <= estimate) & (estimate <= high))):
+        return []
+    return [
+        "Noise has moved an estimate out of the possible range. The estimate is left where it is, so that it stays "
+        "unbiased; its interval is drawn around the nearest possible value."
+    ]
+
+
+def _wide(view: View) -> list[str]:
+    """Say of one number that its interval covers the whole range; a table of shares says it in every row."""
+    if view.shape.label or view.support is None:
+        return []
+    (first, last), (entry,) = view.support, view.entries()
+    if entry.high - entry.low < last - first:
+        return []
+    return [
+        f"The interval covers everything that is possible: with so few people or budgets the answer {SAYS_NOTHING}."
+    ]
+
+
+def _without_information(release: Release) -> list[str]:
+    if not release.uninformative:
+        return []
+    return [
+        f"{counted(release.uninformative, 'person', 'people')} with budget 0 "
+        + ("sends no information, and is" if release.uninformative == 1 else "send no information; they are")
+        + " taken to be like the others."
+    ]
+
+
+# Releases of public groups: one table of all of them, and what holds for whom.
+
+PUBLIC = (
+    "A person's group is public and is not protected: it selects whose answers hers are mixed with. Within her group "
+    "her answer is protected by that group's guarantee."
+)
+
+
+def first_of(found: GroupedRelease) -> Release:
+    """Return the release of the first group: all have one question and one mechanism."""
+    return next(iter(found.releases.values()))
+
+
+def grouped_headings(found: GroupedRelease, interval: str) -> list[str]:
+    """Return the headings of the table of all groups."""
+    return [found.by, "people", *headings(first_of(found).question.shape, interval), "central ε"]
+
+
+def grouped_lines(found: GroupedRelease, *, simultaneous: bool = False) -> Iterator[list[str]]:
+    """Yield the lines of the table of all groups, as people read them; a group's name stands in its first line.
+
+    Parameters
+    ----------
+    found : GroupedRelease
+        What was released.
+    simultaneous : bool
+        Whether the intervals of a group hold together.
+    """
+    for name, release in found.releases.items():
+        before, view = [str(name), count(release.n)], view_of(release, simultaneous=simultaneous)
+        for entry in view.entries():
+            first = [entry.name] if view.shape.label else []
+            yield [*before, *first, *cells(view, entry), up(release.guarantee.epsilon.upper)]
+            before = ["", ""]
+
+
+def grouped_notes(found: GroupedRelease) -> list[str]:
+    """Say what holds for whom, and what a reader could take for something else."""
+    smallest = min(release.n for release in found.releases.values())
+    worst = found.releases[found.worst]
+    why = ", which is the smallest" if worst.n == smallest else ""
+    said = [
+        f"Each of the {len(found.releases)} groups was shuffled by itself, and nobody is in two of them: for everybody "
+        f"central epsilon is at most {up(found.guarantee.epsilon.upper)} at delta = "
+        f"{probability(found.guarantee.delta)}, the number of {found.worst} ({counted(worst.n, 'person', 'people')})"
+        f"{why}.",
+        PUBLIC,
+    ]
+    for release in found.releases.values():
+        said += [note for note in notes(release) if note not in said]
+    return said
+
+
+def grouped_parts(found: GroupedRelease, *, simultaneous: bool = False) -> dict[str, Any]:
+    """Return what the page of groups has besides each group's answer: the table of all, and what holds for whom."""
+    every = list(grouped_lines(found, simultaneous=simultaneous))
+    overview = {"headings": grouped_headings(found, INTERVAL), "rows": every, "remark": PUBLIC}
+    return {"remark": grouped_notes(found)[0], "overview": overview}

@@ -13,8 +13,8 @@ from html import escape
 from markupsafe import Markup
 
 from shuffledp.errors import printable
+from shuffledp.report.page import page_template
 from shuffledp.report.svg import WIDTH, Axis
-from shuffledp.report.templating import page_template
 from shuffledp.report.wording import count, counted, odds_factor, percent, probability, up
 from shuffledp.setting import Setting
 

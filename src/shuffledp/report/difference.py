@@ -14,12 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.errors import printable
+from shuffledp.questions.frequency import Frequency
+from shuffledp.questions.mean import Mean
+from shuffledp.questions.ranges import Histogram
+from shuffledp.questions.vectors import VectorMean
+from shuffledp.questions.view import CONFIDENCE, Entry, Shape
 from shuffledp.report import wording
+from shuffledp.report.answer import taken_as_people
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SEVERAL_ROWS, TABLE, TIMES, Point, points
-from shuffledp.report.remarks import taken_as_people
-from shuffledp.report.rows import CONFIDENCE, BinRow, FrequencyRow
+from shuffledp.report.page import page_template
 from shuffledp.report.svg import bars_picture, histogram_picture, mean_picture
-from shuffledp.report.templating import page_template
 from shuffledp.report.wording import count, near, probability, share, up, with_error
 from shuffledp.setting import SEEN_MEANING
 
@@ -33,6 +37,8 @@ MOST_ROWS = 60
 """Categories, bins and coordinates that the table on the terminal lists."""
 
 
+SHAPES: dict[str, Shape] = {each.name: each.shape for each in (Frequency, Histogram, Mean, VectorMean)}
+"""Of the questions whose answers have a difference."""
 NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
@@ -94,18 +100,23 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
     simultaneous : bool
         Whether the intervals hold together.
     """
-    first = next(iter(next(iter(labels_of(found)))), None)
+    first = shape_of(found).label
     several = np.size(found.analysis.value) > 1
     together = (", all together" if simultaneous else ", one by one") if several else ""
-    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if is_of_shares(found) else "")
-    start = [] if first is None else ["bin" if first == "low" else first]
-    return title, [*start, *names, "difference", "standard error", f"{CONFIDENCE:.0%} interval{together}"]
+    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if shape_of(found).scale == "share" else "")
+    return title, [
+        *([first] if first else []),
+        *names,
+        "difference",
+        "standard error",
+        f"{CONFIDENCE:.0%} interval{together}",
+    ]
 
 
 def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
     """Yield the lines of the table, as `difference_table` heads them; arguments as there."""
     for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
-        cells = _share_cells(*numbers) if is_of_shares(found) else _cells(*numbers)
+        cells = _share_cells(*numbers) if shape_of(found).scale == "share" else _cells(*numbers)
         yield [*([shown_label(label)] if label else []), *cells]
 
 
@@ -146,9 +157,9 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
         console.print(note, highlight=False)
 
 
-def is_of_shares(found: Difference) -> bool:
-    """Whether shares are compared."""
-    return found.before.question in ("frequency", "histogram")
+def shape_of(found: Difference) -> Shape:
+    """Return what both answers have in common."""
+    return SHAPES[found.before.question]
 
 
 def shown_label(label: dict[str, Any]) -> str:
@@ -158,15 +169,12 @@ def shown_label(label: dict[str, Any]) -> str:
 
 def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
     """Yield what names each number: category, edges, coordinate; empty for a single number."""
-    kind, labels = found.before.question, found.before.labels
+    keys, labels = shape_of(found).keys, found.before.labels
     for label in labels if labels is not None else range(np.size(found.analysis.value)):
-        if kind == "histogram":
-            low, high = label  # type: ignore[misc]
-            yield {"low": low, "high": high}
-        elif kind == "frequency":
-            yield {"category": str(label)}
+        if len(keys) == 1:
+            yield {keys[0]: label if labels is None else str(label)}
         else:
-            yield {} if kind == "mean" else {"coordinate": label}
+            yield dict(zip(keys, label, strict=True)) if keys else {}  # type: ignore[call-overload]
 
 
 def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
@@ -312,19 +320,16 @@ def difference_page(
 
 def _picture(found: Difference, simultaneous: bool) -> Markup | None:
     """Draw the differences with their intervals; None of vectors and of very many categories."""
-    numbers, kind = numbers_of(found, simultaneous), found.before.question
-    if kind == "mean":
+    numbers, drawn = numbers_of(found, simultaneous), shape_of(found).picture
+    if drawn is None:
+        return None
+    if drawn.kind == "point":
         _, _, value, _, low, high = numbers[0]
         return Markup(mean_picture(value, low, high, found.analysis.support, 0.0 if low <= 0.0 <= high else None))
-    labels = list(labels_of(found))
-    lines = list(zip(labels, numbers, strict=True))
-    if kind == "frequency" and len(lines) <= MOST_BARS:
-        shares = [FrequencyRow(shown_label(label), *line[2:]) for label, line in lines]
-        return Markup(bars_picture(shares, None, what="Difference in share"))
-    if kind == "histogram":
-        bins = [
-            BinRow(shown_label(label), *line[2:6], left=float(label["low"]), right=float(label["high"]))
-            for label, line in lines
-        ]
-        return Markup(histogram_picture(bins, what="Differences"))
-    return None
+    entries = [
+        Entry(shown_label(label), *line[2:], label=tuple(label.values()))
+        for label, line in zip(labels_of(found), numbers, strict=True)
+    ]
+    if drawn.kind == "bins":
+        return Markup(histogram_picture(entries, what="Differences"))
+    return Markup(bars_picture(entries, None, what="Difference in share")) if len(entries) <= MOST_BARS else None

@@ -15,7 +15,7 @@ from shuffledp.errors import printable
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Limit, Total
 from shuffledp.report import wording
 from shuffledp.report.checklist import OPEN, Point, points
-from shuffledp.report.templating import page_template
+from shuffledp.report.page import page_template
 from shuffledp.report.wording import count, counted, down, near, probability, up
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from shuffledp.accounting import ProfileCurve
+from shuffledp.questions.view import Curve, Entry
 from shuffledp.report.evidence import EvidenceRow
-from shuffledp.report.rows import BinRow, EdgeRow, FrequencyRow, QuantileRow
 
 WIDTH = 420.0
 LEFT, RIGHT = 54.0, 14.0
@@ -19,26 +20,6 @@ BASE = 226.0
 """Where the lower axis of a distribution lies."""
 MOST_BARS = 200
 MOST_NEGATIVE_POWER = -300
-
-
-@dataclass(frozen=True)
-class ProfileCurve:
-    """Points of a privacy profile delta(epsilon) to draw.
-
-    Parameters
-    ----------
-    name : str
-        Words of the legend.
-    style : str
-        CSS class of the line: "certified", "witness" or "asymptotic".
-    epsilons, deltas : sequence of float, same length
-        The points, epsilons ascending; deltas of 0 end the line.
-    """
-
-    name: str
-    style: str
-    epsilons: Sequence[float]
-    deltas: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -80,10 +61,10 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     return _svg(parts, 84, label)
 
 
-def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
+def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
     """Draw shares, or differences of them, as bars with their confidence intervals; true shares where known."""
-    top = max([0.0, *(max(row.high, row.frequency) for row in rows), *(truths or ())]) * 1.05
-    bottom = min(0.0, min(min(row.low, row.frequency) for row in rows))
+    top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
+    bottom = min(0.0, min(min(row.low, row.value) for row in rows))
     names = 118.0
     axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
     step, y = 26.0, 8.0
@@ -91,24 +72,24 @@ def bars_picture(rows: Sequence[FrequencyRow], truths: Sequence[float] | None, w
     zero = axis.at(0.0)
     for i, row in enumerate(rows):
         mid = y + 10
-        x = axis.at(row.frequency)
-        parts.append(_text(names - 8, mid + 4, _shortened(row.category), "end"))
+        x = axis.at(row.value)
+        parts.append(_text(names - 8, mid + 4, _shortened(row.name), "end"))
         parts.append(f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>')
         parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
-        parts.append(_text(WIDTH, mid + 4, f"{row.frequency:z.1%}", "end"))
+        parts.append(_text(WIDTH, mid + 4, f"{row.value:z.1%}", "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
     return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
 
 
-def histogram_picture(rows: Sequence[BinRow], what: str = "Histogram") -> str:
+def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
     """Draw a histogram, each bin with its confidence interval; many narrow bins are drawn together.
 
     Parameters
     ----------
-    rows : sequence of BinRow
+    rows : sequence of Entry
         All bins, in order. Where more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates, with
         a line from their lowest to their highest end.
     what : str
@@ -118,13 +99,13 @@ def histogram_picture(rows: Sequence[BinRow], what: str = "Histogram") -> str:
     groups = [rows[i : i + together] for i in range(0, len(rows), together)]
     lows = [min(row.low for row in group) for group in groups]
     highs = [max(row.high for row in group) for group in groups]
-    middles = [math.fsum(row.frequency for row in group) / len(group) for group in groups]
-    x_axis = Axis(rows[0].left, rows[-1].right, LEFT, WIDTH - RIGHT)
+    middles = [math.fsum(row.value for row in group) / len(group) for group in groups]
+    x_axis = Axis(rows[0].label[0], rows[-1].label[1], LEFT, WIDTH - RIGHT)
     y_axis = Axis(min(0.0, *lows, *middles), max(*highs, 1e-6) * 1.05, BASE, 12)
     parts = _shares(y_axis)
     zero = y_axis.at(0.0)
     for group, low, high, middle in zip(groups, lows, highs, middles, strict=True):
-        left, right, top = x_axis.at(group[0].left), x_axis.at(group[-1].right), y_axis.at(middle)
+        left, right, top = x_axis.at(group[0].label[0]), x_axis.at(group[-1].label[1]), y_axis.at(middle)
         gap = min(1.0, (right - left) / 8)
         size = f'width="{right - left - 2 * gap:.2f}" height="{abs(top - zero):.1f}"'
         parts.append(f'<rect class="bar" x="{left + gap:.2f}" y="{min(top, zero):.1f}" {size}/>')
@@ -135,29 +116,31 @@ def histogram_picture(rows: Sequence[BinRow], what: str = "Histogram") -> str:
     return _svg(parts, BASE + 28, f"{what} of {len(rows)} bins with confidence intervals")
 
 
-def distribution_picture(rows: Sequence[EdgeRow], quantiles: Sequence[QuantileRow]) -> str:
+def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
     """Draw a distribution function with its band, and read the quantiles off it.
 
     Parameters
     ----------
-    rows : sequence of EdgeRow
-        From the lowest to the highest edge.
-    quantiles : sequence of QuantileRow
+    curve : Curve
+        What is known at the edges.
+    quantiles : sequence of Entry
         Each is marked with its interval.
     """
-    x_axis = Axis(rows[0].value, rows[-1].value, LEFT, WIDTH - RIGHT)
+    edges, below, rising = curve.value.tolist(), curve.below.tolist(), curve.rising.tolist()
+    x_axis = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
     y_axis = Axis(0.0, 1.0, BASE, 12)
     parts = _shares(y_axis)
-    upper = [(row.value, row.high) for row in rows]
-    lower = [(row.value, row.low) for row in reversed(rows)]
+    upper = list(zip(edges, curve.high.tolist(), strict=True))
+    lower = list(zip(edges, curve.low.tolist(), strict=True))[::-1]
     band = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in (*upper, *lower))
     parts.append(f'<path class="bracket" d="M{band}z"/>')
-    line = "L".join(f"{x_axis.at(row.value):.1f} {y_axis.at(min(max(row.below, 0.0), 1.0)):.1f}" for row in rows)
+    raw = zip(edges, below, strict=True)
+    line = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(min(max(y, 0.0), 1.0)):.1f}" for x, y in raw)
     parts.append(f'<path class="curve raw" d="M{line}"/>')
-    line = "L".join(f"{x_axis.at(row.value):.1f} {y_axis.at(row.rising):.1f}" for row in rows)
+    line = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in zip(edges, rising, strict=True))
     parts.append(f'<path class="curve certified" d="M{line}"/>')
     for row in quantiles:
-        x, y = x_axis.at(row.value), y_axis.at(row.probability)
+        x, y = x_axis.at(row.value), y_axis.at(row.label[0])
         parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, BASE, "guide"))
         parts.append(_line(x_axis.at(row.low), y, x_axis.at(row.high), y, "interval"))
         parts.append(f'<circle class="estimate" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
@@ -188,7 +171,7 @@ def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float
     parts.append(_text(LEFT + 6, 26, "delta", "start"))
     for curve in curves:
         d = _path(curve, x_axis, y_axis)
-        parts.append(f'<path class="curve {curve.style}" d="{d}"/>')
+        parts.append(f'<path class="curve {curve.kind}" d="{d}"/>')
     x, y = x_axis.at(epsilon), y_axis.at(math.log10(delta))
     parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, y_axis.last, "guide"))
     parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')

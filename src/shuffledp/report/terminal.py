@@ -1,8 +1,9 @@
-"""Guarantees as tables for a terminal."""
+"""Guarantees, releases, groups and audits on a terminal: the answer, its interval, the guarantee, and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,25 +11,52 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.guarantee import Guarantee
+from shuffledp.questions.view import CONFIDENCE, Shape, View
+from shuffledp.report.answer import (
+    amounts_table,
+    cells,
+    first_of,
+    grouped_headings,
+    grouped_lines,
+    grouped_notes,
+    headings,
+    notes,
+    people,
+    view_of,
+)
 from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
+from shuffledp.report.to_json import weighted_to_json
 from shuffledp.report.wording import (
+    PROJECTED,
     count,
+    counted,
     down,
     local_budget,
     lower_end,
     moves,
+    near,
+    points,
     probability,
     promise,
+    share,
     situation,
     some_levels,
+    unit,
     up,
 )
 from shuffledp.setting import SEEN_MEANING
 
 if TYPE_CHECKING:
-    pass
+    from shuffledp.audit.result import AuditResult
+    from shuffledp.releases.margins import Margins
+    from shuffledp.releases.release import Release
+    from shuffledp.releases.verb import GroupedRelease
 
 MOST_LEVELS = 12
+MOST_ROWS = 60
+"""Categories, bins and coordinates that a table on the terminal lists."""
+BAR = 12
+"""Characters of the longest bar."""
 NOT_PRIVATE = "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
 STANDING_STYLE = {
     Standing.CERTIFIED: "green",
@@ -114,3 +142,240 @@ def _evidence_table(section: Section, every: Sequence[EvidenceRow]) -> Table:
     for row in section.rows:
         table.add_row(row.key, *([] if section.standing is None else [row.shown]), Text(row.words))
     return table
+
+
+# Releases, and releases of public groups.
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown besides the answer and its guarantee.
+
+    Parameters
+    ----------
+    simplex : bool
+        The nearest shares that could be, beside the unbiased ones.
+    simultaneous : bool
+        Intervals that hold together.
+    bounds : bool
+        The bounds that were consulted.
+    counts : bool
+        Counts beside shares, and sums beside means.
+    """
+
+    simplex: bool = False
+    simultaneous: bool = False
+    bounds: bool = False
+    counts: bool = False
+
+    def of(self, shape: Shape) -> Shown:
+        """Show intervals together where they can only hold together."""
+        return replace(self, simultaneous=True) if shape.chosen else self
+
+    @property
+    def interval(self) -> str:
+        """Heading of the intervals."""
+        return f"{CONFIDENCE:.0%} interval" + (", all together" if self.simultaneous else ", one by one")
+
+
+LEFT = ("category", "item")
+"""Headings of columns of words, which begin at the left."""
+
+
+def print_release(console: Console, release: Release, shown: Shown) -> None:
+    """Print a release: answer with interval, guarantee, and what a reader must know.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    release : Release
+        Of any question.
+    shown : Shown
+        What is shown besides.
+    """
+    shown = shown.of(release.question.shape)
+    view = view_of(release, simplex=shown.simplex, simultaneous=shown.simultaneous)
+    (_print_entries if view.shape.label else _print_number)(console, release, view, shown)
+    if shown.counts:
+        print_amounts(console, {"": release}, shown)
+    if not release.private:
+        console.print(NOT_PRIVATE, style="bold red")
+    for note in [*notes(release, view), *([PROJECTED] if shown.simplex else [])]:
+        console.print(note, highlight=False)
+    console.print()
+    print_guarantee(console, release.guarantee, bounds=shown.bounds, counts=unit(release))
+
+
+def _print_number(console: Console, release: Release, view: View, shown: Shown) -> None:
+    """Print an answer of one number as a sentence."""
+    del shown
+    (entry,), what = view.entries(), view.shape.title
+    if release.clipped and view.range is not None:
+        what += f" of the values moved into {near(view.range[0])}..{near(view.range[1])}:"
+    value, error, ends = cells(view, entry)
+    console.print(
+        f"[bold]{what} {value}[/], standard error {error}, "
+        f"{CONFIDENCE:.0%} confidence interval {ends} "
+        f"({people(release)}, {release.mechanism})",
+        highlight=False,
+    )
+    if view.more:
+        console.print(view.more, highlight=False)
+
+
+def _print_entries(console: Console, release: Release, view: View, shown: Shown) -> None:
+    """Print an answer of several numbers as a table: as many lines as its shape allows."""
+    shape, places = view.shape, view.places(MOST_ROWS)
+    title = f"{shape.title} of {people(release)} ({release.mechanism})"
+    if not view.size:
+        console.print(f"{title}: {shape.nothing}", highlight=False)
+        return
+    fewer = len(places) < view.size
+    if fewer and shape.excerpt == "spread":
+        title += f", {len(places)} of {count(view.size)} {shape.noun}; --json and --csv list all"
+    bars = shape.picture is not None and shape.picture.kind == "bins"
+    listed = view.entries(places)
+    table = Table(title=title, title_justify="left")
+    first, *others = headings(shape, shown.interval)
+    if shape.short:
+        others[:2] = shape.short
+    for heading in (first, *others, *(["projected"] if view.projected is not None else [])):
+        # where bars stand beside, what gives way are long names
+        table.add_column(heading, justify="left" if heading in LEFT else "right", no_wrap=bars and heading != first)
+    if bars:
+        table.add_column("", no_wrap=True)
+    longest = max(entry.value for entry in listed)
+    for entry in listed:
+        row = [Text(cell) for cell in (entry.name, *cells(view, entry, hedged=not shape.chosen))]
+        if bars:
+            bar = "█" * round(BAR * max(entry.value, 0.0) / longest) if longest > 0.0 else ""
+            row.append(Text(bar, style="cyan"))
+        table.add_row(*row)
+    console.print(table)
+    if fewer and shape.excerpt != "spread":
+        which = f"{MOST_ROWS} largest" if shape.excerpt == "largest" else f"first {MOST_ROWS}"
+        console.print(f"The {which} of {count(view.size)} {shape.noun}; --json and --csv give all.")
+
+
+def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:
+    """Print counts of shares, or sums of means; nothing where there are neither.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    releases : mapping of str to Release
+        Of one question, by the name of the group.
+    shown : Shown
+        How intervals are shown.
+    by : str
+        The column with the groups; "" without groups.
+    """
+    found = {
+        name: amounts_table(view_of(each, simultaneous=shown.simultaneous), shown.interval)
+        for name, each in releases.items()
+    }
+    first = next(iter(found.values()))
+    if first is None:
+        return
+    table = Table(title=f"{first['title'].split()[0]} by {by}" if by else first["title"], title_justify="left")
+    for heading in (*([by, "records"] if by else []), *first["headings"]):
+        table.add_column(Text(heading), justify="left" if heading in (by, *LEFT) else "right")
+    lines: list[list[str]] = []
+    for name, part in found.items():
+        before = [name, count(releases[name].rows)] if by else []
+        for row in part["rows"] if part is not None else ():
+            lines.append([*before, *row])
+            before = [""] * len(before)
+    for row in lines[:MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    if len(lines) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(lines))} lines; --json and --csv give all.")
+
+
+def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None:
+    """Print all groups in one table, and the guarantee that holds for everybody.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    found : GroupedRelease
+        What was released.
+    shown : Shown
+        What is shown besides.
+    """
+    shown = shown.of(first_of(found).question.shape)
+    names = grouped_headings(found, shown.interval)
+    table = Table(
+        title=f"By {found.by}: {counted(found.n, 'person', 'people')} ({first_of(found).mechanism})",
+        title_justify="left",
+    )
+    for place, heading in enumerate(names):
+        table.add_column(heading, justify="left" if place == 0 or heading in LEFT else "right")
+    every = list(grouped_lines(found, simultaneous=shown.simultaneous))
+    for row in every[:MOST_ROWS]:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    if len(every) > MOST_ROWS:
+        console.print(f"The first {MOST_ROWS} of {count(len(every))} lines; --json and --csv give all.")
+    if shown.counts:
+        print_amounts(console, {str(name): release for name, release in found.releases.items()}, shown, found.by)
+    if not found.private:
+        console.print(NOT_PRIVATE, style="bold red")
+    for note in grouped_notes(found):
+        console.print(Text(note))
+    console.print()
+    print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(first_of(found)))
+
+
+def print_weighted(console: Console, found: GroupedRelease, margins: Margins) -> None:
+    """Print shares that are weighted to margins, and how many did not answer; see `weighted_to_json`."""
+    told, shape = weighted_to_json(found, margins), first_of(found).question.shape
+    table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
+    for heading in headings(shape, f"{CONFIDENCE:.0%} interval"):
+        table.add_column(heading, justify="left" if heading in LEFT else "right")
+    for row in told["estimates"]:
+        low, high = row["confidence_interval"]
+        numbers = (share(row[shape.key]), points(row["standard_error"]), f"{share(low)} to {share(high)}")
+        table.add_row(Text(row[shape.keys[0]]), *numbers)
+    console.print(table)
+    said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
+    if told["missing"] is not None:
+        said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
+    console.print(Text(f"{said} Those who did not answer are taken to be like the others of their group."))
+
+
+# Audits.
+
+CAN_ONLY_ACCUSE = "An audit can only accuse: that this attack found nothing does not prove the claim."
+
+
+def print_audit(console: Console, result: AuditResult) -> None:
+    """Print the verdict, the event that supports it, how often it happened, and what the verdict is worth."""
+    claim = f"epsilon = {result.claimed:g}" + (f", delta = {probability(result.delta)}" if result.delta else "")
+    sure = f"at confidence {result.confidence:.10g}"
+    least = f"at least [bold]{down(result.epsilon_lower_bound)}[/] {sure}"
+    if result.violated:
+        console.print(f"[bold red]VIOLATED[/]: {claim} was claimed, but epsilon is {least}.", highlight=False)
+    else:
+        shown = f"{claim} is claimed; the attack shows epsilon to be {least}."
+        console.print(f"[bold green]Not violated[/]: {shown}", highlight=False)
+    console.print(Text(f"Attacked: {result.subject}, records {result.records[0]} and {result.records[1]}."))
+    console.print(Text(f"What was looked at: {result.attack}."))
+    console.print(Text(f"The event: {result.event}."))
+    table = Table(title="How often it happened", title_justify="left")
+    for heading in ("world", "trials", "times", "share"):
+        table.add_column(heading, justify="left" if heading == "world" else "right")
+    for world, hits, trials in zip(result.worlds, result.hits.counts, result.hits.trials, strict=True):
+        table.add_row(Text(world), count(trials), count(hits), f"{hits / max(trials, 1):.4g}")
+    console.print(table)
+    console.print(
+        f"What keeps its claim is accused with chance at most {result.false_alarm:.3g}."
+        + ("" if result.violated else f" {CAN_ONLY_ACCUSE}"),
+        highlight=False,
+    )
+    if not result.private:
+        console.print("The attacker's noise came from a known seed: the audit can be repeated.", style="dim")

@@ -1,4 +1,4 @@
-"""Guarantees as the JSON objects of the contract: certified ends as `certify` rounds them, infinity as "inf"."""
+"""Guarantees and releases as JSON objects of the contract: ends as `certify` rounds them, infinity as "inf"."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from shuffledp.errors import Refused, attempt
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.normal import NormalDummies
 from shuffledp.numerics.interval import Interval
+from shuffledp.questions.view import CONFIDENCE, Curve, View
+from shuffledp.report.answer import first_of, grouped_notes, notes, view_of
 from shuffledp.report.evidence import Standing, source, standing, value
+from shuffledp.report.wording import weighted_by
 
 if TYPE_CHECKING:
     from shuffledp.audit.result import AuditResult
+    from shuffledp.releases.margins import Margins
+    from shuffledp.releases.release import Release
+    from shuffledp.releases.verb import GroupedRelease
 
 FORMAT = 2
 """Number of the JSON objects' format; it grows when a key is removed or its meaning changes."""
@@ -142,6 +148,154 @@ def budgets_to_json(budgets: Budgets, most: int) -> dict[str, Any]:
     return {
         "levels": [{"epsilon0": e, "delta0": d, "count": c} for e, d, c in zip(*columns, strict=True)],
         "levels_total": budgets.levels,
+    }
+
+
+# Releases: what their view holds, how it was made, and the guarantee.
+
+MOST_EDGES = 1000
+"""Points of a distribution function that are listed."""
+
+
+def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
+    """Build the object that the question's command prints with --json.
+
+    Parameters
+    ----------
+    release : Release
+        Of any question.
+    simplex : bool
+        Add "projected" beside each share.
+    simultaneous : bool
+        Whether intervals hold together; else each holds by itself.
+    """
+    view = view_of(release, simplex=simplex, simultaneous=simultaneous)
+    listed: Any = entries_to_json(view)
+    return {
+        "question": release.question.name,
+        "n": release.n,
+        **view.before,
+        **({"estimates": listed} if view.shape.label else listed[0]),
+        **amounts_to_json(view),
+        **({} if view.curve is None else {"distribution": _curve(view.curve)}),
+        **view.after,
+        "confidence": CONFIDENCE,
+        "simultaneous": view.simultaneous,
+        "mechanism": release.mechanism,
+        "weights": release.weights,
+        "weighted_by": weighted_by(release),
+        "unit": "people" if release.unit == "people" else f"{release.unit}, taken as people",
+        "rows": release.rows,
+        "rows_per_person": release.guarantee.setting.group_size,
+        "clipped": release.clipped,
+        "notes": notes(release, view),
+        "uninformative": release.uninformative,
+        "private": release.private,
+        "fingerprint": release.fingerprint,
+        "guarantee": guarantee_to_json(release.guarantee),
+    }
+
+
+def _curve(curve: Curve) -> list[dict[str, Any]]:
+    """List the estimated fraction below edges of bins: all of them, or `MOST_EDGES` spread evenly."""
+    some = curve.some(MOST_EDGES)
+    columns = zip(some.value.tolist(), some.below.tolist(), some.standard_error.tolist(), strict=True)
+    return [{"value": value, "below": below, "standard_error": error} for value, below, error in columns]
+
+
+def entries_to_json(view: View) -> list[dict[str, Any]]:
+    """List the entries of a view: label, number, error, interval, projected share if asked for.
+
+    Parameters
+    ----------
+    view : View
+        Of any question.
+    """
+    shape, bare = view.shape, view.numbers.error is None
+    return [
+        dict(zip(shape.keys, entry.label, strict=True))
+        | {shape.key: entry.value}
+        | ({} if bare else {"standard_error": entry.error})
+        | {"confidence_interval": [entry.low, entry.high]}
+        | ({} if entry.projected is None else {"projected": entry.projected})
+        for entry in view.entries()
+    ]
+
+
+def amounts_to_json(view: View) -> dict[str, Any]:
+    """Return counts or sums under their name; nothing where the question has neither.
+
+    Parameters
+    ----------
+    view : View
+        Of any question.
+    """
+    found, shape = view.amounts, view.shape
+    if found is None or found.error is None:
+        return {}
+    name = "count" if shape.amount == "count" else "estimate"
+    listed: list[dict[str, Any]] = [
+        dict(zip(shape.keys, label, strict=True))
+        | {name: value, "standard_error": error, "confidence_interval": [low, high]}
+        for label, (value, error, low, high) in zip(
+            view.labels, np.column_stack((found.value, found.error, found.low, found.high)).tolist(), strict=True
+        )
+    ]
+    if shape.amount == "count":
+        return {"counts": {"of": view.records, "estimates": listed}}
+    return {"sum": {"estimates": listed} if shape.label else listed[0]}
+
+
+def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
+    """Build the object that a question with --by prints with --json.
+
+    Parameters
+    ----------
+    found : GroupedRelease
+        What was released.
+    simplex, simultaneous : bool
+        As for `release_to_json`.
+    """
+    return {
+        "question": first_of(found).question.name,
+        "by": found.by,
+        "n": found.n,
+        "groups": [
+            {"group": str(name)} | release_to_json(release, simplex=simplex, simultaneous=simultaneous)
+            for name, release in found.releases.items()
+        ],
+        "worst_group": str(found.worst),
+        "notes": grouped_notes(found),
+        "private": found.private,
+        "guarantee": guarantee_to_json(found.guarantee),
+    }
+
+
+def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
+    """Build the object of shares that are weighted to margins.
+
+    Parameters
+    ----------
+    found : GroupedRelease
+        What was released.
+    margins : Margins
+        Public margins of its groups.
+    """
+    weighted = found.weighted(margins)
+    low, high = weighted.confidence_interval(CONFIDENCE)
+    columns = (weighted.value, weighted.standard_error, low, high)
+    shape = first_of(found).question.shape
+    return {
+        "estimates": [
+            {shape.keys[0]: str(label), shape.key: value, "standard_error": error, "confidence_interval": [first, last]}
+            for label, value, error, first, last in zip(
+                first_of(found).categories or (), *(column.tolist() for column in columns), strict=True
+            )
+        ],
+        "covers": "the people for whom the answers stand",
+        "answered": weighted.answered,
+        "population": weighted.population,
+        "missing": weighted.missing,
     }
 
 

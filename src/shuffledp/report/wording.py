@@ -1,15 +1,29 @@
-"""Numbers and sentences as people read them: upper ends rounded up, lower ends down, never the other way."""
+"""Sentences about guarantees and releases as people read them; their numbers are written by `shuffledp.in_words`."""
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shuffledp.dummies import Uniform
-from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Guarantee, LevelGuarantee
+from shuffledp.in_words import (
+    DIGITS,
+    SAYS_NOTHING,
+    count,
+    counted,
+    distance,
+    down,
+    near,
+    percent,
+    plus_minus,
+    points,
+    probability,
+    share,
+    up,
+    with_error,
+)
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.interval import Interval
 from shuffledp.setting import Setting
@@ -17,111 +31,51 @@ from shuffledp.setting import Setting
 if TYPE_CHECKING:
     from shuffledp.releases.release import Release
 
-DIGITS = 4
-SAYS_NOTHING = "says nothing yet"
-"""Of an answer whose 95 % interval is as wide as the range."""
+__all__ = [
+    "DIGITS",
+    "PROJECTED",
+    "SAYS_NOTHING",
+    "asymptotic_epsilon",
+    "count",
+    "counted",
+    "counted_dummies",
+    "covers",
+    "distance",
+    "down",
+    "dummies_notes",
+    "enumerated",
+    "guarantee_notes",
+    "local_budget",
+    "lower_end",
+    "moves",
+    "near",
+    "odds_factor",
+    "over_rounds",
+    "percent",
+    "plus_minus",
+    "points",
+    "probability",
+    "promise",
+    "share",
+    "situation",
+    "some_levels",
+    "unit",
+    "unshuffled",
+    "up",
+    "weighted_by",
+    "with_error",
+]
+
 PROJECTED = (
     "Projected: the nearest shares that are at least 0 and add up to 1; small ones come out too large on average, and "
     "the standard errors and intervals are those of the unbiased estimates."
 )
 
 
-def up(value: float, digits: int = DIGITS) -> str:
-    """Show an upper end: at most `digits` significant digits, rounded up.
-
-    Examples
-    --------
-    >>> up(0.123412), up(2.0), up(float("inf"))
-    ('0.1235', '2', '∞')
-    """
-    return _shown(value, decimal.ROUND_CEILING, digits)
-
-
-def down(value: float, digits: int = DIGITS) -> str:
-    """Show a lower end: at most `digits` significant digits, rounded down."""
-    return _shown(value, decimal.ROUND_FLOOR, digits)
-
-
-def near(value: float, digits: int = DIGITS) -> str:
-    """Show an estimate: at most `digits` significant digits, rounded to the nearest."""
-    return _shown(value, decimal.ROUND_HALF_EVEN, digits)
-
-
-def with_error(value: float, error: float) -> str:
-    """Show an estimate to the second significant digit of its standard error."""
-    if not (math.isfinite(value) and math.isfinite(error) and error > 0.0):
-        return near(value)
-    if abs(value) >= 1e15 or error < 1e-15:  # digits without end otherwise
-        return near(value, min(2 + max(0, math.floor(math.log10(abs(value) or error) - math.log10(error))), 17))
-    places = 1 - math.floor(math.log10(error))
-    return _unsigned(f"{round(value, places):,.{max(places, 0)}f}")
-
-
-def probability(delta: float) -> str:
-    """Show a probability as typed: 1e-6, not 1e-06."""
-    return f"{delta:g}".replace("e-0", "e-")
-
-
-def count(value: int) -> str:
-    """Show a whole number with its thousands apart."""
-    return f"{value:,}"
-
-
-def counted(value: int, noun: str, several: str | None = None) -> str:
-    """Show how many there are of something.
-
-    Examples
-    --------
-    >>> counted(1, "user"), counted(12000, "user"), counted(2, "person", "people")
-    ('1 user', '12,000 users', '2 people')
-    """
-    return f"{count(value)} {noun if value == 1 else several or noun + 's'}"
-
-
-def share(value: float) -> str:
-    """Show a share of the users to a hundredth of a percent.
-
-    Examples
-    --------
-    >>> share(0.2437), share(-0.00001)
-    ('24.37%', '0.00%')
-    """
-    return _unsigned(f"{value:.2%}")
-
-
-def _unsigned(shown: str) -> str:
-    """Leave out the sign of a number that is shown as 0."""
-    return shown.removeprefix("-") if not any(digit in shown for digit in "123456789") else shown
-
-
-def distance(value: float, *, shares: bool, digits: int = 3) -> str:
-    """Show how far two answers are apart, in their unit: points for shares, that of the question for numbers.
-
-    Examples
-    --------
-    >>> distance(0.0805, shares=True), distance(0.01, shares=True), distance(1.25, shares=False)
-    ('8.05 points', '1 point', '1.25')
-    """
-    if not shares:
-        return near(value, digits)
-    text = near(100.0 * value, digits)
-    return f"{text} point{'' if text == '1' else 's'}"
-
-
-def points(error: float) -> str:
-    """Show the standard error of a share."""
-    return distance(error, shares=True, digits=2)
-
-
-def plus_minus(value: float, span: float, *, shares: bool) -> str:
-    """Show the half-width of an interval; one as wide as the whole range says nothing.
-
-    Examples
-    --------
-    >>> plus_minus(0.0805, 1.0, shares=True), plus_minus(60.0, 98.0, shares=False)
-    ('± 8.05 points', 'says nothing yet')
-    """
-    return SAYS_NOTHING if value >= 0.5 * span else f"± {distance(value, shares=shares)}"
+def unit(release: Release | None) -> str:
+    """Name what a setting counts: users, or the rows of people who own several."""
+    several = release is not None and release.unit == "people" and release.guarantee.setting.group_size > 1
+    return "row" if several else "user"
 
 
 def odds_factor(epsilon: float) -> str:
@@ -147,23 +101,6 @@ def moves(epsilon: float, delta: float) -> str:
     ('x 1.106', '+ 0.5')
     """
     return f"x {odds_factor(epsilon)}" if epsilon > 0.0 else f"+ {probability(delta)}"
-
-
-def percent(fraction: float) -> str:
-    """Show a fraction as typed, in percent.
-
-    Examples
-    --------
-    >>> percent(0.07), percent(0.0025)
-    ('7%', '0.25%')
-    """
-    return f"{near(100.0 * fraction)}%"
-
-
-def unit(release: Release | None) -> str:
-    """Name what a setting counts: users, or the rows of people who own several."""
-    several = release is not None and release.unit == "people" and release.guarantee.setting.group_size > 1
-    return "row" if several else "user"
 
 
 def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str = "user") -> str:
@@ -374,22 +311,3 @@ def some_levels(guarantee: Guarantee, most: int) -> list[LevelGuarantee]:
     step = (len(levels) - 1) / (most - 2)
     picked = {round(i * step) for i in range(most - 1)} | {levels.index(guarantee.worst)}
     return [levels[i] for i in sorted(picked)]
-
-
-def _shown(value: float, rounding: str, digits: int) -> str:
-    if math.isnan(value):
-        raise InvalidInput("cannot show a value that is not a number; this is a bug in shuffledp, please report it")
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    exact = decimal.Decimal(value)
-    if exact == 0:
-        return "0"
-    # Doubles such as 0.1 carry digits beyond the 15 that anyone wrote; they are not a reason to show 0.1001.
-    if float(f"{value:.{digits}g}") == value:
-        exact = decimal.Decimal(f"{value:.{digits}g}")
-    rounded = exact.quantize(decimal.Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding)
-    if 1e-4 <= abs(value) < 1e6:
-        text = f"{rounded:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa, exponent = f"{rounded:.{digits - 1}e}".split("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"

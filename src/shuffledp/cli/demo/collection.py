@@ -13,7 +13,8 @@ from rich.table import Table
 from shuffledp import __version__
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
-from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
+from shuffledp.questions.view import CONFIDENCE
+from shuffledp.report.answer import interval_words, view_of
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, probability, share, up, with_error
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
@@ -136,8 +137,8 @@ def _estimates(held: Held) -> Table:
             table.add_row(f"{title} Mean", value, f"{low} to {high}", true)
             continue
         table.add_row(title)
-        for row, true in zip(frequency_rows(release), truth, strict=True):
-            table.add_row(f"  {row.category}", share(row.frequency), interval_words(row), share(true))
+        for row, true in zip(view_of(release).entries(), truth, strict=True):
+            table.add_row(f"  {row.name}", share(row.value), interval_words(row), share(true))
         table.add_section()
     return table
 

@@ -18,12 +18,12 @@ from shuffledp import __version__
 from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness, choose_random
+from shuffledp.questions.view import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.releases.wrappers import estimate_frequency, estimate_mean
-from shuffledp.report.release_json import release_to_json
-from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
+from shuffledp.report.answer import interval_words, view_of
 from shuffledp.report.terminal import NOT_PRIVATE
-from shuffledp.report.to_json import dumps
+from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 from shuffledp.tables import read_columns
@@ -161,13 +161,17 @@ def _json(asked: Asked) -> dict[str, Any]:
 
 
 def _page(asked: list[Asked]) -> str:
+    from shuffledp.accounting import drawn_profile
     from shuffledp.report.answer import Answer
     from shuffledp.report.page import render
 
     total_delta = len(asked) * asked[0].release.guarantee.delta
     return render(
         "Three private estimates of 48,842 people",
-        [Answer(a.question, a.release.guarantee, a.release, a.truth) for a in asked],
+        [
+            Answer(a.question, a.release.guarantee, a.release, a.truth, profile=drawn_profile(a.release.guarantee))
+            for a in asked
+        ],
         command=COMMAND_LINE.get(),
         version=__version__,
         remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
@@ -204,13 +208,13 @@ def _answers_table(asked: list[Asked]) -> Table:
             value, low, high, truth = (with_error(float(x), float(a.release.standard_error)) for x in numbers)
             table.add_row(a.question, value, f"{low} to {high}", truth)
             continue
-        rows = list(zip(frequency_rows(a.release), a.truth, strict=True))
+        rows = list(zip(view_of(a.release).entries(), a.truth, strict=True))
         if len(rows) > 2:
             table.add_section()
             table.add_row(a.question, "", "", "")
         for row, truth in rows if len(rows) > 2 else rows[1:]:  # of two shares the second tells both
-            label = f"  {row.category}" if len(rows) > 2 else a.question
-            table.add_row(label, share(row.frequency), interval_words(row), share(truth))
+            label = f"  {row.name}" if len(rows) > 2 else a.question
+            table.add_row(label, share(row.value), interval_words(row), share(truth))
     return table
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting import PrivacyProfile, privacy_profile
+from shuffledp.accounting.bound import weigh
+from shuffledp.accounting.certify import bounds, privacy_profile
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
@@ -17,6 +21,65 @@ ORDERS: tuple[float, ...] = (
     *(20.0, 24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 128.0, 256.0),
 )
 """Renyi orders that are written: dense where conversions to (epsilon, delta) usually have their best order."""
+
+
+GSPA = "gspa"
+DRAWN = 17
+"""Points of a drawn privacy profile."""
+DEPTH = 1e-3
+"""The drawn profile falls a thousand times further than the delta asked for."""
+
+
+@dataclass(frozen=True)
+class ProfileCurve:
+    """Points of a privacy profile delta(epsilon) to draw.
+
+    Parameters
+    ----------
+    name : str
+        What the curve is.
+    kind : {"certified", "witness", "asymptotic"}
+        Whether the truth lies on or below it, a real attack reaches it, or a published formula claims it.
+    epsilons, deltas : sequence of float, same length
+        The points, epsilons ascending; deltas of 0 end the line.
+    """
+
+    name: str
+    kind: Literal["certified", "witness", "asymptotic"]
+    epsilons: Sequence[float]
+    deltas: Sequence[float]
+
+
+def drawn_profile(guarantee: Guarantee) -> tuple[ProfileCurve, ...]:
+    """Evaluate the privacy profile of the worst level where a page draws it.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        From `certify`.
+
+    Returns
+    -------
+    tuple of ProfileCurve
+        The certified upper end, what a witness reaches, and what GSPA's formula claims, where it applies; nothing where
+        there is no finite, positive epsilon.
+    """
+    worst, setting = guarantee.worst, guarantee.setting
+    if not 0.0 < worst.epsilon.upper < np.inf:
+        return ()
+    bracket = worst_profile(guarantee)
+    epsilons = profile_epsilons(guarantee, bracket, DRAWN, DEPTH, widest=2.0)
+    deltas = [bracket.delta(epsilon) for epsilon in epsilons]
+    curves = [
+        ProfileCurve("certified upper", "certified", epsilons, [delta.upper for delta in deltas]),
+        ProfileCurve("witness", "witness", epsilons, [delta.lower for delta in deltas]),
+    ]
+    # where the formula does not apply, the evidence table tells why
+    for claimed in weigh([bounds[GSPA]], lambda bound: bound.profile(setting, epsilon0=worst.epsilon0)):
+        if claimed.value is not None:
+            at = [claimed.value.delta(epsilon).upper for epsilon in epsilons]
+            curves.append(ProfileCurve("GSPA", "asymptotic", epsilons, at))
+    return tuple(curves)
 
 
 def worst_profile(guarantee: Guarantee) -> PrivacyProfile:
