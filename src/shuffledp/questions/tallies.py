@@ -24,10 +24,10 @@ from shuffledp.questions.tally import Tally
 from shuffledp.questions.task import Task
 
 _KINDS = (
-    ("leveled.LeveledHashing", "items.ItemTally"),
+    ("hashing.LeveledHashing", "items.ItemTally"),
     ("tree.RangeTree", "ranges.TreeTally"),
-    ("moments.TwoMoments", "variance.VarianceTally"),
-    ("coordinate.CoordinateSampling", "vectors.VectorTally"),
+    ("numeric.TwoMoments", "variance.VarianceTally"),
+    ("sketch.CoordinateSampling", "vectors.VectorTally"),
     ("seeded.SeededFamily", "vectors.VectorTally"),
     ("base.FrequencyOracle", "frequency.FrequencyTally"),
     ("base.NumberRandomizer", "mean.MeanTally"),

@@ -244,6 +244,9 @@ class WindowProfile(PrivacyProfile):
     _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
         default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
     )
+    _estimates: dict[tuple[float, bool], tuple[FloatArray, FloatArray]] = field(
+        init=False, default_factory=dict[tuple[float, bool], tuple[FloatArray, FloatArray]], repr=False
+    )
 
     @property
     def vanishes_at(self) -> Upper:
@@ -278,7 +281,7 @@ class WindowProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """(W) in the direction that is likely to be the larger one: the other could only add to it."""
-        likely = [float(likely_values(self.family, epsilon, outside=side)[0].max()) for side in (False, True)]
+        likely = [float(self._likely(epsilon, side)[0].max()) for side in (False, True)]
         return self._best(epsilon, likely[1] > likely[0])
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
@@ -298,7 +301,7 @@ class WindowProfile(PrivacyProfile):
 
     def _enclosed(self, epsilon: float, outside: bool) -> tuple[Interval, Interval]:
         """Enclose the best test's divergence, and its mass under the second law."""
-        values, thresholds = likely_values(self.family, epsilon, outside=outside)
+        values, thresholds = self._likely(epsilon, outside)
         index = int(np.argmax(values))
         a, grow = gain(self.family.p0, self.family.p1, epsilon, outside=outside), math.expm1(min(epsilon, 700.0))
         low, high = float(a.lower[index]), float(a.upper[index])
@@ -325,6 +328,15 @@ class WindowProfile(PrivacyProfile):
             inflated(own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best], 16),
         )
         return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
+
+    def _likely(self, epsilon: float, outside: bool) -> tuple[FloatArray, FloatArray]:
+        """`likely_values` of one side, kept for a moment: choosing the side and enclosing it both ask."""
+        key = (epsilon, outside)
+        if key not in self._estimates:
+            if len(self._estimates) >= 2:
+                self._estimates.clear()
+            self._estimates[key] = likely_values(self.family, epsilon, outside=outside)
+        return self._estimates[key]
 
     def _counted(self, index: int, outside: bool) -> CountedReports:
         key = (index, outside)
@@ -354,10 +366,13 @@ class WindowProfile(PrivacyProfile):
     def guess_epsilon(self, delta: float) -> float | None:
         """Where the estimate of the best window meets delta."""
         high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
+        outside = max(
+            (False, True), key=lambda side: float(self._likely(0.5 * high, side)[0].max())
+        )  # the better side halfway is the better one nearly everywhere
 
         def excess(epsilon: float) -> float:
-            values = (likely_values(self.family, epsilon, outside=side)[0].max() for side in (False, True))
-            return math.log(max(*values, TINY) / delta)  # nearly a parabola: few steps
+            value = float(likely_values(self.family, epsilon, outside=outside)[0].max())
+            return math.log(max(value, TINY) / delta)  # nearly a parabola: few steps
 
         if excess(0.0) <= 0.0:
             return 0.0
@@ -365,7 +380,7 @@ class WindowProfile(PrivacyProfile):
             return high
         from scipy import optimize  # a tenth of a second, which only this attack pays
 
-        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-14))  # pyright: ignore[reportArgumentType]
+        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-9))  # pyright: ignore[reportArgumentType]
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
