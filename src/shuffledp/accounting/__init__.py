@@ -17,7 +17,7 @@ from shuffledp.accounting.calibrate import (
     calibrate_scale,
     last_within,
 )
-from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
+from shuffledp.accounting.calibrate_dummies import DUMMIES_LAWS, EMPTY, DummiesNeeded, calibrate_dummies
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
 from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
@@ -31,11 +31,13 @@ from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_prof
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.floor import BallFloor, Floor, ball_floor, compose_floors, floor_profile
 from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.normal_floor import NormalFloor
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 
 __all__ = [
     "DUMMIES_LAWS",
+    "EMPTY",
     "LARGEST_N",
     "MANY_LEVELS",
     "Allowance",
@@ -50,6 +52,7 @@ __all__ = [
     "GaussianPointsProfile",
     "GaussianSumProfile",
     "LocalProfile",
+    "NormalFloor",
     "OrderedProfile",
     "PrivacyFilter",
     "PrivacyProfile",

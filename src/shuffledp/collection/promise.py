@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.accounting import (
+    EMPTY,
     BallFloor,
     LocalProfile,
+    NormalFloor,
     PrivacyProfile,
     bounds,
     calibrate_dummies,
@@ -24,14 +30,15 @@ from shuffledp.accounting import (
     floor_profile,
     remembered_by_thread,
 )
-from shuffledp.ball import BallDummies, Column
+from shuffledp.ball import LARGEST_RADIUS, MOST_ROWS, BallDummies, Below, Column
 from shuffledp.budgets import Budgets
-from shuffledp.collection.asked import Dummies, Level
+from shuffledp.collection.asked import Dummies, Level, serves_normal
 from shuffledp.collection.draw import SLACK, WHOLE, Family
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
-from shuffledp.numerics.floats import few_digits_up, round_down, round_up
+from shuffledp.normal import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
+from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up, ndtr, round_down, round_up
 from shuffledp.setting import Setting
 
 # By how much a number that one machine states may differ from the one that another machine certifies anew.
@@ -87,8 +94,8 @@ def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
 # number for each law: about a million are a second and some 50 MB where laws are composed. Equal questions are one
 # law.
 
-MOST_BALL_WORK = 1 << 22
-"""About a second in a browser, which counts the same (page/ball.js)."""
+MOST_LAW_WORK = 1 << 22
+"""About a second in a browser, which counts the same (page/ball.js, page/normal.js)."""
 MOST_WORK = 1 << 24
 """About a quarter of a minute: 100 different laws, such as those of 32 different questions at three levels."""
 _A_LAW = 150_000
@@ -152,34 +159,50 @@ def _atoms(family: Family, law: Dummies, reports: int) -> int:
     return span**2 if reports == 1 else 4 * span**2  # of two reports every draw is followed, and two pairs are made
 
 
-def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
-    """Raise InvalidInput if counting the balls of a task would take longer than anybody should wait for it.
+def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Raise InvalidInput if certifying a task of version 2 would take longer than anybody should wait for it.
+
+    What is counted are the radii of balls, and the pairs of cells of normal dummies.
 
     Parameters
     ----------
     columns : sequence of (Family, Dummies)
         The columns of a task of version 2.
     """
-    work = sum(len(law.draw) * (size + len(law.draw) // 8) for size, law in {(_size(f), law) for f, law in columns})
-    if work > MOST_BALL_WORK:
+    work = sum(_law_work(size, law) for size, law in {(_size(f), law) for f, law in columns})
+    if work > MOST_LAW_WORK:
         raise InvalidInput(
-            f"certifying this task sums over {work:,} terms, above the limit of {MOST_BALL_WORK:,}; promise a larger "
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_LAW_WORK:,}; promise a larger "
             "number, or ask questions with fewer answers"
         )
+
+
+def _law_work(size: int, law: Dummies) -> int:
+    many = len(law.draw)
+    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
 
 
 def _size(family: Family) -> int:
     return family.pieces if family.kind == "bits" else family.cells
 
 
-# The ball dummies of a task (docs/theorems/ball.md): one joint law for all columns, found, certified and read.
+# The law of a task's dummies from version 2 on: found, certified, read and drawn.
 #
-# A promise is kept or not by one comparison of rational numbers, with the slack of `agreement`; so every machine
-# decides alike, and the survey page too (page/ball.js).
+# It is a ball law, one joint law for all columns (docs/theorems/ball.md), or a normal law, drawn for each column by
+# itself with the same weights (docs/theorems/normal.md). A promise is kept or not by one comparison of rational
+# numbers, with the slack of `agreement`; so every machine decides alike, and the survey page too (page/ball.js,
+# page/normal.js).
 
 NEAR = 1e-9
 """Relative distance to which a certified epsilon is searched."""
 FARTHEST = 700.0
+NEARLY = 1.1
+"""A normal law that is expected to have a variance above so many times that of the ball law is not searched for."""
+_NEAR_MOST = 0.9
+_HALVINGS = 50
+
+JointFloor = BallFloor | NormalFloor
+"""The floor of several columns of a task of version 2."""
 
 
 def column_of(family: Family) -> Column:
@@ -189,7 +212,11 @@ def column_of(family: Family) -> Column:
     return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
 
 
-def ball_of(draft: Draft) -> BallDummies:
+TaskLaw = BallDummies | tuple[StatedCells, ...]
+"""The law of a task's dummies: a ball law, or normal ones, one a column."""
+
+
+def law_of_task(draft: Draft) -> TaskLaw:
     """Return the law of a task's dummies.
 
     Parameters
@@ -197,10 +224,52 @@ def ball_of(draft: Draft) -> BallDummies:
     draft : Draft
         Of version 2.
     """
-    dummies = draft.columns[0].dummies
+    if draft.columns[0].dummies.law == "normal":
+        return tuple(cells_of(column.family, column.dummies) for column in draft.columns)
     columns = tuple(column_of(column.family) for column in draft.columns)
     centres = tuple(column.dummies.count // column.family.cells for column in draft.columns)
-    return _ball(columns, dummies.draw, centres)
+    return _ball(columns, draft.columns[0].dummies.draw, centres)
+
+
+def draw_columns(draft: Draft, below: Below) -> Iterator[NDArray[np.int64]]:
+    """Draw the number of dummies of every cell, column by column.
+
+    Parameters
+    ----------
+    draft : Draft
+        Of version 2.
+    below : callable
+        As for `BallDummies.draw`.
+    """
+    law = law_of_task(draft)
+    yield from law.draw(below) if isinstance(law, BallDummies) else (cells.draw(below) for cells in law)
+
+
+def written_law(law: TaskLaw) -> dict[str, object]:
+    """Return a law as a draft states it; `asked.read_law` reads it."""
+    if isinstance(law, BallDummies):
+        return {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
+    side = max((cells.side for cells in law), key=len)
+    return {"law": "normal", "weights": [str(each) for each in side], "centre": [cells.middle for cells in law]}
+
+
+def floor_of_columns(law: TaskLaw, keep: Sequence[int], reports: int, local: Upper) -> JointFloor:
+    """Return the floor of some columns' reports to each of which one level draws by K/2^64.
+
+    Parameters
+    ----------
+    law : BallDummies or tuple of StatedCells
+        Of the columns.
+    keep : sequence of int
+        K of each column.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+    local : float
+        Sum of the local budgets of all reports.
+    """
+    if isinstance(law, BallDummies):
+        return BallFloor(law, tuple(Fraction(each, WHOLE) for each in keep), reports, local)
+    return NormalFloor(law, tuple(keep), reports, local)
 
 
 @lru_cache(maxsize=64)
@@ -208,7 +277,7 @@ def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[in
     return BallDummies(columns, radius, centre)
 
 
-def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
+def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
     """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
 
     Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
@@ -216,7 +285,7 @@ def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
 
     Parameters
     ----------
-    floor : BallFloor
+    floor : BallFloor or NormalFloor
         Of one level.
     delta : float
         In (0, 1).
@@ -257,18 +326,225 @@ def needed_ball(
     """
     columns = tuple(column_of(family) for family in families)
     wanted = [
-        (promise * (1.0 - FLOOR_SLACK), tuple(Fraction(f.threshold(epsilon0), WHOLE) for f in families))
-        for epsilon0, promise in levels
-        if promise < epsilon0 * len(families) * reports
+        (promise, tuple(Fraction(each, WHOLE) for each in keep)) for promise, keep in _needy(levels, families, reports)
     ]
     if not wanted:
         return BallDummies(columns, (WHOLE,), (0,) * len(columns))
     return BallDummies.of_promise(columns, wanted, delta, reports)
 
 
-def part_of(law: BallDummies, place: int) -> Dummies:
-    """Return one column's dummies as a task knows them."""
-    return Dummies("ball", law.rows[place], law.radius)
+def needed_law(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> TaskLaw:
+    """Find the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
+
+    That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
+    answers alone. Equal questions have equal half-widths, so the smaller variance gives the smaller half-widths.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `needed_ball`.
+
+    Raises
+    ------
+    InvalidInput
+        If a promise is too small for either.
+    """
+    return _needed_law(tuple(levels), tuple(families), delta, reports)
+
+
+@lru_cache(maxsize=64)
+def _needed_law(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> TaskLaw:
+    ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
+    spent = math.inf
+    if isinstance(ball, BallDummies):
+        spent = _mean(ball.cell_variance(place) for place in range(len(families)))
+    wanted = _needy(levels, families, reports)
+    if spent > 0.0 and all(map(serves_normal, families)):
+        search = NormalSearch(tuple(families), wanted, delta, reports)
+        law = search.found() if search.about < NEARLY * spent else None
+        if law is not None and _mean(cells.cell_variance for cells in law) < spent:
+            return law
+    if isinstance(ball, BallDummies):
+        return ball
+    told = ", ".join(f"{promise:g}" for _, promise in levels)
+    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
+    times = _least_times(levels, families, delta, reports)
+    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels)
+    raise InvalidInput(
+        f"no law with up to {MOST_ROWS:,} dummies a column keeps promise {told} for {names} "
+        f"at delta = {delta:g}; promise {would_do} would do, or ask fewer questions"
+    )
+
+
+def _least_times(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> float:
+    """Return about the least number of times by which larger promises a ball law keeps.
+
+    Radius and dummies fall like the inverse of the promise, so one law says where the next one ends.
+    """
+
+    def law(times: float) -> BallDummies | None:
+        asked = [(epsilon0, times * promise) for epsilon0, promise in levels]
+        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+        return found if isinstance(found, BallDummies) else None
+
+    times = 2.0
+    while (served := law(times)) is None:
+        times *= 2.0
+    fewer = 1.05 * times * max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
+    return fewer if 1.0 < fewer < times and law(fewer) is not None else times
+
+
+def _needy(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], reports: int
+) -> tuple[tuple[float, tuple[int, ...]], ...]:
+    """Return promise, with room for other machines, and K of each column of the levels that need dummies."""
+    return tuple(
+        (promise * (1.0 - FLOOR_SLACK), tuple(family.threshold(epsilon0) for family in families))
+        for epsilon0, promise in levels
+        if promise < epsilon0 * len(families) * reports
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+@dataclass(frozen=True)
+class NormalSearch:
+    """The search for the least spread of normal dummies, up to 1 %, that keeps every level's promise.
+
+    Parameters
+    ----------
+    families : tuple of Family
+        One a column, that `serves_normal`.
+    levels : tuple of (float, tuple of int)
+        Promise and K of each column, of each level that needs dummies.
+    delta : float
+        Central delta.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+    """
+
+    families: tuple[Family, ...]
+    levels: tuple[tuple[float, tuple[int, ...]], ...]
+    delta: float
+    reports: int
+
+    @cached_property
+    def spread(self) -> float:
+        """About the spread that is needed: that of normal noise of the same covariance."""
+        needed = 0.25
+        for promise, keep in self.levels:
+            squares = sum((each / WHOLE) ** 2 for each in keep)
+            share = self.delta / (1.0 + math.exp(promise / 2.0)) if self.reports == 2 else self.delta
+            needed = max(needed, math.sqrt(2.0 * squares) / _normal_mu(promise / self.reports, share))
+        return needed
+
+    @property
+    def about(self) -> float:
+        """About the mean variance of a cell."""
+        return self.spread**2 * _mean(1.0 - 1.0 / family.records for family in self.families)
+
+    def law(self, step: int) -> tuple[StatedCells, ...]:
+        """Return the law of the spread of one step."""
+        spread, ends = float(f"{0.25 * 1.01**step:.4g}"), self.delta / (EMPTY * len(self.families))
+        centres = {
+            family.records: NormalDummies.reaching(family.records, spread, ends).centre for family in self.families
+        }
+        most = max(centres.values())  # cells of one centre are summed once, whatever their number
+        centres = {size: most if centre >= _NEAR_MOST * most else centre for size, centre in centres.items()}
+        side = normal_side(spread, most)
+        return tuple(StatedCells(family.records, side[: centres[family.records] + 1]) for family in self.families)
+
+    def keeps(self, law: tuple[StatedCells, ...]) -> bool:
+        """Whether every level's promise is certified."""
+        return all(
+            NormalFloor(law, keep, self.reports, UNBOUNDED).keeps(promise, self.delta) for promise, keep in self.levels
+        )
+
+    def found(self) -> tuple[StatedCells, ...] | None:
+        """Return the law; None if cells would need more than 1,024 dummies in the mean."""
+        start = max(math.ceil(math.log(self.spread / 0.25) / math.log(1.01)), 0)
+        low, high, stride = -1, start, 1
+        while not self.keeps(law := self.law(high)):
+            if _is_widest(law):
+                return None
+            low, high, stride = high, high + stride, 2 * stride
+        while low < 0 and high > 0 and self.keeps(self.law(max(high - stride, 0))):
+            high, stride = max(high - stride, 0), 2 * stride
+        low = max(low, high - stride, -1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.keeps(self.law(middle)) else (middle, high)
+        law = self.law(high)
+        return None if _is_widest(law) else law
+
+
+def _is_widest(law: tuple[StatedCells, ...]) -> bool:
+    return max(cells.middle for cells in law) == LARGEST_CENTRE
+
+
+def _normal_mu(epsilon: float, delta: float) -> float:
+    """Return about the mu at which normal noise of sensitivity mu times its deviation has this privacy."""
+    low, high = 0.0, 64.0
+    for _ in range(_HALVINGS):
+        mu = 0.5 * (low + high)
+        spent = float(ndtr(mu / 2.0 - epsilon / mu) - math.exp(min(epsilon, FARTHEST)) * ndtr(-mu / 2.0 - epsilon / mu))
+        low, high = (mu, high) if spent <= delta else (low, mu)
+    return high
+
+
+def parts_of(law: TaskLaw) -> tuple[Dummies, ...]:
+    """Return the dummies of every column as a task knows them."""
+    if isinstance(law, BallDummies):
+        return tuple(Dummies("ball", rows, law.radius) for rows in law.rows)
+    return tuple(Dummies("normal", cells.count, cells.side) for cells in law)
+
+
+def cell_law_of(family: Family, dummies: Dummies) -> tuple[float, ...]:
+    """Return the law of the number of dummies in one cell of a column of law "ball" or "normal".
+
+    Parameters
+    ----------
+    family : Family
+        Of the column.
+    dummies : Dummies
+        Its dummies, whatever the others'.
+    """
+    if dummies.law == "normal":
+        return cells_of(family, dummies).cell_law
+    return single_ball(family, dummies).cell_law(0)
+
+
+def cell_variance_of(family: Family, dummies: Dummies) -> float:
+    """Return the variance of the number of dummies in one cell; see `cell_law_of`."""
+    if dummies.law == "normal":
+        return cells_of(family, dummies).cell_variance
+    return single_ball(family, dummies).cell_variance(0)
+
+
+def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.int64]:
+    """Draw the number of dummies of every cell of one column; see `cell_law_of`."""
+    if dummies.law == "normal":
+        return cells_of(family, dummies).draw(below)
+    return single_ball(family, dummies).draw(below)[0]
+
+
+def cells_of(family: Family, dummies: Dummies) -> StatedCells:
+    """Return normal dummies of one column."""
+    return _cells(family.records, dummies.draw)
+
+
+@lru_cache(maxsize=64)
+def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
+    return StatedCells(answers, side)
 
 
 def single_ball(family: Family, dummies: Dummies) -> BallDummies:
@@ -322,7 +598,7 @@ def floor(
 def floor_of(draft: Draft) -> tuple[float, ...]:
     """Certify the floor of each level of a draft, rounded outward as it is published; see `floor` and `balls`."""
     if draft.version > 1:
-        known = zip(_ball_floors(draft), draft.levels, strict=True)
+        known = zip(_joint_floors(draft), draft.levels, strict=True)
         return tuple(
             published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in known
         )
@@ -376,7 +652,7 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
 
 
-def needed_law(draft: Draft) -> BallDummies:
+def law_needed_by(draft: Draft) -> TaskLaw:
     """Find the law of dummies that keeps every level's promise, whatever dummies the draft of version 2 has.
 
     Parameters
@@ -385,7 +661,7 @@ def needed_law(draft: Draft) -> BallDummies:
         What is asked.
     """
     levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return needed_ball(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
+    return needed_law(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
 
 
 def dummies_for(
@@ -454,7 +730,7 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
     budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
     people = tuple((budget, n) for budget, n in zip(budgets, counts, strict=True) if n)
-    # one law for all columns is known to no bound of a crowd, and dummies that are left out can only hide more
+    # the law of version 2 is known to no bound of a crowd, and dummies that are left out can only hide more
     laws = Counter((column.family, column.dummies if draft.version == 1 else None) for column in draft.columns)
     parts = tuple(laws.items())
     reports = reports_of(draft)
@@ -496,8 +772,8 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
 def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     """Return what the answers to one question alone cost at each level, certified, whoever the others are.
 
-    Rounded outward, as it is published. That is the question's floor; under one law of dummies for all questions it is
-    the floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
+    Rounded outward, as it is published. That is the question's floor; under one ball law for all questions it is the
+    floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
 
     Parameters
     ----------
@@ -511,7 +787,10 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
         profiles = [compose([(_local(level), reports * question.width)]) for level in draft.levels]
         return tuple(few_digits_up(profile.epsilon(draft.delta).upper) for profile in profiles)
     if draft.version > 1:
-        return floor_of(draft)
+        if question.dummies.law == "ball":
+            return floor_of(draft)
+        floors = zip(_joint_floors(draft, place), draft.levels, strict=True)
+        return tuple(few_digits_up(certified_epsilon(each, draft.delta, level.promise)) for each, level in floors)
     draws = [[level.draw[place]] for level in draft.levels]
     certified = floor(draws, [question.family], [question.dummies], draft.delta, reports)
     return tuple(few_digits_up(value) for value in certified)
@@ -537,7 +816,7 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
         reports = len(draft.columns) * reports_of(draft)
         return tuple(compose([(_local(level), reports)]) for level in draft.levels)
     if draft.version > 1:
-        return _ball_floors(draft)
+        return _joint_floors(draft)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
     reports = reports_of(draft)
@@ -545,16 +824,18 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
     return tuple(_floor_profile(level.draw, families, dummies, reports) for level in draft.levels)
 
 
-def _ball_floors(draft: Draft) -> tuple[BallFloor, ...]:
-    """Return the floor of each level of a task of version 2; remembered, so that one law is counted once."""
-    columns = draft.columns
-    check_ball_work([(column.family, column.dummies) for column in columns])
-    law, reports = ball_of(draft), reports_of(draft)
-    found: list[BallFloor] = []
+def _joint_floors(draft: Draft, place: int | None = None) -> tuple[JointFloor, ...]:
+    """Return the floor of each level of a task of version 2, of all columns or of one question with normal dummies."""
+    check_law_work([(column.family, column.dummies) for column in draft.columns])
+    law, columns, reports = law_of_task(draft), draft.columns, reports_of(draft)
+    if place is not None and not isinstance(law, BallDummies):
+        law = tuple(cells for cells, column in zip(law, columns, strict=True) if column.question == place)
+        columns = tuple(column for column in columns if column.question == place)
+    found: list[JointFloor] = []
     for level in draft.levels:
-        kept = tuple(Fraction(level.draw[column.question], WHOLE) for column in columns)
+        keep = [level.draw[column.question] for column in columns]
         local = round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports)
-        found.append(BallFloor(law, kept, reports, local))
+        found.append(floor_of_columns(law, keep, reports, local))
     return tuple(found)
 
 
