@@ -7,8 +7,8 @@ functions, so it has the dummies that its promise needs; then, for every number 
 dummies are drawn, estimated by `estimate_question`, and the 95 % intervals of all shares are compared with the records.
 Printed are the half-width that `task plan` promises at the worst answers, the one expected where all answers are as
 frequent, the one found there, the quotient of these two, and the coverage of all intervals together with the lowest of
-one answer. Before the table: CPU seconds to certify the floor of 32 such questions and a number anew, and to draw and
-seal the dummies of 10.
+one answer. Before the table: CPU seconds to certify the floor of 32 questions of 3, 4, ..., 34 answers, under a ball
+law and under a normal one, and to draw and seal the dummies of 10 questions.
 
 Beside stand two mechanisms without local noise, for each share by itself: "geometric" is the central two-sided
 geometric mechanism of epsilon/2 (replacing a person moves two counts by one), added by somebody who sees all answers;
@@ -21,19 +21,21 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from fractions import Fraction
 
 import numpy as np
 
 from shuffledp.ball import BallDummies
 from shuffledp.collection.analyzer import AnalyzerKey
+from shuffledp.collection.draw import Family
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
+from shuffledp.collection.laws import NormalSearch, floor_of_columns, needed_ball
 from shuffledp.collection.planner import half_width
-from shuffledp.collection.promise import ball_of
 from shuffledp.collection.sealing import Sealer, new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
+from shuffledp.normal import StatedCells
+from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import Randomness, simulation_random
 
 DELTA = 1e-6
@@ -94,16 +96,30 @@ def expected_half_width(draft: Draft, n: int) -> float:
     return float(chances[likely] @ (ends[:, 1] - ends[:, 0]) / chances[likely].sum() / 2.0)
 
 
-def costs(choices: int, epsilon0: float) -> tuple[float, float, int]:
-    """Return CPU seconds to certify 32 questions, and to draw and seal the dummies of 10; and how many these are."""
-    draft, ten = drafted(choices, epsilon0, 2.0, 32), drafted(choices, epsilon0, 2.0, 10)
-    law, keep = ball_of(draft), Fraction(draft.levels[0].draw[0], 1 << 64)
-    start = time.process_time()  # a radius of weight 0 more: nothing is remembered of it
-    BallDummies(law.columns, (*law.radius, 0), law.centre).floor(2.0, [keep] * 32)
-    certified, random = time.process_time(), simulation_random(26)
-    sealer = Sealer(ten.analyzer_key)
+def certifying(epsilon0: float) -> tuple[float, float]:
+    """Return CPU seconds to certify 32 questions of different sizes at promise 2: under a ball law, a normal one."""
+    families = tuple(Family(f"krr:{k}", k) for k in range(3, 35))
+    keep = tuple(family.threshold(epsilon0) for family in families)
+    ball = needed_ball([(epsilon0, 2.0)], families, DELTA)
+    normal = NormalSearch(families, ((2.0, keep),), DELTA, 1).found()
+    assert normal is not None
+    found: list[float] = []
+    for fresh in (  # a law of which nothing is remembered
+        lambda: BallDummies(ball.columns, (*ball.radius, 0), ball.centre),
+        lambda: tuple(StatedCells(cells.answers, cells.side[:-1]) for cells in normal),
+    ):
+        start = time.process_time()
+        floor_of_columns(fresh(), keep, 1, UNBOUNDED).keeps(2.0, DELTA)
+        found.append(time.process_time() - start)
+    return found[0], found[1]
+
+
+def closing(choices: int, epsilon0: float) -> tuple[float, int, str]:
+    """Return CPU seconds to draw and seal the dummies of 10 questions, how many these are, and their law."""
+    ten, random = drafted(choices, epsilon0, 2.0, 10), simulation_random(26)
+    sealer, start = Sealer(ten.analyzer_key), time.process_time()
     sealed = [sealer.seal(bytes([report]), b"bench") for column in drawn_columns(ten, random) for report in column]
-    return certified - start, time.process_time() - certified, len(sealed)
+    return time.process_time() - start, len(sealed), ten.questions[0].dummies.law
 
 
 def geometric(epsilon: float) -> tuple[int, int]:
@@ -127,10 +143,10 @@ def main() -> None:
     parser.add_argument("--people", default="100,200,500,1000,5000")
     typed = parser.parse_args()
     random = simulation_random(26)
-    certified, sealed, many = costs(typed.choices, typed.epsilon0)
-    print(
-        f"floor of 32 questions certified in {certified:.3f} s; {many:,} dummies of 10 drawn, sealed in {sealed:.2f} s"
-    )
+    ball, normal = certifying(typed.epsilon0)
+    print(f"floor of 32 questions of 3 to 34 answers certified in {ball:.3f} s (ball), {normal:.3f} s (normal)")
+    sealed, many, law = closing(typed.choices, typed.epsilon0)
+    print(f"{many:,} {law} dummies of 10 questions drawn and sealed in {sealed:.2f} s")
     print("promise     n  dummies  promised expected  found  quotient  coverage  lowest  geometric, LNF  LNF's dummies")
     for promise in (float(word) for word in typed.promises.split(",")):
         draft = drafted(typed.choices, typed.epsilon0, promise)

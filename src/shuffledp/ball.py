@@ -44,6 +44,7 @@ _LONG = 512
 """Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
 _TAIL = 64
 """Where centres are made smaller, the last radius is to cost at most so small a part of delta."""
+_SHORT = 1 << 256
 _CELL = 192
 """A cell's chances are whole numbers over 2^192."""
 
@@ -306,16 +307,20 @@ class BallDummies:
         """
         if not (isinstance(factor, int | Fraction) and factor >= 1):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a factor e^epsilon is a Fraction of at least 1; got {shown(factor)}")
-        points, moved = _joint(self.columns, self.largest)
-        low, high, unit = _radial(self.radius, points)
+        _, moved = _joint(self.columns, self.largest)
+        low, high, unit = self._of_points
         top, bottom = factor.numerator, factor.denominator
         total = 0
         for r, count in enumerate(moved):
             total += count * max(high[r] * bottom - low[r + 1] * top, 0)
         found = Fraction(total, bottom * unit)
         if self.redraw:
-            found = (found + sum(self._emptied)) / self.accepted
+            found = (found + self._tails[0]) / self.accepted
         return min(found, Fraction(1))
+
+    @cached_property
+    def _of_points(self) -> tuple[list[int], list[int], int]:
+        return _radial(self.radius, _joint(self.columns, self.largest)[0])
 
     def floor(self, epsilon: float | Fraction, kept: Sequence[Fraction] = (), reports: int = 1) -> Fraction:
         """Return the certified delta at a central epsilon, whatever all other participants do.
@@ -351,7 +356,8 @@ class BallDummies:
         if touched == 0:
             return Fraction(0)
         larger = larger_factor(factor, touched)
-        found = touched * self.delta(larger)
+        short = Fraction(int(larger * _SHORT), _SHORT)  # kappa has 64 bits a column; from below, where delta is larger
+        found = touched * self.delta(max(short, Fraction(1)))
         if len(self.columns) == 1:
             part = factor / larger
             found *= part + (1 - part) * (1 - Fraction(1, self.columns[0].values))
@@ -360,21 +366,17 @@ class BallDummies:
     @cached_property
     def accepted(self) -> Fraction:
         """A lower bound of the chance that no cell is negative: 1 less the chances of the single cells."""
-        outside = Fraction(0)
-        for place, (column, own) in enumerate(zip(self.columns, self.centre, strict=True)):
-            outside += column.cells * _upper_sum(self.cell_chances(place)[own + 1 :])
-        return 1 - outside
+        return 1 - self._tails[1]
 
     @cached_property
-    def _emptied(self) -> tuple[Fraction, ...]:
-        """For each column an upper bound of the chance that a change of one report makes a cell negative."""
-        found = list[Fraction]()
-        for place, (column, own) in enumerate(zip(self.columns, self.centre, strict=True)):
-            chances = self.cell_chances(place)
-            least = max(own - column.step + 1, -own)  # M < step: the cell may lose so many
-            negative = [chances[abs(v)] for v in range(least, min(own + 1, len(chances)))]
-            found.append(_upper_sum(negative) if own < self.largest * column.step else Fraction(0))
-        return tuple(found)
+    def _tails(self) -> tuple[Fraction, Fraction]:
+        """From above, over all columns: chances that a change of a report empties a cell, and that one is negative."""
+        emptied, outside = Fraction(0), Fraction(0)
+        for (column, own), times in Counter(zip(self.columns, self.centre, strict=True)).items():
+            if own < self.largest * column.step:
+                at, beyond = _cell_tails(column, self.radius, own)
+                emptied, outside = emptied + times * at, outside + times * column.cells * beyond
+        return emptied, outside
 
     def cell_chances(self, place: int) -> tuple[int, ...]:
         """Return the law of one cell of a column before anything is drawn again.
@@ -596,6 +598,11 @@ def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
 
 def chance_touched(kept: Sequence[Fraction]) -> Fraction:
     """Return the chance that at least one of several independent reports is the record's own."""
+    return _chance_touched(tuple(kept))
+
+
+@lru_cache(maxsize=64)
+def _chance_touched(kept: tuple[Fraction, ...]) -> Fraction:
     return 1 - math.prod((1 - each for each in kept), start=Fraction(1))
 
 
@@ -679,6 +686,34 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
     return tuple((each << _CELL) // unit for each in found)
 
 
+@lru_cache(maxsize=256)
+def _cell_tails(column: Column, weights: tuple[int, ...], centre: int) -> tuple[Fraction, Fraction]:
+    """Bound the chance that one cell of a centre holds fewer dummies than a report may take, and that it is negative.
+
+    As in `_cell_chances`, from above: the sum of P(v) beyond is sum_t u_t g_t (u_0 + ... + u_(t - centre - 1)).
+    """
+    c = len(weights) - 1
+    _, high, unit = _radial(weights, column.balls(c))
+    if column.kind == "bits":
+        last = c * column.size
+        lost = range(max(centre - column.size + 1, -centre), min(centre, last) + 1)  # M < step: it may lose so many
+        at = sum(high[-(-abs(v) // column.size)] for v in lost)
+        beyond = sum(high[-(-v // column.size)] for v in range(centre + 1, last + 1))
+    else:
+        others = column.size - 1
+        for _ in range(others):
+            high = [one - two for one, two in pairwise([*high, 0])]
+        ways = [_parts(s, others) for s in range(c + 1)]
+        at = beyond = before = 0
+        for t in range(centre, c + 1):
+            weighted = ways[t] * high[t]
+            at += ways[t - centre] * weighted
+            beyond += before * weighted
+            before += ways[t - centre]
+    unit >>= _CELL  # a power of 2 above it
+    return Fraction(-(-at // unit), 1 << _CELL), Fraction(-(-beyond // unit), 1 << _CELL)
+
+
 def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
     """Return the sums of ways[s] weighted[s + v] over s, for v = 0, 1, ..., all not negative.
 
@@ -709,10 +744,6 @@ def _packed(numbers: list[int], width: int) -> int:
 def _parts(whole: int, parts: int) -> int:
     """Ways to write a whole number as an ordered sum of so many whole numbers of at least 0."""
     return math.comb(whole + parts - 1, parts - 1) if parts else int(whole == 0)
-
-
-def _upper_sum(chances: Sequence[int]) -> Fraction:
-    return Fraction(sum(chances) + 2 * len(chances), 1 << _CELL)
 
 
 # ------------------------------------------------------------------ drawing

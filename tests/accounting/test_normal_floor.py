@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.accounting import NormalFloor
 from shuffledp.ball import below_of
 from shuffledp.dummies import WHOLE
+from shuffledp.normal import StatedCells, normal_side
+from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import simulation_random
 
 Law = dict[tuple[int, ...], Fraction]
@@ -181,3 +184,98 @@ def test_what_does_not_fit_is_refused():
         sdp.calibrate_dummies({4.0: 0.5}, sdp.RandomizedResponse(5), 1e-6, law="normal", most=30)
     with pytest.raises(sdp.InvalidInput, match="several reports"):
         sdp.calibrate_dummies({4.0: 0.5}, sdp.RandomizedResponse(5), 1e-6, law="normal", reports=2)
+
+
+def lattice_floor(laws: list[sdp.NormalDummies], keeps: list[int], reports: int = 1) -> NormalFloor:
+    cells = tuple(StatedCells(law.answers, law.side) for law in laws)
+    return NormalFloor(cells, tuple(keeps), reports, UNBOUNDED)
+
+
+@pytest.mark.parametrize(("k", "spread", "centre"), SMALL)
+@pytest.mark.parametrize("kept", [Fraction(1), Fraction(3, 4), Fraction(1, 5)])
+def test_the_floor_in_whole_numbers_is_never_below_that_of_two_real_people(k, spread, centre, kept):
+    """(C3) at chances and factors where nothing is rare, so that a missing atom would show; one column and two."""
+    dummies, keep = sdp.NormalDummies(k, spread, centre), int(kept * WHOLE)
+    worlds = [released(law_of(dummies), Fraction(keep, WHOLE), record) for record in (0, k - 1)]
+    for epsilon in (0.0, 0.2, 0.9, 2.0, 5.0):
+        real = max(divergence(*pair, Fraction(math.exp(epsilon))) for pair in (worlds, worlds[::-1]))
+        found = lattice_floor([dummies], [keep]).delta_rational(epsilon)
+        assert real * (1 - Fraction(1, 10**14)) <= found
+        if kept == 1:  # but for weights that are rounded
+            assert found <= real * (1 + Fraction(1, 10**6)) + Fraction(1, 10**16)
+
+
+@pytest.mark.parametrize("keep", [WHOLE, WHOLE // 3, 0])
+def test_two_columns_of_different_sizes_are_covered_together(keep):
+    laws = [sdp.NormalDummies(2, 0.9, 2), sdp.NormalDummies(3, 0.9, 1)]
+    pairs = [[released(law_of(law), Fraction(keep, WHOLE), record) for record in (0, 1)] for law in laws]
+    together = [{(a, b): p * q for (a, p), (b, q) in product(pairs[0][x].items(), pairs[1][x].items())} for x in (0, 1)]
+    for epsilon in (0.0, 0.4, 1.2, 2.5):
+        real = max(divergence(*pair, Fraction(math.exp(epsilon))) for pair in (together, together[::-1]))
+        found = lattice_floor(laws, [keep, keep]).delta_rational(epsilon)
+        assert real * (1 - Fraction(1, 10**14)) <= found
+        if keep != WHOLE // 3:  # at so small a spread the lattice is coarse
+            assert found <= real * (1 + Fraction(1, 10**6)) + Fraction(1, 10**14)
+
+
+@pytest.mark.parametrize(
+    ("k", "questions", "spread", "centre", "keep"),
+    [(2, 10, 19.0, 110, 1.0), (5, 10, 19.0, 110, 0.7), (10, 20, 27.0, 160, 0.8), (50, 6, 10.0, 60, 0.9)],
+)
+def test_the_lattice_costs_less_than_six_thousandths_of_delta(k, questions, spread, centre, keep):
+    """The same floor by pairs of doubles: docs/theorems/normal.md says by how much they differ."""
+    dummies, word = sdp.NormalDummies(k, spread, centre), int(keep * WHOLE)
+    one = sdp.floor_profile(sdp.RandomizedResponse(k), None, dummies, draw=word)
+    told = sdp.compose_floors([one] * questions).delta(1.0)
+    found = float(lattice_floor([dummies] * questions, [word] * questions).delta_rational(1.0))
+    assert told.lower <= found <= told.upper * 1.006
+
+
+def test_weights_that_are_nearly_normal_are_certified_as_they_are_and_others_not_at_all():
+    bent = tuple(int(weight * (1 + (t % 3) * 1e-5)) for t, weight in enumerate(normal_side(3.0, 12)))
+    for k in (2, 3, 4):
+        for side in (bent, (1 << 40,) * 20):  # flat weights are normal ones of no end
+            real, law = exact_of_sides(k, side, 1.0), NormalFloor((StatedCells(k, side),), (WHOLE,), 1, UNBOUNDED)
+            assert real <= float(law.delta_rational(1.0)) * (1 + 1e-12)
+            assert float(law.delta_rational(1.0)) < 1.1 * real
+        for other in (tuple(range(40, 0, -1)), tuple((1 << 60) >> t for t in range(12)), (5, 5, 5, 1)):
+            with pytest.raises(sdp.InvalidInput, match="not nearly those of a normal law"):
+                NormalFloor((StatedCells(k, other),), (WHOLE,), 1, UNBOUNDED).delta_rational(1.0)
+
+
+def exact_of_sides(k: int, side: tuple[int, ...], epsilon: float) -> float:
+    """(C1) in fractions."""
+    w, h = (*side[:0:-1], *side), len(side) - 1
+    others = [1]
+    for _ in range(k - 2):
+        others = [sum(others[t - x] * w[x] for x in range(len(w)) if 0 <= t - x < len(others))
+                  for t in range(len(others) + 2 * h)]  # fmt: skip
+
+    def at(cell: int) -> int:
+        return w[cell] if 0 <= cell <= 2 * h else 0
+
+    total, found, factor = 0, Fraction(0), Fraction(math.exp(epsilon))
+    for a, b in product(range(2 * h + 1), repeat=2):
+        rest = k * h - a - b
+        if 0 <= rest < len(others):
+            total += w[a] * w[b] * others[rest]
+            found += max(w[a] * w[b] - factor * at(a + 1) * at(b - 1), Fraction(0)) * others[rest]
+    return float(found / total)
+
+
+def test_two_reports_change_one_after_the_other():
+    dummies = sdp.NormalDummies(5, 20.0, 110)
+    one, two = (lattice_floor([dummies] * 3, [WHOLE] * 3, reports) for reports in (1, 2))
+    assert float(two.delta_rational(1.0)) == pytest.approx((1 + math.exp(0.5)) * float(one.delta_rational(0.5)))
+    assert two.epsilon(1e-6).upper > 2.0 * one.epsilon(1e-6).upper
+
+
+@pytest.mark.parametrize(
+    ("answers", "side", "told"),
+    [(1, (2, 1), "2 to 64 answers"), (65, (2, 1), "2 to 64 answers"), (2, (1,), "1025 whole weights"),
+     (2, (1, 2), "not increase"), (2, (1, 0), "positive"), (2, (1 << 64, 1), "below 2"),
+     (2, (2.0, 1.0), "whole weights")],
+)  # fmt: skip
+def test_stated_weights_are_checked(answers, side, told):
+    with pytest.raises(sdp.InvalidInput, match=told):
+        StatedCells(answers, side)

@@ -10,9 +10,19 @@ import pytest
 
 from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.draw import Family
-from shuffledp.collection.planner import BUDGETS, Planned, Request, half_width, half_width_at, in_words, plan_collection
+from shuffledp.collection.laws import needed_ball, parts_of
+from shuffledp.collection.planner import (
+    BUDGETS,
+    Planned,
+    Request,
+    half_width,
+    half_width_at,
+    half_width_of,
+    in_words,
+    levels_up_to,
+    plan_collection,
+)
 from shuffledp.collection.posting import plan_object
-from shuffledp.collection.promise import needed_ball, part_of
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
@@ -107,10 +117,44 @@ def test_the_least_budget_that_suffices_is_chosen(wanted):
     plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, wanted))
     (found,) = plan.choices
     assert found.cannot == ""
-    fitting = [row.epsilon0 for row in found.rows if row.half_width <= wanted]
-    assert found.chosen == fitting[0]
+    levels = [levels_up_to(row.epsilon0, 500) for row in found.rows]
+    widths = [half_width_of(plan.request, 0, found.dummies, each) for each in levels]
+    assert found.chosen == next(row.epsilon0 for row, width in zip(found.rows, widths, strict=True) if width <= wanted)
+    assert found.mixed <= wanted
     assert sum(people for _, _, people in plan.levels()) == 500
     assert min(epsilon0 for _, epsilon0, _ in plan.levels()) <= 4.0
+
+
+def test_where_people_at_a_careful_level_would_widen_it_too_much_nobody_is_offered_it():
+    """2.6 points can be had from 500 people at 4 alone: with a fifth of them at 2 it is 3.5."""
+    plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.026))
+    assert plan.levels() == (("usual", 4.0, 500),)
+    assert plan.choices[0].mixed > 0.026 >= plan.choices[0].rows[-1].half_width
+    two = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.018, shufflers=2))
+    assert [(name, epsilon0) for name, epsilon0, _ in two.levels()][-1] == ("open", two.chosen)
+
+
+def test_long_questionnaires_are_planned_with_normal_dummies():
+    """Accuracy.md, section 2: 20 questions of 5 answers at promise 2 and n = 1,000: 3.1 points at the share 1/2."""
+    plan = plan_collection(Request(FIVE * 20, 1000, 2.0, 1e-6))
+    assert {choice.dummies.law for choice in plan.choices} == {"normal"}
+    assert plan.choices[0].rows[-1].half_width == pytest.approx(0.031, abs=0.0015)
+    numbers = plan_collection(Request((*FIVE * 20, Planned("How much?", Family("one-bit", 2))), 1000, 2.0, 1e-6))
+    assert {choice.dummies.law for choice in numbers.choices} == {"ball"}
+
+
+def test_the_question_that_cannot_be_had_is_named_with_what_is_wanted(run, tmp_path):
+    """Forty words need more people than a yes/no question, which stands first."""
+    words = ", ".join(f'"word {place}"' for place in range(40))
+    asked = SURVEY.format(wishes="people = 500\npromise = 2\nwanted = 2.35").partition("[[questions]]")[0]
+    asked = asked.replace('{en = "Lunch", de = "Mittagessen"}', '"Lunch"')
+    asked += (
+        f'[[questions]]\ntext = "Good?"\nchoices = ["yes", "no"]\n[[questions]]\ntext = "Which?"\nwords = [{words}]\n'
+    )
+    (tmp_path / "survey.toml").write_text(asked, encoding="utf-8")
+    told = run("task", "draft", "survey.toml", "--out", "lunch")
+    assert told.status == 2
+    assert told.err.startswith("error: Which?: ± 2.35 points from 500 people at promise 2 cannot be had"), told.err
 
 
 def test_what_cannot_be_had_names_numbers_that_do():
@@ -118,14 +162,14 @@ def test_what_cannot_be_had_names_numbers_that_do():
     said = plan_collection(asked).choices[0].cannot
     assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
     people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
-    dummies = part_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6), 0)
+    (dummies,) = parts_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6))
     assert (
         half_width_at(asked, 0, dummies, 4.0, people) <= 0.02 < half_width_at(asked, 0, dummies, 4.0, people * 9 // 10)
     )
     asked = Request(FIVE, 500, 1.0, 1e-6, 0.02)
     said = plan_collection(asked).choices[0].cannot
     needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
-    dummies = part_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6), 0)
+    (dummies,) = parts_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6))
     assert needed in BUDGETS
     assert half_width_at(asked, 0, dummies, needed, 500) <= 0.02
 
@@ -192,3 +236,14 @@ def test_a_survey_that_cannot_be_planned_writes_nothing(run, tmp_path, wishes, m
     assert message in found.err
     assert found.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]
+
+
+def test_a_promise_that_no_law_keeps_is_refused_with_one_that_would_do(run, tmp_path):
+    (tmp_path / "survey.toml").write_text(SURVEY.format(wishes="people = 500"), encoding="utf-8")
+    told = run("task", "plan", "survey.toml", "--promise", "0.002")
+    assert told.status == 2
+    assert told.err.count("\n") == 1
+    larger = re.search(r"keeps promise 0.002 for 1 of krr:3 at delta = 1e-06; promise ([\d.]+) would do", told.err)
+    assert larger is not None
+    assert 0.002 < float(larger[1]) < 0.005
+    assert run("task", "plan", "survey.toml", "--promise", larger[1]).status == 0

@@ -8,7 +8,8 @@ from typing import Any
 
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.promise import needed_law
+from shuffledp.collection.laws import NormalSearch, needed_ball, written_law
+from shuffledp.collection.promise import reports_of
 from shuffledp.collection.sealing import Opener, identity_of
 from shuffledp.collection.task import Draft, PostedTask
 
@@ -94,15 +95,31 @@ def document(*questions: dict[str, Any], levels: Any = LEVELS, **changed: Any) -
     } | changed
 
 
-def second(*questions: dict[str, Any], centre: int | None = None, **changed: Any) -> dict[str, Any]:
-    """The draft of a task of version 2: the least dummies that keep its promises, or so many a cell and no radius."""
+def second(
+    *questions: dict[str, Any], centre: int | None = None, normal: bool = False, **changed: Any
+) -> dict[str, Any]:
+    """The draft of a task of version 2: the least dummies that keep its promises, or so many a cell and no radius.
+
+    They are those of a ball law, or normal ones.
+    """
     asked = [{key: value for key, value in each.items() if key != "dummies"} for each in questions or (choice(),)]
     widths = [len(each.get("options", "1")) for each in asked]
     none = {"law": "ball", "radius": [str(1 << 64)], "centre": [centre or 0] * sum(widths)}
     whole = document(*asked, **({"version": 2, "dummies": none} | changed))
     if centre is None:
-        law = needed_law(parse(whole))
-        whole["dummies"] = {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
+        draft = parse(whole)
+        families = tuple(column.family for column in draft.columns)
+        if normal:
+            levels = tuple(
+                (level.promise, tuple(level.draw[column.question] for column in draft.columns))
+                for level in draft.levels
+            )
+            law = NormalSearch(families, levels, draft.delta, reports_of(draft)).found()
+            assert law is not None
+        else:
+            levels = [(level.epsilon0, level.promise) for level in draft.levels]
+            law = needed_ball(levels, families, draft.delta, reports_of(draft))
+        whole["dummies"] = written_law(law)
     return whole
 
 

@@ -14,7 +14,7 @@ from shuffledp.collection.batch import Batch
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
-from shuffledp.collection.promise import CROWD_SLACK, FLOOR_SLACK
+from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
 from shuffledp.collection.report import seal_inner

@@ -14,16 +14,8 @@ from typing import Any
 
 import pytest
 
-from shuffledp.collection.promise import (
-    CROWD_SLACK,
-    FLOOR_SLACK,
-    check_crowd,
-    check_floor,
-    covers,
-    crowd_of,
-    floor_of,
-    stated_crowd,
-)
+from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, covers, stated_crowd
+from shuffledp.collection.promise import check_crowd, check_floor, crowd_of, floor_of
 from tests.collection.tasks import choice, document, number, parse
 
 ROOT = Path(__file__).parents[2]

@@ -23,11 +23,14 @@ from shuffledp.collection.verify import verify
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key
 from tests.collection.service import FLOOR, Reports, Time, store_at, task_of
-from tests.collection.tasks import ANALYST, SHUFFLER, choice, draft, posted
-from tests.collection.test_promise import SYBILS, WITHOUT_DUMMIES
+from tests.collection.tasks import ANALYST, LEVELS, SHUFFLER, choice, parse, posted, second
+from tests.collection.test_promise import WITHOUT_DUMMIES
 
 ROOT = Path(__file__).parents[2]
 MODEL = (ROOT / "docs/collection/threat-model.md").read_text(encoding="utf-8")
+
+
+DEFAULT = ((2.0, 200, 1.0), (4.0, 600, 1.0), (6.0, 200, 1.0))
 
 
 def numbers(row: str) -> list[float]:
@@ -38,11 +41,12 @@ def numbers(row: str) -> list[float]:
 
 def test_the_table_of_fakes_on_the_page_is_what_is_true():
     assert numbers("the same, what is true") == pytest.approx(WITHOUT_DUMMIES, abs=0.005)
-    floors = floor_of(draft())
-    for row in ("the same with 172 dummies", "one victim alone with 241 fakes"):
+    for row, levels, count in (("whoever takes part", LEVELS, 130), ("levels 2 / 4 / 6", DEFAULT, 85)):
+        asked = parse(second(choice(5), levels=levels))
+        assert asked.columns[0].dummies.count == count
+        assert f"the {count} dummies" in next(line for line in MODEL.splitlines() if line.startswith(f"| {row}"))
         told = numbers(row)
-        assert any(told == pytest.approx(true, abs=0.0005) for true in SYBILS.values())
-        assert all(one <= floor + 0.0005 for one, floor in zip(told, floors, strict=True))
+        assert told == pytest.approx(floor_of(asked), abs=0.0005)
 
 
 PARTIES = ["others", "relay", "shuffler", "analyzer", "host", "live thief", "late thief", "restorer", "recorder"]
@@ -61,9 +65,13 @@ def test_each_pair_of_parties_has_a_test_or_a_sentence():
 
 
 def test_the_shift_of_chosen_dummies_on_the_page_is_what_a_shuffler_can_do():
-    (told,) = re.findall(r"all 172 on one answer shift it by ([\d.]+) points at 10,000 people", MODEL)
-    known = slopes_of(draft(), 0)
-    assert float(told) == pytest.approx(100 * 172 * (1 - 1 / 5) / (10_000 * known.mean([5400, 3700, 900])), abs=0.05)
+    ((count, told),) = re.findall(
+        r"all (\d+) on one of five answers shift it by ([\d.]+) points at 1,000 people", MODEL
+    )
+    asked = parse(second(choice(5), levels=DEFAULT))
+    assert int(count) == asked.columns[0].dummies.count
+    known = slopes_of(asked, 0)
+    assert float(told) == pytest.approx(100 * int(count) * (1 - 1 / 5) / (1000 * known.mean([200, 600, 200])), abs=0.05)
 
 
 def test_a_level_that_nobody_chose_is_no_trouble(tmp_path):

@@ -17,10 +17,10 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.laws import law_of_task
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (
-    MOST_BALL_WORK,
-    ball_of,
+    MOST_LAW_WORK,
     check_crowd,
     check_floor,
     cost_of_answer,
@@ -232,7 +232,7 @@ def test_dummies_are_one_draw_and_the_same_for_the_same_chance():
     one, two = (list(drawn_columns(draft, simulation_random(7))) for _ in range(2))
     assert one == two
     assert [len(rows) for rows in one] == [column.dummies.count for column in draft.columns]
-    law = ball_of(draft)
+    law = law_of_task(draft)
     assert len({tuple(map(tuple, drawn_columns(draft, simulation_random(seed)))) for seed in range(9)}) == 9
     assert law.rows == tuple(len(rows) for rows in one)
 
@@ -277,7 +277,7 @@ def test_a_task_of_somebody_else_cannot_keep_a_client_busy():
     radius = [str(1 << 52)] * 4096
     whole = second(choice(1000), centre=1)
     whole["dummies"] = {"law": "ball", "radius": radius, "centre": [1]}
-    with pytest.raises(InvalidInput, match=f"limit of {MOST_BALL_WORK:,}"):
+    with pytest.raises(InvalidInput, match=f"limit of {MOST_LAW_WORK:,}"):
         check_floor(parse(whole))
 
 

@@ -19,6 +19,7 @@ from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_prof
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.floor import BallFloor, Floor, ball_floor, compose_floors, floor_profile
 from shuffledp.accounting.theorems.local import LocalProfile
+from shuffledp.accounting.theorems.normal_floor import NormalFloor
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
         renyi_points,
         worst_profile,
     )
-    from shuffledp.accounting.dummies_needed import DUMMIES_LAWS, DummiesNeeded, calibrate_dummies
+    from shuffledp.accounting.dummies_needed import DUMMIES_LAWS, EMPTY, DummiesNeeded, calibrate_dummies
     from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
     from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
 
@@ -68,6 +69,7 @@ _LATE = {
     ),
     "dummies_needed": (
         "DUMMIES_LAWS",
+        "EMPTY",
         "DummiesNeeded",
         "calibrate_dummies",
     ),
@@ -87,6 +89,7 @@ _LATE = {
 
 __all__ = [
     "DUMMIES_LAWS",
+    "EMPTY",
     "LARGEST_N",
     "MANY_LEVELS",
     "Allowance",
@@ -101,6 +104,7 @@ __all__ = [
     "GaussianPointsProfile",
     "GaussianSumProfile",
     "LocalProfile",
+    "NormalFloor",
     "OrderedProfile",
     "PrivacyFilter",
     "PrivacyProfile",

@@ -53,8 +53,7 @@ _BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
 """Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
 _SHARES = 16
 """Shares of the promises that a question of several may have: so many to a factor of 2."""
-
-_ENDS = 16
+EMPTY = 16
 """Empty cells under a normal law may cost one in so many of delta."""
 
 Promises = tuple[tuple[float, float], ...]
@@ -189,7 +188,7 @@ def _normal(
 
     def laws(step: int) -> dict[int, NormalDummies]:
         spread = float(f"{0.25 * 1.01**step:.4g}")
-        return {size: _normal_of(size, spread, delta / (_ENDS * len(sizes))) for size in every}
+        return {size: NormalDummies.reaching(size, spread, delta / (EMPTY * len(sizes))) for size in every}
 
     def floor(epsilon0: float, known: Mapping[int, NormalDummies]) -> Floor:
         each = {size: floor_profile(every[size], epsilon0, law) for size, law in known.items()}
@@ -210,14 +209,6 @@ def _normal(
     found = laws(high)
     floors = tuple(floor(epsilon0, found).epsilon(delta) for epsilon0, _ in promises)
     return DummiesNeeded(tuple(found[size] for size in sizes), promises, delta, floors)
-
-
-def _normal_of(size: int, spread: float, ends: float) -> NormalDummies:
-    """Return the law of that spread with the fewest dummies whose cells are empty with a chance of at most `ends`."""
-    centre = math.ceil(2.0 * spread)
-    while centre < LARGEST_CENTRE and NormalDummies(size, spread, centre).cell_law[0] > ends:
-        centre += max(1, math.ceil(0.1 * spread))
-    return NormalDummies(size, spread, min(centre, LARGEST_CENTRE))
 
 
 def _refuse(promises: Promises, delta: float, what: str) -> NoReturn:

@@ -28,15 +28,8 @@ from shuffledp.collection.estimates import (
 )
 from shuffledp.collection.fields import dump_json, read_json, to_base64
 from shuffledp.collection.kinds import More, more_of
-from shuffledp.collection.promise import (
-    cost_of_answer,
-    covers,
-    crowd_of,
-    floor_of,
-    law_of,
-    promised_profiles,
-    published,
-)
+from shuffledp.collection.laws import covers, published
+from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.normal import LARGEST_CENTRE, MOST_ANSWERS
 
 MOST_CHOICES = 1000
 MOST_OPTIONS = 32
@@ -35,19 +36,21 @@ class Dummies:
 
     Parameters
     ----------
-    law : {"uniform", "laplace", "ball"}
+    law : {"uniform", "laplace", "ball", "normal"}
         "uniform": each is uniform on all reports. "laplace": reports are bits, and the number of ones among them is D
         with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law. "ball": this column's part of the one law of
         all columns (docs/theorems/ball.md): with a radius R of chance draw[R] / 2^64 the numbers of dummies of each
-        cell are those of a uniform point of the ball of radius R around equal numbers.
+        cell are those of a uniform point of the ball of radius R around equal numbers. "normal": cells are independent,
+        given their total, and a cell that is t away from h = (number of draw) - 1 has the weight draw[t], for t up to h
+        (docs/theorems/normal.md).
     count : int
         How many a column, at least 0.
     draw : tuple of int
-        The integers of "laplace", `count` of them, not decreasing; the weights of the radii of "ball"; none for
-        "uniform".
+        The integers of "laplace", `count` of them, not decreasing; the weights of the radii of "ball", or of a cell of
+        "normal"; none for "uniform".
     """
 
-    law: Literal["uniform", "laplace", "ball"]
+    law: Literal["uniform", "laplace", "ball", "normal"]
     count: int
     draw: tuple[int, ...] = ()
 
@@ -333,21 +336,21 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
     return Dummies("laplace", count, draw)
 
 
-def read_ball(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
-    """Read the one law of a task's dummies, and give each question its part.
+def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    """Read the law of a task's dummies, and give each question its part.
 
     Parameters
     ----------
     fields : Fields
         ``{"law": "ball", "radius": [W_0, ..., W_c], "centre": [one a column]}``: the weights of the radii, which add up
-        to 2^64, and how many dummies each cell of a column has in the mean.
+        to 2^64, and how many dummies each cell of a column has in the mean. Or ``{"law": "normal", "weights": [W_0,
+        ..., W_h], "centre": [one a column]}``: the weight of a cell at each distance from its mean, and the means, the
+        largest of which is h.
     questions : tuple of Question
         Without dummies.
     """
-    fields.word("law", "ball")
-    radius = fields.words64("radius", -1, WHOLE)
-    if sum(radius) != WHOLE or not radius[-1]:
-        raise InvalidInput(f"{fields.what}: the weights of the radii must add up to 2^64, the last not 0")
+    law = "ball" if fields.word("law", "ball", "normal") == "ball" else "normal"
+    weights = _radii(fields) if law == "ball" else _cell_weights(fields, questions)
     widths = [question.width for question in questions]
     centres = fields.wholes("centre", sum(widths), MOST_DUMMIES // 2)
     found: list[Question] = []
@@ -358,8 +361,41 @@ def read_ball(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question
             raise InvalidInput(
                 f"{fields.what}: the columns of one question have one centre, of at most {MOST_DUMMIES} dummies"
             )
-        found.append(replace(question, dummies=Dummies("ball", count, radius)))
+        if law == "normal" and not 1 <= min(own) < len(weights):
+            raise InvalidInput(f"{fields.what}: a centre is from 1 to {len(weights) - 1}, where the weights end")
+        own_weights = weights if law == "ball" else weights[: min(own) + 1]
+        found.append(replace(question, dummies=Dummies(law, count, own_weights)))
+    if law == "normal" and max(len(question.dummies.draw) for question in found) < len(weights):
+        raise InvalidInput(f"{fields.what}: the weights must end with the largest centre")
     return tuple(found)
+
+
+def _radii(fields: Fields) -> tuple[int, ...]:
+    radius = fields.words64("radius", -1, WHOLE)
+    if sum(radius) != WHOLE or not radius[-1]:
+        raise InvalidInput(f"{fields.what}: the weights of the radii must add up to 2^64, the last not 0")
+    return radius
+
+
+def _cell_weights(fields: Fields, questions: tuple[Question, ...]) -> tuple[int, ...]:
+    weights = fields.words64("weights", -1)
+    falling = all(one >= two for one, two in pairwise(weights))
+    if not (2 <= len(weights) <= LARGEST_CENTRE + 1 and falling and weights[-1]):
+        raise InvalidInput(
+            f"{fields.what}: the law normal has 2 to {LARGEST_CENTRE + 1} positive weights that do not increase"
+        )
+    for question in questions:
+        if not serves_normal(question.family):
+            raise InvalidInput(
+                f"{fields.what}: the law normal is for choices among at most {MOST_ANSWERS} answers; "
+                f"{question.family.name} needs the law ball"
+            )
+    return weights
+
+
+def serves_normal(family: Family) -> bool:
+    """Whether normal dummies serve a family: a report is one of at most 64 answers."""
+    return family.kind in ("rr", "krr") and family.records <= MOST_ANSWERS
 
 
 def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from shuffledp.ball import below_of
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE
-from shuffledp.collection.promise import ball_of
+from shuffledp.collection.laws import draw_columns
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
@@ -111,7 +111,7 @@ def seal_dummies(task: PostedTask, random: Randomness, piece: int = PIECE) -> It
 
 
 def drawn_columns(draft: Draft, random: Randomness) -> Iterator[list[int]]:
-    """Draw the dummies of every column, in the order of the columns; of a ball all of them at once.
+    """Draw the dummies of every column, in the order of the columns; under a ball law all of them at once.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def drawn_columns(draft: Draft, random: Randomness) -> Iterator[list[int]]:
         for question in draft.questions:
             yield draw_dummies(question, random)
         return
-    for cells in ball_of(draft).draw(below_of(random)):
+    for cells in draw_columns(draft, below_of(random)):
         yield [cell for cell, count in enumerate(cells.tolist()) for _ in range(count)]
 
 

@@ -8,6 +8,7 @@ law has another variance than m/4. Both are put right here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.dummies import ones_law, ones_moments
-from shuffledp.collection.promise import single_ball
+from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, single_ball
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
+from shuffledp.normal import StatedCells
 from shuffledp.numerics.floats import TINY, ndtr, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.count_laws import NOTHING, Added, CountEstimate, CountLaw
@@ -32,16 +34,23 @@ from shuffledp.questions.mean import mean
 from shuffledp.questions.shuffler import ShuffledReports
 from shuffledp.randomizers.numeric import OneBit
 
-# Estimates whose error is people's noise, a sum of bounded terms, and that of ball dummies, whose law is known.
+# Estimates whose error is people's noise, a sum of bounded terms, and that of dummies, whose law is known.
 #
-# **The dummies' law.** Of a choice among k, z = (z_1..z_k) has whole cells that add up to 0, and its law given its
-# gauge r (the sum of its positive cells) is uniform. For whole numbers v_j the law of sum_j v_j z_j is therefore
+# **The ball dummies' law.** Of a choice among k, z = (z_1..z_k) has whole cells that add up to 0, and its law given
+# its gauge r (the sum of its positive cells) is uniform. For whole numbers v_j the law of sum_j v_j z_j is therefore
 # sum_r a_r times the coefficient of x^r y^r in
 #
 #     prod_j ( 1/(1 - y w^-v_j) + x w^v_j / (1 - x w^v_j) ),    w on the unit circle,
 #
 # where x counts what is positive and y what is negative: each cell is positive, or is not. It is summed on the circle
 # and transformed back; chances are good to 1e-12. Of bits, v is 1 for the ones, and the law is that of a cell.
+#
+# **The normal dummies' law.** With f(t) = sum_x w_x e^(i t x), w the weights of a cell, x its distance from the mean,
+# the law of sum_j v_j z_j has the transform at t
+#
+#     mean over u of prod_j f(v_j t + u), divided by its value at t = 0,    t and u on a grid of N points of the circle,
+#
+# since the mean over u picks the total 0. N is more than 20 standard deviations of the sum and of the total.
 #
 # **The interval.** With D the dummies' part and X the people's, P(|X + D| > t) is the mean over D of the chance that
 # X lies beyond t - D. From (error of X / step)^2 = 8 z^2 on X is taken as normal (as in `protocol.estimate`), and the
@@ -51,6 +60,10 @@ from shuffledp.randomizers.numeric import OneBit
 
 _AT_ONCE = 1 << 21
 """Complex numbers that are held at once."""
+_REACH = 10.0
+"""Standard deviations of a sum of normal dummies beyond which its law is put to 0."""
+_NEGLIGIBLE = 1e-8
+"""Factors of a transform at most so large are taken as 0: the law of a sum of normal dummies is good to about that."""
 _TRIED = 160
 _HALVINGS = 60
 
@@ -150,24 +163,27 @@ class SpreadEstimate(Estimate):
 
 @lru_cache(maxsize=256)
 def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the law of sum_j v_j z_j of ball dummies around their mean.
+    """Return the law of sum_j v_j z_j of ball or normal dummies around their mean.
 
     Parameters
     ----------
     family : Family
         Of the column.
     dummies : Dummies
-        Of law "ball", or none at all.
+        Of law "ball" or "normal", or none at all.
     values : tuple of int
         v_j of each cell; of bits (0, 1).
 
     Returns
     -------
     tuple of float
-        P(sum = j - reach), j = 0..2 reach, with reach the largest radius times the range of the values.
+        P(sum = j - reach), j = 0..2 reach, with reach the largest radius times the range of the values, or ten
+        standard deviations.
     """
     if dummies.count == 0:
         return (1.0,)
+    if dummies.law == "normal":
+        return _along_normal(cells_of(family, dummies), values)
     law = single_ball(family, dummies)
     if len(values) != family.cells:
         raise InvalidInput(f"{family.name} has {family.cells} cells; got {len(values)} values")
@@ -186,11 +202,32 @@ def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> 
     return tuple(np.maximum(np.roll(np.fft.irfft(whole, 2 * reach + 1), reach), 0.0).tolist())
 
 
-def dummies_between(dummies: Dummies) -> tuple[float, ...]:
-    """Return the law of the difference of the ones of two columns of bits that share one radius.
+def _along_normal(cells: StatedCells, values: tuple[int, ...]) -> tuple[float, ...]:
+    v = np.array(values) - min(values)  # the z add up to 0
+    spread = math.sqrt(max(float(v @ v), cells.answers) * cells.cell_variance * cells.answers / (cells.answers - 1))
+    points = max(int(2 * _REACH * spread) | 1, 2 * cells.middle + 1)
+    weights = np.zeros(points)
+    weights[np.arange(-cells.middle, cells.middle + 1)] = np.array(cells.weights, dtype=np.float64)
+    f = np.fft.fft(weights / weights.sum()).real
+    likely = np.flatnonzero(np.abs(f) > _NEGLIGIBLE)  # one of the v is 0, and its factor is f(u)
+    found, turns = np.zeros(points // 2 + 1), np.arange(points // 2 + 1)
+    reach = 2 * int(np.minimum(likely, points - likely).max())  # of v t, or its factor is negligible at every such u
+    for value in set(v.tolist()):
+        turned = turns * value % points
+        turns = turns[np.minimum(turned, points - turned) <= reach]
+    for some in np.array_split(turns, 1 + turns.size * likely.size // _AT_ONCE):
+        product = np.ones((some.size, likely.size))
+        for value in v.tolist():
+            product *= f[(some[:, None] * value + likely) % points]
+        found[some] = product.sum(axis=1)
+    return tuple(np.maximum(np.roll(np.fft.irfft(found / found[0], points), points // 2), 0.0).tolist())
 
-    Given the radius R both are uniform on -R..R, independently, so the difference d has the chance (2 R + 1 - |d|)/(2 R
-    + 1)^2.
+
+def dummies_between(dummies: Dummies) -> tuple[float, ...]:
+    """Return the law of the difference of the ones of two columns of bits with dummies of one law.
+
+    Those of normal dummies are independent, and symmetric. Of a ball both share one radius: given the radius R both are
+    uniform on -R..R, independently, so the difference d has the chance (2 R + 1 - |d|)/(2 R + 1)^2.
 
     Parameters
     ----------
@@ -200,10 +237,13 @@ def dummies_between(dummies: Dummies) -> tuple[float, ...]:
     Returns
     -------
     tuple of float
-        P(difference = j - reach), j = 0..2 reach, with reach twice the largest radius.
+        P(difference = j - reach), j = 0..2 reach, with reach twice the largest radius, or the largest z.
     """
     if dummies.count == 0:
         return (1.0,)
+    if dummies.law == "normal":
+        law = StatedCells(2, dummies.draw).cell_law
+        return tuple(np.convolve(law, law).tolist())
     reach = 2 * (len(dummies.draw) - 1)
     apart, found = np.abs(np.arange(-reach, reach + 1)), np.zeros(2 * reach + 1)
     for radius, weight in enumerate(dummies.draw):
@@ -532,11 +572,11 @@ def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
     family : Family
         Of the column.
     dummies : Dummies
-        Of law "laplace" or "ball".
+        Of law "laplace", "ball" or "normal".
     """
     if dummies.law == "laplace":
         return tuple(float(chance) for chance in ones_law(dummies))
-    return single_ball(family, dummies).cell_law(0) if dummies.count else (1.0,)
+    return cell_law_of(family, dummies) if dummies.count else (1.0,)
 
 
 def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
@@ -664,9 +704,9 @@ def _without_dummies(found: Estimate, question: Question, known: Slopes, counts:
     law = 0.0
     if question.dummies.law == "laplace":
         law = float(ones_moments(question.dummies)[1] - Fraction(m, 4)) / total**2
-    elif question.dummies.law == "ball":
+    elif question.dummies.law != "uniform":
         share = float(question.family.own_share)
-        law = (single_ball(question.family, question.dummies).cell_variance(0) - m * share * (1.0 - share)) / total**2
+        law = (cell_variance_of(question.family, question.dummies) - m * share * (1.0 - share)) / total**2
     if question.kind == "number":
         fraction = np.clip((found.value - question.low) / width, 0.0, 1.0)
         change = _relief(fraction, n + m) - _relief(fraction, n)

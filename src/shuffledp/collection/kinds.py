@@ -38,7 +38,7 @@ from shuffledp.collection.estimates import (
     dummies_between,
     slopes_of,
 )
-from shuffledp.collection.promise import single_ball
+from shuffledp.collection.laws import draw_column
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -269,8 +269,7 @@ class _Asked:
             kept = words[count:] < s
             others = random.integers(k, count)
             counts += np.bincount(np.where(kept, records, others), minlength=k)
-        law = single_ball(self.question.family, self.question.dummies)
-        counts += law.draw(below_of(random))[0]
+        counts += draw_column(self.question.family, self.question.dummies, below_of(random))
         own = self.shares.law
         return np.asarray((counts - own.mean(0.0)) / own.slope, dtype=np.float64).reshape(expected.shape)
 

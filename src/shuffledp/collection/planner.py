@@ -2,9 +2,10 @@
 
 For every question and local budget the half-width is that of the interval that will be printed
 (`shuffledp.questions.count_laws`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
-the dummies are the ball law that keeps the promise at the largest budget offered, over all questions together
-(docs/theorems/ball.md), or dummies of each question's own beside a question of the family ``hadamard:K``. The *limit*
-is the half-width of reports without any local noise: the dummies of the promise alone remain.
+the dummies are those of the law that keeps the promise at the largest budget offered with the smaller error, a ball law
+or normal ones (`shuffledp.collection.laws.needed_law`), or dummies of each question's own beside a question of the
+family ``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise
+alone remain.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from shuffledp.collection.estimates import (
     slopes_of,
     width_of,
 )
-from shuffledp.collection.promise import dummies_for, needed_ball, part_of
+from shuffledp.collection.laws import needed_law, parts_of
+from shuffledp.collection.promise import dummies_for
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, attempt
@@ -300,6 +302,8 @@ class Choice:
         One a budget, ascending.
     cannot : str
         Why the wanted half-width cannot be had, with numbers that would do; empty where it can.
+    mixed : float
+        Half-width if people spread over the levels of `levels_up_to` at the chosen budget, as a share of the range.
     """
 
     question: Planned
@@ -308,6 +312,31 @@ class Choice:
     limit: float
     rows: tuple[Row, ...]
     cannot: str
+    mixed: float
+
+
+Levels = tuple[tuple[str, float, int], ...]
+"""Name, local budget and planned people of each level."""
+
+
+def levels_up_to(chosen: float, people: int) -> Levels:
+    """Return the levels that a survey without levels offers, a fifth of the people at each but the usual one.
+
+    Every task offers a level of at most 4, so that nobody has to give the local budget up.
+
+    Parameters
+    ----------
+    chosen : float
+        The largest local budget.
+    people : int
+        How many are expected.
+    """
+    fifth = people // 5
+    if chosen <= OFFERED[0][1]:
+        return (("careful", chosen, people),)
+    if chosen <= ONE_SHUFFLER:
+        return (("careful", OFFERED[0][1], fifth), ("usual", chosen, people - fifth))
+    return (("careful", OFFERED[0][1], fifth), ("usual", ONE_SHUFFLER, fifth), ("open", chosen, people - 2 * fifth))
 
 
 @dataclass(frozen=True)
@@ -340,17 +369,23 @@ class CollectionPlan:
         """Half-width of sampling alone if the people stand for many more, at a share of 1/2."""
         return min(Z95 * math.sqrt(0.25 / self.request.people), 0.5)
 
-    def levels(self) -> tuple[tuple[str, float, int], ...]:
-        """Return name, local budget and planned people of each level that a survey without levels offers.
+    def levels(self) -> Levels:
+        """Return the levels that a survey without levels offers: `levels_up_to` the chosen budget.
 
-        Every task offers a level of at most 4, so that nobody has to give the local budget up.
+        Where the wanted half-width can be had only if nobody answers below it, nothing below is offered, or of a budget
+        above 4 nobody is planned there.
         """
-        n, chosen = self.request.people, self.chosen
-        if chosen <= OFFERED[0][1]:
-            return (("careful", chosen, n),)
-        if chosen <= ONE_SHUFFLER:
-            return (("careful", OFFERED[0][1], n // 5), ("usual", chosen, n - n // 5))
-        return (("careful", OFFERED[0][1], n // 5), ("usual", ONE_SHUFFLER, n // 5), ("open", chosen, n - 2 * (n // 5)))
+        n, chosen, wanted = self.request.people, self.chosen, self.request.wanted
+        if wanted is None or all(self._mixed(place) <= wanted for place in range(len(self.choices))):
+            return levels_up_to(chosen, n)
+        return (("usual", chosen, n),) if chosen <= ONE_SHUFFLER else (("usual", ONE_SHUFFLER, 0), ("open", chosen, n))
+
+    def _mixed(self, place: int) -> float:
+        """Return a question's half-width if people spread over the levels of all questions' chosen budget."""
+        choice = self.choices[place]
+        if choice.chosen == self.chosen:
+            return choice.mixed
+        return half_width_of(self.request, place, choice.dummies, levels_up_to(self.chosen, self.request.people))
 
 
 def plan_collection(request: Request) -> CollectionPlan:
@@ -399,8 +434,7 @@ def _dummies_for(
 ) -> tuple[Dummies, ...]:
     if _has_hadamard(families):
         return dummies_for(levels, families, delta, reports)
-    law = needed_ball(levels, families, delta, reports)
-    return tuple(part_of(law, place) for place in range(len(families)))
+    return parts_of(needed_law(levels, families, delta, reports))
 
 
 def _has_hadamard(families: Iterable[Family]) -> bool:
@@ -444,10 +478,24 @@ def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: floa
     people : int
         How many answer.
     """
-    family, slopes = request.questions[place].family, (_slope(request.questions[place].family, epsilon0),)
+    return half_width_of(request, place, dummies, (("", epsilon0, people),))
+
+
+def half_width_of(request: Request, place: int, dummies: Dummies, levels: Levels) -> float:
+    """Return the half-width if people answer at several budgets, as a share of the range.
+
+    Parameters
+    ----------
+    request, place, dummies
+        As for `half_width_at`.
+    levels : Levels
+        Their names are not looked at.
+    """
+    family, counts = request.questions[place].family, tuple(people for _, _, people in levels)
+    slopes = tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels)
     if family.kind != "bits":
-        return law_of_count(family, dummies, slopes, (people,), request.shufflers).half_width(MISS)
-    found = bits_law(family, dummies, slopes, (people,), request.shufflers)
+        return law_of_count(family, dummies, slopes, counts, request.shufflers).half_width(MISS)
+    found = bits_law(family, dummies, slopes, counts, request.shufflers)
     return min(float(found.half_width(MISS, found.standard_error)), 0.5)
 
 
@@ -463,9 +511,18 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
     limit = half_width_at(request, place, _without_noise(request, place, dummies), math.inf, request.people)
     enough = NEAR * limit if request.wanted is None else request.wanted
     fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
-    chosen = fitting[0] if fitting else offered[-1]
+
+    def mixed(epsilon0: float) -> float:
+        """Half-width over the levels that would be offered; of a survey's own levels each stands for itself."""
+        if request.budgets:
+            return widths[epsilon0]
+        return half_width_of(request, place, dummies, levels_up_to(epsilon0, request.people))
+
+    spread = [] if request.wanted is None else [epsilon0 for epsilon0 in fitting if mixed(epsilon0) <= enough]
+    chosen = [*spread, *fitting, offered[-1]][0]
     cannot = "" if fitting or request.wanted is None else _cannot(request, place, dummies, limit)
-    return Choice(question, dummies, chosen, limit, tuple(_row(question, e, widths[e]) for e in offered), cannot)
+    rows = tuple(_row(question, e, widths[e]) for e in offered)
+    return Choice(question, dummies, chosen, limit, rows, cannot, mixed(chosen))
 
 
 def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
@@ -473,7 +530,9 @@ def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
 
     Dummies of a question's own stay as they are.
     """
-    return dummies if dummies.law != "ball" else _dummies(request, LARGEST_EPSILON0, request.promise)[place]
+    if _has_hadamard(question.family for question in request.questions):
+        return dummies
+    return _dummies(request, LARGEST_EPSILON0, request.promise)[place]
 
 
 def _budgets(request: Request) -> tuple[float, ...]:
@@ -491,8 +550,8 @@ def _row(question: Planned, epsilon0: float, width: float) -> Row:
 def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:
     """Say why no offered budget gives the wanted half-width, and what would do."""
     question, wanted = request.questions[place], request.wanted or 0.0
-    width = in_words(question, wanted)
-    about = f"{width} from {request.people:,} people at promise {request.promise:g} cannot be had"
+    scale, unit = (100.0, " points") if question.is_share else (question.high - question.low, "")
+    about = f"± {wanted * scale:.6g}{unit} from {request.people:,} people at promise {request.promise:g} cannot be had"
     if limit <= wanted:
         return f"{about}: {_larger_budget(request, place, wanted)}"
     said = f"{about}: even reports without any local noise would give {in_words(question, limit)}."

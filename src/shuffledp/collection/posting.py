@@ -30,6 +30,7 @@ from shuffledp.collection.planner import (
     Price,
     curve_of,
     in_words,
+    levels_up_to,
     plan_collection,
     prices,
 )
@@ -80,6 +81,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                     }
                     for row in choice.rows
                 ],
+                "mixed": choice.mixed,
                 "cannot": choice.cannot or None,
                 "columns": columns,
             }
@@ -135,6 +137,9 @@ def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     limit = in_words(choice.question, choice.limit)
     stand = in_words(choice.question, plan.sampling)
     yield f"Limit, whatever the local budget: {limit}."
+    if not plan.request.budgets and len(levels := levels_up_to(choice.chosen, plan.request.people)) > 1:
+        below = " and ".join(f"{count(people)} at {epsilon0:g}" for _, epsilon0, people in levels[:-1])
+        yield f"With {below}: {in_words(choice.question, choice.mixed)}."
     if choice.question.is_share:
         wanted = plan.request.wanted
         alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""

@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import lru_cache
 
 from shuffledp.accounting import (
-    BallFloor,
     LocalProfile,
     PrivacyProfile,
     bounds,
@@ -24,62 +22,27 @@ from shuffledp.accounting import (
     floor_profile,
     remembered_by_thread,
 )
-from shuffledp.ball import BallDummies, Column
+from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.collection.asked import Dummies, Level
-from shuffledp.collection.draw import SLACK, WHOLE, Family
+from shuffledp.collection.draw import SLACK, Family
+from shuffledp.collection.laws import (
+    CROWD_SLACK,
+    FLOOR_SLACK,
+    JointFloor,
+    TaskLaw,
+    certified_epsilon,
+    covers,
+    floor_of_columns,
+    law_of_task,
+    needed_law,
+    published,
+)
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.numerics.floats import few_digits_up, round_down, round_up
 from shuffledp.setting import Setting
-
-# By how much a number that one machine states may differ from the one that another machine certifies anew.
-#
-# The last digits of a certified number hang on processor and NumPy, and where a search takes another branch the
-# results differ by the search's tolerance. Both numbers are proven, but not equal. So whoever states a number states
-# it rounded outward; whoever drafts a task keeps so much room that every machine finds its promises kept; and whoever
-# checks what another machine has stated allows the slack below, and no more.
-
-FLOOR_SLACK = 1e-8
-"""Relative; ten times the tolerance with which a floor is searched for."""
-CROWD_SLACK = 1e-5
-"""Relative; ten times the tolerance with which the number of an honest crowd is searched for."""
-_CROWD_DIGITS = 6
-
-
-def published(certified: float, promise: float) -> float:
-    """Round a certified number outward, but not beyond a promise that it keeps.
-
-    Parameters
-    ----------
-    certified : float
-        The upper end.
-    promise : float
-        What its level is promised.
-    """
-    return min(few_digits_up(certified), promise) if certified <= promise else few_digits_up(certified)
-
-
-def stated_crowd(certified: float) -> float:
-    """Return the number of an honest crowd as a draft states it: so that another machine certifies no larger one."""
-    return few_digits_up(certified * (1.0 + CROWD_SLACK), _CROWD_DIGITS)
-
-
-def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
-    """Tell whether a number that another machine has stated holds, by the number certified here.
-
-    Parameters
-    ----------
-    told : float
-        What was stated, or promised.
-    certified : float
-        What is certified here.
-    slack : float
-        `FLOOR_SLACK` or `CROWD_SLACK`.
-    """
-    return certified <= told * (1.0 + slack)
-
 
 # How much work a task's certificate is, told before any of it is done: a task comes from somebody else.
 #
@@ -87,8 +50,8 @@ def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
 # number for each law: about a million are a second and some 50 MB where laws are composed. Equal questions are one
 # law.
 
-MOST_BALL_WORK = 1 << 22
-"""About a second in a browser, which counts the same (page/ball.js)."""
+MOST_LAW_WORK = 1 << 22
+"""About a second in a browser, which counts the same (page/ball.js, page/normal.js)."""
 MOST_WORK = 1 << 24
 """About a quarter of a minute: 100 different laws, such as those of 32 different questions at three levels."""
 _A_LAW = 150_000
@@ -152,128 +115,31 @@ def _atoms(family: Family, law: Dummies, reports: int) -> int:
     return span**2 if reports == 1 else 4 * span**2  # of two reports every draw is followed, and two pairs are made
 
 
-def check_ball_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
-    """Raise InvalidInput if counting the balls of a task would take longer than anybody should wait for it.
+def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Raise InvalidInput if certifying a task of version 2 would take longer than anybody should wait for it.
+
+    What is counted are the radii of balls, and the pairs of cells of normal dummies.
 
     Parameters
     ----------
     columns : sequence of (Family, Dummies)
         The columns of a task of version 2.
     """
-    work = sum(len(law.draw) * (size + len(law.draw) // 8) for size, law in {(_size(f), law) for f, law in columns})
-    if work > MOST_BALL_WORK:
+    work = sum(_law_work(size, law) for size, law in {(_size(f), law) for f, law in columns})
+    if work > MOST_LAW_WORK:
         raise InvalidInput(
-            f"certifying this task sums over {work:,} terms, above the limit of {MOST_BALL_WORK:,}; promise a larger "
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_LAW_WORK:,}; promise a larger "
             "number, or ask questions with fewer answers"
         )
 
 
+def _law_work(size: int, law: Dummies) -> int:
+    many = len(law.draw)
+    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
+
+
 def _size(family: Family) -> int:
     return family.pieces if family.kind == "bits" else family.cells
-
-
-# The ball dummies of a task (docs/theorems/ball.md): one joint law for all columns, found, certified and read.
-#
-# A promise is kept or not by one comparison of rational numbers, with the slack of `agreement`; so every machine
-# decides alike, and the survey page too (page/ball.js).
-
-NEAR = 1e-9
-"""Relative distance to which a certified epsilon is searched."""
-FARTHEST = 700.0
-
-
-def column_of(family: Family) -> Column:
-    """Return a column of a task as the law of its dummies knows it."""
-    if family.kind == "hadamard":
-        raise InvalidInput(f"ball dummies are for choices and bits; {family.name} has neither: leave the family out")
-    return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
-
-
-def ball_of(draft: Draft) -> BallDummies:
-    """Return the law of a task's dummies.
-
-    Parameters
-    ----------
-    draft : Draft
-        Of version 2.
-    """
-    dummies = draft.columns[0].dummies
-    columns = tuple(column_of(column.family) for column in draft.columns)
-    centres = tuple(column.dummies.count // column.family.cells for column in draft.columns)
-    return _ball(columns, dummies.draw, centres)
-
-
-@lru_cache(maxsize=64)
-def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[int, ...]) -> BallDummies:
-    return BallDummies(columns, radius, centre)
-
-
-def certified_epsilon(floor: BallFloor, delta: float, promise: float) -> float:
-    """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
-
-    Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
-    first: so both agree with what another machine finds.
-
-    Parameters
-    ----------
-    floor : BallFloor
-        Of one level.
-    delta : float
-        In (0, 1).
-    promise : float
-        What the level is promised.
-    """
-    low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
-    while not floor.keeps(high, delta):
-        low, high = high, edge if high < edge else 2.0 * high
-        if high > FARTHEST:
-            return math.inf
-    while high - low > NEAR * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)
-    return high
-
-
-def needed_ball(
-    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
-) -> BallDummies:
-    """Find the law that keeps every level's promise with the least variance, and few dummies.
-
-    Parameters
-    ----------
-    levels : sequence of (float, float)
-        Local budget of each report, and promise over all columns, of each level.
-    families : sequence of Family
-        One a column.
-    delta : float
-        Central delta of the promises.
-    reports : {1, 2}
-        Reports that one person may send to each column.
-
-    Raises
-    ------
-    InvalidInput
-        If a promise is too small.
-    """
-    columns = tuple(column_of(family) for family in families)
-    wanted = [
-        (promise * (1.0 - FLOOR_SLACK), tuple(Fraction(f.threshold(epsilon0), WHOLE) for f in families))
-        for epsilon0, promise in levels
-        if promise < epsilon0 * len(families) * reports
-    ]
-    if not wanted:
-        return BallDummies(columns, (WHOLE,), (0,) * len(columns))
-    return BallDummies.of_promise(columns, wanted, delta, reports)
-
-
-def part_of(law: BallDummies, place: int) -> Dummies:
-    """Return one column's dummies as a task knows them."""
-    return Dummies("ball", law.rows[place], law.radius)
-
-
-def single_ball(family: Family, dummies: Dummies) -> BallDummies:
-    """Return the law of one column's dummies whatever the others': the same weights, and balls of its own."""
-    return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
 
 
 FAKE = 0.05
@@ -322,7 +188,7 @@ def floor(
 def floor_of(draft: Draft) -> tuple[float, ...]:
     """Certify the floor of each level of a draft, rounded outward as it is published; see `floor` and `balls`."""
     if draft.version > 1:
-        known = zip(_ball_floors(draft), draft.levels, strict=True)
+        known = zip(_joint_floors(draft), draft.levels, strict=True)
         return tuple(
             published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in known
         )
@@ -376,7 +242,7 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
 
 
-def needed_law(draft: Draft) -> BallDummies:
+def law_needed_by(draft: Draft) -> TaskLaw:
     """Find the law of dummies that keeps every level's promise, whatever dummies the draft of version 2 has.
 
     Parameters
@@ -385,7 +251,7 @@ def needed_law(draft: Draft) -> BallDummies:
         What is asked.
     """
     levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return needed_ball(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
+    return needed_law(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
 
 
 def dummies_for(
@@ -454,7 +320,7 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     # integers may imply epsilon0 + 2^-40; the larger budget hides less, as victim and as company
     budgets = [float(round_up(level.epsilon0 + float(SLACK))) for level in draft.levels]
     people = tuple((budget, n) for budget, n in zip(budgets, counts, strict=True) if n)
-    # one law for all columns is known to no bound of a crowd, and dummies that are left out can only hide more
+    # the law of version 2 is known to no bound of a crowd, and dummies that are left out can only hide more
     laws = Counter((column.family, column.dummies if draft.version == 1 else None) for column in draft.columns)
     parts = tuple(laws.items())
     reports = reports_of(draft)
@@ -496,8 +362,8 @@ def law_of(dummies: Dummies) -> Uniform | OnesLaw:
 def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
     """Return what the answers to one question alone cost at each level, certified, whoever the others are.
 
-    Rounded outward, as it is published. That is the question's floor; under one law of dummies for all questions it is
-    the floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
+    Rounded outward, as it is published. That is the question's floor; under one ball law for all questions it is the
+    floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
 
     Parameters
     ----------
@@ -511,7 +377,10 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
         profiles = [compose([(_local(level), reports * question.width)]) for level in draft.levels]
         return tuple(few_digits_up(profile.epsilon(draft.delta).upper) for profile in profiles)
     if draft.version > 1:
-        return floor_of(draft)
+        if question.dummies.law == "ball":
+            return floor_of(draft)
+        floors = zip(_joint_floors(draft, place), draft.levels, strict=True)
+        return tuple(few_digits_up(certified_epsilon(each, draft.delta, level.promise)) for each, level in floors)
     draws = [[level.draw[place]] for level in draft.levels]
     certified = floor(draws, [question.family], [question.dummies], draft.delta, reports)
     return tuple(few_digits_up(value) for value in certified)
@@ -537,7 +406,7 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
         reports = len(draft.columns) * reports_of(draft)
         return tuple(compose([(_local(level), reports)]) for level in draft.levels)
     if draft.version > 1:
-        return _ball_floors(draft)
+        return _joint_floors(draft)
     families = tuple(question.family for question in draft.questions)
     dummies = tuple(question.dummies for question in draft.questions)
     reports = reports_of(draft)
@@ -545,16 +414,18 @@ def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
     return tuple(_floor_profile(level.draw, families, dummies, reports) for level in draft.levels)
 
 
-def _ball_floors(draft: Draft) -> tuple[BallFloor, ...]:
-    """Return the floor of each level of a task of version 2; remembered, so that one law is counted once."""
-    columns = draft.columns
-    check_ball_work([(column.family, column.dummies) for column in columns])
-    law, reports = ball_of(draft), reports_of(draft)
-    found: list[BallFloor] = []
+def _joint_floors(draft: Draft, place: int | None = None) -> tuple[JointFloor, ...]:
+    """Return the floor of each level of a task of version 2, of all columns or of one question with normal dummies."""
+    check_law_work([(column.family, column.dummies) for column in draft.columns])
+    law, columns, reports = law_of_task(draft), draft.columns, reports_of(draft)
+    if place is not None and not isinstance(law, BallDummies):
+        law = tuple(cells for cells, column in zip(law, columns, strict=True) if column.question == place)
+        columns = tuple(column for column in columns if column.question == place)
+    found: list[JointFloor] = []
     for level in draft.levels:
-        kept = tuple(Fraction(level.draw[column.question], WHOLE) for column in columns)
+        keep = [level.draw[column.question] for column in columns]
         local = round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports)
-        found.append(BallFloor(law, kept, reports, local))
+        found.append(floor_of_columns(law, keep, reports, local))
     return tuple(found)
 
 

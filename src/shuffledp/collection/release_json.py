@@ -30,8 +30,9 @@ def release_object(opened: Opened) -> dict[str, Any]:
     for place, (question, release, junk, more) in enumerate(asked):
         answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.kind in TOGETHER)
         answer |= {"kind": question.kind} | more_to_json(question, more)
-        if question.dummies.law == "ball":  # its part of the one law of all columns, which is known to no setting
-            answer["guarantee"]["setting"]["dummies"] = {"law": "ball", "count": question.dummies.count}
+        if draft.version > 1:  # its part of the law of all columns, which is known to no setting
+            law = {"law": question.dummies.law, "count": question.dummies.count}
+            answer["guarantee"]["setting"]["dummies"] = law
         rows = {"unreadable": junk.unreadable, "repeated": junk.repeated, "impossible": junk.impossible}
         effect = {"of_5_percent": junk.effect_of_share, "seen": junk.effect_seen}
         falsely = {

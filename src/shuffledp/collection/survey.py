@@ -23,8 +23,9 @@ from shuffledp.collection.asked import (
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import NO_DUMMIES, bits_law
 from shuffledp.collection.fields import Fields, to_base64
+from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
-from shuffledp.collection.promise import crowd_of, needed_dummies, needed_law, stated_crowd
+from shuffledp.collection.promise import crowd_of, law_needed_by, needed_dummies
 from shuffledp.collection.promised import ONE_SHUFFLER
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
@@ -238,8 +239,9 @@ def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: 
 
 def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
     """Return the levels that a survey that wants a precision offers; refuse what cannot be had."""
-    if plan.cannot:
-        raise InvalidInput(f"{plan.choices[0].question.text}: {plan.cannot[0]} Nothing was written")
+    for choice in plan.choices:
+        if choice.cannot:
+            raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
     return _levels_of(plan.levels(), plan.request.promise, title)
 
 
@@ -291,8 +293,7 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
         for question, dummies in zip(document["questions"], needed_dummies(plain), strict=True):
             question["dummies"] = _written(dummies)
     else:
-        law = needed_law(plain)
-        document["dummies"] = {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
+        document["dummies"] = written_law(law_needed_by(plain))
     draft = Draft.parse(_bytes(document))
     planned = [level.planned for level in draft.levels]
     for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):

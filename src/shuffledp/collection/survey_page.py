@@ -22,6 +22,7 @@ SCRIPTS = (
     "keys",
     "hpke",
     "draw",
+    "normal",
     "ball",
     "task",
     "report",

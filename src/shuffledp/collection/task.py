@@ -4,7 +4,7 @@ A posted task is ``"SHFT" 01 | u32 D | draft, D bytes of JSON | shuffler HPKE ke
 signature 64``, the signature over ``"shuffledp/1 posted\0"`` and all before it. The bytes served are the document, and
 their SHA-256 is the task's name: nothing is ever written again from what was read.
 
-Version 2 has one law of dummies for all columns together, and more kinds of questions. It says ``02`` and
+Version 2 has one law of dummies for all columns, and more kinds of questions. It says ``02`` and
 ``shuffledp/2`` where version 1 says ``01`` and ``shuffledp/1``, in every label of the collection, and the byte ``00``
 follows the draft: the number of further shufflers, of which this library knows none.
 """
@@ -26,7 +26,7 @@ from shuffledp.collection.asked import (
     Level,
     OperatedBy,
     Question,
-    read_ball,
+    read_law,
     read_level,
     read_question,
 )
@@ -153,7 +153,7 @@ class Draft:
         )
         if version > 1:
             _check_alone(fields)
-            questions = fields.object("dummies", lambda entry: read_ball(entry, questions))
+            questions = fields.object("dummies", lambda entry: read_law(entry, questions))
         levels = fields.objects("levels", 1, MOST_LEVELS, lambda entry: read_level(entry, languages, questions))
         stop_at = fields.whole("stop_at", 1, MOST_PEOPLE)
         draft = cls(

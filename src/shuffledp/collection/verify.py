@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
-from shuffledp.collection.promise import CROWD_SLACK, FLOOR_SLACK, cost_of_answer, covers, crowd_of, floor_of
+from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, covers
+from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput

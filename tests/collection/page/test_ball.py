@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from shuffledp.collection.draw import Family
-from shuffledp.collection.promise import ball_of, check_floor
+from shuffledp.collection.laws import law_of_task
+from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, attempt
@@ -66,7 +67,7 @@ def test_the_page_and_python_agree_to_the_last_digits_of_delta(node):
     for question in (choice(5), several(3), bits(4)):
         whole = second(question, levels=((4.0, 60, 1.0),))
         draft = parse(whole)
-        law, edge = ball_of(draft), 1.0 + 1e-8
+        law, edge = law_of_task(draft), 1.0 + 1e-8
         kept = tuple(draft.levels[0].draw[column.question] for column in draft.columns)
         exact = float(law.floor(edge, tuple(Fraction(each, 2**64) for each in kept)))
         for delta, holds in ((exact * (1 + 1e-12), True), (exact * (1 - 1e-12), False)):

@@ -73,7 +73,7 @@ class BallFloor(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """(B1) to (B4), rounded up to a double."""
-        return Interval(0.0, _double_above(self.law.floor(epsilon, self.kept, self.reports)))
+        return Interval(0.0, double_above(self.law.floor(epsilon, self.kept, self.reports)))
 
     def keeps(self, epsilon: float, delta: float) -> bool:
         """Whether the floor is certified to be (epsilon, delta)-private: a comparison of whole numbers.
@@ -162,7 +162,7 @@ def _sum(budgets: list[Upper] | list[float]) -> Upper:
     return round_up(math.fsum(budgets)) if len(budgets) > 1 else Upper(budgets[0])
 
 
-def _double_above(value: Fraction) -> Upper:
+def double_above(value: Fraction) -> Upper:
     """Return a lower end: the nearest double is at most half a unit below."""
     return round_up(float(value)) if value else Upper(0.0)
 

@@ -1,5 +1,8 @@
 // Whether the dummies of a task keep its promises: the floor of docs/theorems/ball.md, (B1) to (B4), in whole numbers
-// rounded outward. Python decides alike (src/shuffledp/ball.py, collection/promise.py).
+// rounded outward; that of normal dummies is in normal.js. Python decides alike (src/shuffledp/ball.py,
+// collection/promise.py).
+import { NORMAL, normalFloor } from "./normal.js";
+
 const ROOM = 1e-8; // by so much another machine's promise may be short, as in collection/agreement.py
 const WHOLE = 1n << 64n;
 const FINE = 128n; // binary digits behind the point of chances and powers of e
@@ -79,8 +82,7 @@ function lawOf(task) {
     const name = `${column.kind} ${column.size} ${centre}`;
     kinds.set(name, { ...column, centre, cells: family.cells, count: (kinds.get(name)?.count ?? 0) + 1 });
   }
-  const work = ({ size }) => weights.length * (size + Math.floor(weights.length / 8));
-  if ([...kinds.values()].reduce((sum, kind) => sum + work(kind), 0) > MOST_WORK) throw new Error("dummies");
+  checkWork([...kinds.values()].map(({ size }) => weights.length * (size + Math.floor(weights.length / 8))));
   const [points, stay] = [weights.map(() => 1n), weights.map(() => 1n)];
   let [emptied, refused] = [0n, 0n];
   for (const kind of kinds.values()) {
@@ -148,14 +150,38 @@ function covers(law, task, kappa, epsilon) {
   return sum << digits <= (whole << law.bits) * (one - law.refused);
 }
 
+function checkWork(terms) {
+  if (terms.reduce((one, two) => one + two, 0) > MOST_WORK) throw new Error("dummies");
+}
+
+// The same of normal dummies: (C3) in the place of (B1), and (B3).
+function normalCovers(task) {
+  const sizes = new Map(task.columns.map(({ family, centre }) => [`${family.records} ${centre}`, [family.records, centre + 1]]));
+  checkWork([...sizes.values()].map(([size, many]) => 4 * many * many + 32 * size * many));
+  const levels = normalFloor(task);
+  const isTwice = task.admission === "open";
+  return (level, epsilon) => {
+    const factor = expBelow(isTwice ? epsilon / 2 : epsilon) << (NORMAL.fine - FINE);
+    let found = levels(level)(factor); // times 2^mass
+    if (isTwice) found = ((found * ((1n << NORMAL.fine) + factor)) >> NORMAL.fine) + 1n;
+    const [whole, digits] = exactly(task.delta);
+    return found << digits <= whole << NORMAL.mass;
+  };
+}
+
+function ballCovers(task) {
+  const law = lawOf(task);
+  return (level, epsilon) => covers(law, task, touched(task, level), epsilon);
+}
+
 // Throws unless every level's promise is kept by the dummies, or by its local budgets alone.
 export function checkPromises(task) {
   if (task.version === 1) return;
-  const law = lawOf(task);
+  const isKept = task.dummies.law === "normal" ? normalCovers(task) : ballCovers(task);
   const reports = task.columns.length * (task.admission === "open" ? 2 : 1);
   for (const level of task.levels) {
     const edge = level.promise * (1 + ROOM);
     const local = (level.epsilon0 + 2 ** -40) * reports * (1 + 2 ** -50);
-    if (local > edge && !covers(law, task, touched(task, level), edge)) throw new Error("promise");
+    if (local > edge && !isKept(level, edge)) throw new Error("promise");
   }
 }

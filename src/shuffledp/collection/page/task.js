@@ -12,6 +12,8 @@ const MOST_STEPS = 2 ** 31;
 const MOST_OPTIONS = 32;
 const MOST_CELLS = 64;
 const MOST_COLUMNS = 64;
+const MOST_ANSWERS = 64; // of a question with normal dummies
+const MOST_WEIGHTS = 1025;
 const DRAFT =
   "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
   "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
@@ -77,15 +79,27 @@ function readQuestion(question, version) {
   return { ...question, choices, family, width: kind === "several" ? choices.length : 1 };
 }
 
+// Refuses normal dummies whose weights are not positive and falling up to the largest centre, or that serve no choice.
+function checkWeights(dummies, questions) {
+  onlyKeys(dummies, "law weights centre");
+  need(dummies.weights.length > 1 && dummies.weights.length <= MOST_WEIGHTS && dummies.weights.every(isDecimal), "weights");
+  const weights = dummies.weights.map(BigInt);
+  need(weights.every((weight, t) => weight > 0n && weight < 1n << 64n && (t === 0 || weight <= weights[t - 1])), "weights");
+  need(Math.min(...dummies.centre) >= 1 && Math.max(...dummies.centre) === weights.length - 1, "centre");
+  need(questions.every(({ family }) => family.kind === "krr" && family.records <= MOST_ANSWERS), "family");
+}
+
 // The columns of all questions, each with the number of its dummies; from version 2 on one law for all of them.
 function readColumns(draft, questions) {
   const columns = questions.flatMap((question, j) => Array.from({ length: question.width }, () => ({ question: j, family: question.family })));
   need(isCount(columns.length, MOST_COLUMNS), "columns");
   if (draft.version === 1) return columns.map((column) => ({ ...column, dummies: questions[column.question].dummies.count }));
-  onlyKeys(draft.dummies, "law radius centre");
-  const { law, radius, centre } = draft.dummies;
-  need(law === "ball" && radius.every(isDecimal) && centre.length === columns.length, "dummies");
-  need(centre.every((count) => Number.isSafeInteger(count) && count >= 0), "centre");
+  const { law, centre } = draft.dummies;
+  need(law === "ball" || law === "normal", "dummies");
+  if (law === "ball") onlyKeys(draft.dummies, "law radius centre");
+  else checkWeights(draft.dummies, questions);
+  need(law === "normal" || draft.dummies.radius.every(isDecimal), "dummies");
+  need(centre.length === columns.length && centre.every((count) => Number.isSafeInteger(count) && count >= 0), "centre");
   return columns.map((column, j) => ({ ...column, centre: centre[j], dummies: centre[j] * column.family.cells }));
 }
 

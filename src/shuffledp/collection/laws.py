@@ -1,0 +1,437 @@
+"""The law of a task's dummies from version 2 on: found, certified, read and drawn.
+
+It is a ball law, one joint law for all columns (docs/theorems/ball.md), or a normal law, drawn for each column by
+itself with the same weights (docs/theorems/normal.md). A promise is kept or not by one comparison of rational
+numbers, with the slack below; so every machine decides alike, and the survey page too (page/ball.js,
+page/normal.js).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting import (
+    EMPTY,
+    BallFloor,
+    NormalFloor,
+)
+from shuffledp.ball import LARGEST_RADIUS, MOST_ROWS, BallDummies, Below, Column
+from shuffledp.collection.asked import Dummies, serves_normal
+from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.task import Draft
+from shuffledp.errors import InvalidInput, attempt
+from shuffledp.normal import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
+from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up, ndtr
+
+# By how much a number that one machine states may differ from the one that another machine certifies anew.
+#
+# The last digits of a certified number hang on processor and NumPy, and where a search takes another branch the
+# results differ by the search's tolerance. Both numbers are proven, but not equal. So whoever states a number states
+# it rounded outward; whoever drafts a task keeps so much room that every machine finds its promises kept; and whoever
+# checks what another machine has stated allows the slack below, and no more.
+
+FLOOR_SLACK = 1e-8
+"""Relative; ten times the tolerance with which a floor is searched for."""
+CROWD_SLACK = 1e-5
+"""Relative; ten times the tolerance with which the number of an honest crowd is searched for."""
+_CROWD_DIGITS = 6
+
+
+def published(certified: float, promise: float) -> float:
+    """Round a certified number outward, but not beyond a promise that it keeps.
+
+    Parameters
+    ----------
+    certified : float
+        The upper end.
+    promise : float
+        What its level is promised.
+    """
+    return min(few_digits_up(certified), promise) if certified <= promise else few_digits_up(certified)
+
+
+def stated_crowd(certified: float) -> float:
+    """Return the number of an honest crowd as a draft states it: so that another machine certifies no larger one."""
+    return few_digits_up(certified * (1.0 + CROWD_SLACK), _CROWD_DIGITS)
+
+
+def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
+    """Tell whether a number that another machine has stated holds, by the number certified here.
+
+    Parameters
+    ----------
+    told : float
+        What was stated, or promised.
+    certified : float
+        What is certified here.
+    slack : float
+        `FLOOR_SLACK` or `CROWD_SLACK`.
+    """
+    return certified <= told * (1.0 + slack)
+
+
+NEAR = 1e-9
+"""Relative distance to which a certified epsilon is searched."""
+FARTHEST = 700.0
+NEARLY = 1.1
+"""A normal law that is expected to have a variance above so many times that of the ball law is not searched for."""
+_NEAR_MOST = 0.9
+_HALVINGS = 50
+
+JointFloor = BallFloor | NormalFloor
+"""The floor of several columns of a task of version 2."""
+
+
+def column_of(family: Family) -> Column:
+    """Return a column of a task as the law of its dummies knows it."""
+    if family.kind == "hadamard":
+        raise InvalidInput(f"ball dummies are for choices and bits; {family.name} has neither: leave the family out")
+    return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
+
+
+TaskLaw = BallDummies | tuple[StatedCells, ...]
+"""The law of a task's dummies: a ball law, or normal ones, one a column."""
+
+
+def law_of_task(draft: Draft) -> TaskLaw:
+    """Return the law of a task's dummies.
+
+    Parameters
+    ----------
+    draft : Draft
+        Of version 2.
+    """
+    if draft.columns[0].dummies.law == "normal":
+        return tuple(cells_of(column.family, column.dummies) for column in draft.columns)
+    columns = tuple(column_of(column.family) for column in draft.columns)
+    centres = tuple(column.dummies.count // column.family.cells for column in draft.columns)
+    return _ball(columns, draft.columns[0].dummies.draw, centres)
+
+
+def draw_columns(draft: Draft, below: Below) -> Iterator[NDArray[np.int64]]:
+    """Draw the number of dummies of every cell, column by column.
+
+    Parameters
+    ----------
+    draft : Draft
+        Of version 2.
+    below : callable
+        As for `BallDummies.draw`.
+    """
+    law = law_of_task(draft)
+    yield from law.draw(below) if isinstance(law, BallDummies) else (cells.draw(below) for cells in law)
+
+
+def written_law(law: TaskLaw) -> dict[str, object]:
+    """Return a law as a draft states it; `asked.read_law` reads it."""
+    if isinstance(law, BallDummies):
+        return {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
+    side = max((cells.side for cells in law), key=len)
+    return {"law": "normal", "weights": [str(each) for each in side], "centre": [cells.middle for cells in law]}
+
+
+def floor_of_columns(law: TaskLaw, keep: Sequence[int], reports: int, local: Upper) -> JointFloor:
+    """Return the floor of some columns' reports to each of which one level draws by K/2^64.
+
+    Parameters
+    ----------
+    law : BallDummies or tuple of StatedCells
+        Of the columns.
+    keep : sequence of int
+        K of each column.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+    local : float
+        Sum of the local budgets of all reports.
+    """
+    if isinstance(law, BallDummies):
+        return BallFloor(law, tuple(Fraction(each, WHOLE) for each in keep), reports, local)
+    return NormalFloor(law, tuple(keep), reports, local)
+
+
+@lru_cache(maxsize=64)
+def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[int, ...]) -> BallDummies:
+    return BallDummies(columns, radius, centre)
+
+
+def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
+    """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
+
+    Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
+    first: so both agree with what another machine finds.
+
+    Parameters
+    ----------
+    floor : BallFloor or NormalFloor
+        Of one level.
+    delta : float
+        In (0, 1).
+    promise : float
+        What the level is promised.
+    """
+    low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
+    while not floor.keeps(high, delta):
+        low, high = high, edge if high < edge else 2.0 * high
+        if high > FARTHEST:
+            return math.inf
+    while high - low > NEAR * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if floor.keeps(middle, delta) else (middle, high)
+    return high
+
+
+def needed_ball(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> BallDummies:
+    """Find the law that keeps every level's promise with the least variance, and few dummies.
+
+    Parameters
+    ----------
+    levels : sequence of (float, float)
+        Local budget of each report, and promise over all columns, of each level.
+    families : sequence of Family
+        One a column.
+    delta : float
+        Central delta of the promises.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+
+    Raises
+    ------
+    InvalidInput
+        If a promise is too small.
+    """
+    columns = tuple(column_of(family) for family in families)
+    wanted = [
+        (promise, tuple(Fraction(each, WHOLE) for each in keep)) for promise, keep in _needy(levels, families, reports)
+    ]
+    if not wanted:
+        return BallDummies(columns, (WHOLE,), (0,) * len(columns))
+    return BallDummies.of_promise(columns, wanted, delta, reports)
+
+
+def needed_law(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
+) -> TaskLaw:
+    """Find the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
+
+    That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
+    answers alone. Equal questions have equal half-widths, so the smaller variance gives the smaller half-widths.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `needed_ball`.
+
+    Raises
+    ------
+    InvalidInput
+        If a promise is too small for either.
+    """
+    return _needed_law(tuple(levels), tuple(families), delta, reports)
+
+
+@lru_cache(maxsize=64)
+def _needed_law(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> TaskLaw:
+    ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
+    spent = math.inf
+    if isinstance(ball, BallDummies):
+        spent = _mean(ball.cell_variance(place) for place in range(len(families)))
+    wanted = _needy(levels, families, reports)
+    if spent > 0.0 and all(map(serves_normal, families)):
+        search = NormalSearch(tuple(families), wanted, delta, reports)
+        law = search.found() if search.about < NEARLY * spent else None
+        if law is not None and _mean(cells.cell_variance for cells in law) < spent:
+            return law
+    if isinstance(ball, BallDummies):
+        return ball
+    told = ", ".join(f"{promise:g}" for _, promise in levels)
+    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
+    times = _least_times(levels, families, delta, reports)
+    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels)
+    raise InvalidInput(
+        f"no law with up to {MOST_ROWS:,} dummies a column keeps promise {told} for {names} "
+        f"at delta = {delta:g}; promise {would_do} would do, or ask fewer questions"
+    )
+
+
+def _least_times(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> float:
+    """Return about the least number of times by which larger promises a ball law keeps.
+
+    Radius and dummies fall like the inverse of the promise, so one law says where the next one ends.
+    """
+
+    def law(times: float) -> BallDummies | None:
+        asked = [(epsilon0, times * promise) for epsilon0, promise in levels]
+        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+        return found if isinstance(found, BallDummies) else None
+
+    times = 2.0
+    while (served := law(times)) is None:
+        times *= 2.0
+    fewer = 1.05 * times * max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
+    return fewer if 1.0 < fewer < times and law(fewer) is not None else times
+
+
+def _needy(
+    levels: Sequence[tuple[float, float]], families: Sequence[Family], reports: int
+) -> tuple[tuple[float, tuple[int, ...]], ...]:
+    """Return promise, with room for other machines, and K of each column of the levels that need dummies."""
+    return tuple(
+        (promise * (1.0 - FLOOR_SLACK), tuple(family.threshold(epsilon0) for family in families))
+        for epsilon0, promise in levels
+        if promise < epsilon0 * len(families) * reports
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+@dataclass(frozen=True)
+class NormalSearch:
+    """The search for the least spread of normal dummies, up to 1 %, that keeps every level's promise.
+
+    Parameters
+    ----------
+    families : tuple of Family
+        One a column, that `serves_normal`.
+    levels : tuple of (float, tuple of int)
+        Promise and K of each column, of each level that needs dummies.
+    delta : float
+        Central delta.
+    reports : {1, 2}
+        Reports that one person may send to each column.
+    """
+
+    families: tuple[Family, ...]
+    levels: tuple[tuple[float, tuple[int, ...]], ...]
+    delta: float
+    reports: int
+
+    @cached_property
+    def spread(self) -> float:
+        """About the spread that is needed: that of normal noise of the same covariance."""
+        needed = 0.25
+        for promise, keep in self.levels:
+            squares = sum((each / WHOLE) ** 2 for each in keep)
+            share = self.delta / (1.0 + math.exp(promise / 2.0)) if self.reports == 2 else self.delta
+            needed = max(needed, math.sqrt(2.0 * squares) / _normal_mu(promise / self.reports, share))
+        return needed
+
+    @property
+    def about(self) -> float:
+        """About the mean variance of a cell."""
+        return self.spread**2 * _mean(1.0 - 1.0 / family.records for family in self.families)
+
+    def law(self, step: int) -> tuple[StatedCells, ...]:
+        """Return the law of the spread of one step."""
+        spread, ends = float(f"{0.25 * 1.01**step:.4g}"), self.delta / (EMPTY * len(self.families))
+        centres = {
+            family.records: NormalDummies.reaching(family.records, spread, ends).centre for family in self.families
+        }
+        most = max(centres.values())  # cells of one centre are summed once, whatever their number
+        centres = {size: most if centre >= _NEAR_MOST * most else centre for size, centre in centres.items()}
+        side = normal_side(spread, most)
+        return tuple(StatedCells(family.records, side[: centres[family.records] + 1]) for family in self.families)
+
+    def keeps(self, law: tuple[StatedCells, ...]) -> bool:
+        """Whether every level's promise is certified."""
+        return all(
+            NormalFloor(law, keep, self.reports, UNBOUNDED).keeps(promise, self.delta) for promise, keep in self.levels
+        )
+
+    def found(self) -> tuple[StatedCells, ...] | None:
+        """Return the law; None if cells would need more than 1,024 dummies in the mean."""
+        start = max(math.ceil(math.log(self.spread / 0.25) / math.log(1.01)), 0)
+        low, high, stride = -1, start, 1
+        while not self.keeps(law := self.law(high)):
+            if _is_widest(law):
+                return None
+            low, high, stride = high, high + stride, 2 * stride
+        while low < 0 and high > 0 and self.keeps(self.law(max(high - stride, 0))):
+            high, stride = max(high - stride, 0), 2 * stride
+        low = max(low, high - stride, -1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.keeps(self.law(middle)) else (middle, high)
+        law = self.law(high)
+        return None if _is_widest(law) else law
+
+
+def _is_widest(law: tuple[StatedCells, ...]) -> bool:
+    return max(cells.middle for cells in law) == LARGEST_CENTRE
+
+
+def _normal_mu(epsilon: float, delta: float) -> float:
+    """Return about the mu at which normal noise of sensitivity mu times its deviation has this privacy."""
+    low, high = 0.0, 64.0
+    for _ in range(_HALVINGS):
+        mu = 0.5 * (low + high)
+        spent = float(ndtr(mu / 2.0 - epsilon / mu) - math.exp(min(epsilon, FARTHEST)) * ndtr(-mu / 2.0 - epsilon / mu))
+        low, high = (mu, high) if spent <= delta else (low, mu)
+    return high
+
+
+def parts_of(law: TaskLaw) -> tuple[Dummies, ...]:
+    """Return the dummies of every column as a task knows them."""
+    if isinstance(law, BallDummies):
+        return tuple(Dummies("ball", rows, law.radius) for rows in law.rows)
+    return tuple(Dummies("normal", cells.count, cells.side) for cells in law)
+
+
+def cell_law_of(family: Family, dummies: Dummies) -> tuple[float, ...]:
+    """Return the law of the number of dummies in one cell of a column of law "ball" or "normal".
+
+    Parameters
+    ----------
+    family : Family
+        Of the column.
+    dummies : Dummies
+        Its dummies, whatever the others'.
+    """
+    if dummies.law == "normal":
+        return cells_of(family, dummies).cell_law
+    return single_ball(family, dummies).cell_law(0)
+
+
+def cell_variance_of(family: Family, dummies: Dummies) -> float:
+    """Return the variance of the number of dummies in one cell; see `cell_law_of`."""
+    if dummies.law == "normal":
+        return cells_of(family, dummies).cell_variance
+    return single_ball(family, dummies).cell_variance(0)
+
+
+def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.int64]:
+    """Draw the number of dummies of every cell of one column; see `cell_law_of`."""
+    if dummies.law == "normal":
+        return cells_of(family, dummies).draw(below)
+    return single_ball(family, dummies).draw(below)[0]
+
+
+def cells_of(family: Family, dummies: Dummies) -> StatedCells:
+    """Return normal dummies of one column."""
+    return _cells(family.records, dummies.draw)
+
+
+@lru_cache(maxsize=64)
+def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
+    return StatedCells(answers, side)
+
+
+def single_ball(family: Family, dummies: Dummies) -> BallDummies:
+    """Return the law of one column's dummies whatever the others': the same weights, and balls of its own."""
+    return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
