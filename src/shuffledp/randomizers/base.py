@@ -238,12 +238,13 @@ class NoiseLaw(Protocol):
         ...
 
 
-Triples = Literal["alike", "alike by parts", "free"]
+Triples = Literal["alike", "alike by parts", "free", "listed"]
 """What a law of two likelihoods may state of any three different records.
 
 "alike": every pair of records has the law of `pair_blankets`, every triple that of `triple`. "alike by parts": the same
 once a part of the report is known that does not depend on the record, but for records that are one there. "free": all
-records are likely on a share of the reports of one size, which may overlap in any way.
+records are likely on a share of the reports of one size, which may overlap in any way. "listed": a family that is
+`ListsPlaces`.
 """
 
 
@@ -271,6 +272,38 @@ class StatesTriples(Protocol):
 
     def share(self, epsilon0: float) -> float:
         """How many of all reports, under the blanket's law, a record makes likely: a few ulps off."""
+        ...
+
+
+class LikelyShares(NamedTuple):
+    """Triples of records (x0, x1, x2), and how likely they make the parts of all reports.
+
+    R(x)(y) = omega(y) gamma (1 + (e^epsilon0 - 1) likely/whole), one gamma for all records.
+
+    Parameters
+    ----------
+    omega : ndarray, shape (triples, parts)
+        Masses of the parts, to a few ulps.
+    likely : ndarray of int64, shape (triples, parts, 3)
+        Whole numbers from 0 to ``whole``.
+    whole : int
+        Positive, at most 2^20.
+    """
+
+    omega: NDArray[np.float64]
+    likely: NDArray[np.int64]
+    whole: int
+
+
+@runtime_checkable
+class ListsPlaces(Protocol):
+    """A family over infinitely many records whose worst triples of records are a finite list."""
+
+    def worst_places(self, epsilon0: float) -> LikelyShares:
+        """Return triples among which is the one with the largest sum of phi(R(x0), R(x1), R(x2)) over all reports.
+
+        For every convex homogeneous phi.
+        """
         ...
 
 
@@ -337,6 +370,19 @@ class FrequencyOracle(RandomizerLaw, Protocol):
 
     def support_counts(self, reports: NDArray[Any], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Sum of weights (default 1 each, then exact) over the reports that support each category, shape (k,)."""
+        ...
+
+
+@runtime_checkable
+class SumsSupports(Protocol):
+    """A family like `FrequencyOracle` in this: its reports' sum tells how many of them are in A_x, for each record x.
+
+    A_x is the set of the reports that x makes likely; `RandomizerLaw.pair_counts` is then about A_x0 and A_x1.
+    """
+
+    @property
+    def sums_supports(self) -> str:
+        """What the sum counts, in words."""
         ...
 
 

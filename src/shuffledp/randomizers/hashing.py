@@ -387,6 +387,11 @@ class LeveledHashing(TwoLevelFamily):
         return self._flat.law(epsilon0)
 
     @property
+    def sums_supports(self) -> str:
+        """What a released sum counts: the reports of each level that support each code."""
+        return "reports by level that support a code"
+
+    @property
     def triples(self) -> Triples:
         """State "alike by parts": on each level, records with different codes are alike."""
         return "alike by parts"

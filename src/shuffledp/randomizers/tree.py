@@ -108,6 +108,11 @@ class RangeTree(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 1.0, 1.0)
 
     @property
+    def sums_supports(self) -> str:
+        """What a released sum counts; the support of every node follows from it."""
+        return "signs by level and column"
+
+    @property
     def triples(self) -> Triples:
         """Alike on a level, where they are below different nodes: three rows and a sign."""
         return "alike by parts"

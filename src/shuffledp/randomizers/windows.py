@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.numerics.interval import FloatArray, steps_between
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.base import NumberLaw, PairBlanket, Triples
+from shuffledp.randomizers.base import LikelyShares, NumberLaw, PairBlanket, Triples
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
 from shuffledp.randomizers.mixing import CHUNK, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.noise import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
@@ -109,15 +110,47 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """State "free": the windows of three records may overlap in any way."""
-        return "free"
+        """State "listed": `worst_places` holds the triples of records with the largest convex moments."""
+        return "listed"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Not defined: three records here are not alike; `witness_pairs` lists the outputs of those it takes."""
         raise NotImplementedError("records on a line are not alike")
 
+    def worst_places(self, epsilon0: float) -> LikelyShares:
+        """Return all triples of the records 0, T, 2T, 1, 1 - T, 1 - 2T on [0, 1], T = w/(K - w).
+
+        Let phi be convex and homogeneous. The sum of phi(R(x0), R(x1), R(x2))(y) over all reports y is largest at one
+        of these triples. The roundings of the three starts of windows may be coupled, floor(s_i + U) with one U: a
+        mixture of triples of whole starts, with s_i - s_j on the same side of 0, of w and of -w as before. Where these
+        sides do not change, the shares of the cells in given windows are affine in the starts, and what the bits add is
+        convex in t. So the sum is at most a convex function there, which is largest at a corner; and at a corner each
+        t_i is 0 or 1, or is another one, or differs from it by T.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats, from 0 to 700.
+        """
+        window, share, _ = (int(part) for part in self.shape(one_budget(epsilon0)))
+        free = self.cells - window
+        starts = sorted(
+            {at for at in (0, window, 2 * window) if at <= free}
+            | {free - at for at in (0, window, 2 * window) if at <= free}
+        )
+        triples = np.array(list(product(starts, repeat=3)), dtype=np.int64)
+        edges = np.sort(np.concatenate((triples, triples + window), axis=1), axis=1)
+        ends = np.full((len(triples), 1), self.cells)
+        edges = np.concatenate((0 * ends, edges, ends), axis=1)  # between two edges no window begins or ends
+        inside = (triples[:, None, :] <= edges[:, :-1, None]) & (edges[:, :-1, None] < triples[:, None, :] + window)
+        cells = 2 * share * np.diff(edges, axis=1)
+        bits = np.full((len(triples), 2), (WHOLE - share) * self.cells)
+        omega = np.concatenate((cells, bits), axis=1) / (2.0 * WHOLE * self.cells)
+        likely = np.concatenate((inside * free, (free - triples)[:, None, :], triples[:, None, :]), axis=1)
+        return LikelyShares(omega, likely, free)
+
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket]:
-        """Return the ends of the range against the middle of the range; the same in both orders, by symmetry.
+        """Return the triple of `worst_places` that shows most among many users, in both orders.
 
         Parameters
         ----------
@@ -125,23 +158,22 @@ class WindowFamily(TwoLevelFamily):
             Local budget, nats, from 0 to 700.
         """
         budget = one_budget(epsilon0)
-        window, share, _ = (int(part) for part in self.shape(budget))
-        cell, start = np.arange(self.cells), (self.cells - window) // 2
-        later = start + (self.cells - window) % 2
-        middle = sum(((cell >= s) & (cell < s + window)).astype(np.float64) for s in (start, later)) / 2.0
-        first = np.append(cell < window, [True, False])
-        last = np.append(cell >= self.cells - window, [False, True])
-        middle = np.append(middle, [0.5, 0.5])
-        omega = np.append(np.full(self.cells, 2.0 * share), np.full(2, float((WHOLE - share) * self.cells)))
-        kinds, place = np.unique(np.stack((first, last, middle)), axis=1, return_inverse=True)
-        masses = np.bincount(place.ravel(), weights=omega)
-        kinds, masses = kinds[:, masses > 0.0], masses[masses > 0.0]
-        decay = np.exp(-budget)
-        third = decay + -np.expm1(-budget) * kinds[2]  # R(x2) over e^epsilon0 gamma omega
-        masses = masses * third
-        ratios = np.exp(budget * (kinds[:2] - 1.0)) / third
-        pair = PairBlanket(1.0, masses / masses.sum(), ratios[0], ratios[1], budget * (kinds[0] - kinds[1]))
-        return pair, pair
+        found = self.worst_places(budget)
+        decay, rise = math.exp(-budget), -math.expm1(-budget)
+        own = decay + rise * (found.likely / found.whole)  # R over e^epsilon0 gamma omega
+        apart = found.omega * (own[..., 0] - own[..., 1]) ** 2 / own[..., 2]
+        at = int(np.argmax(apart.sum(axis=1)))
+        there = found.omega[at] > 0.0
+        own, omega = own[at][there], found.omega[at][there]
+        ratios = own[:, :2] / own[:, 2:]
+        masses = omega * own[:, 2]
+        moved = rise * (found.likely[at, there, 0] - found.likely[at, there, 1]) / found.whole
+        losses = np.where(moved < 0.0, -np.log1p(-moved / own[:, 0]), np.log1p(moved / own[:, 1]))
+        masses = masses / math.fsum(masses.tolist())
+        return (
+            PairBlanket(1.0, masses, ratios[:, 0], ratios[:, 1], losses, loss_ulps=16),
+            PairBlanket(1.0, masses, ratios[:, 1], ratios[:, 0], -losses, loss_ulps=16),
+        )
 
     def randomize(
         self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0

@@ -1,23 +1,28 @@
-"""The released sum of noisy reports as an upper bound (docs/theorems/sum.md)."""
+"""The released sum: of noisy reports as an upper bound, and as a witness (docs/theorems/sum.md, sum-exact.md)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors, require_plain
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.errors import OutOfRegime
 from shuffledp.guarantee import Kind
-from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.laplace_sums import LaplaceSum
+from shuffledp.numerics.steps import StepSum
+from shuffledp.randomizers.base import FrequencyOracle, PairCounts, SumsSupports
 from shuffledp.setting import Setting
 
 # ------------------------------------------------------------------ noise sum
@@ -212,19 +217,250 @@ class SumBound(AmplificationBound):
         return SummedNoise(law.noise, law.scale(budgets.epsilons, budgets.deltas), counts)
 
 
+# ------------------------------------------------------------------ supports
+# The difference of two categories' counts in a released sum, as a witness (docs/theorems/sum-exact.md).
+#
+# A report supports a set of categories; what is released is how many reports support each category.
+# Let D = (supports of x0) - (supports of x1). A user's own term is 1, 0 or -1, with chances that depend on the record.
+# With S the sum of the others' terms, all others on one record, and v the victim's, for every threshold t
+#
+#     H(eps) >= P0(S + v >= t) - e^eps P1(S + v >= t)
+#             = f1 P(S = t - 1) + (f1 + f0) P(S = t) - (e^eps - 1) P(S > t),                                (D)
+#
+# f_j = P0(v = j) - e^eps P1(v = j).
+
+_ULPS = 32.0
+"""Chances of a step are good to so many roundoffs: a few ulps each, and their sum is 1 up to as much."""
+_NEAR = np.arange(-4.0, 5.0)
+_TYPICAL = 1e-6
+_LARGEST = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class SupportsProfile(PrivacyProfile):
+    """(D) for one pair of the victim's records and one record of the others, at the best threshold found.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        The victim's budget, nats.
+    own : tuple of float
+        Chances that the victim's term is 1, -1 and 0 under x0; under x1 the first two change places.
+    others : StepSum
+        The others' terms.
+    """
+
+    tolerance: ClassVar[float] = 2e-5
+
+    epsilon0: float
+    own: tuple[float, float, float]
+    others: StepSum
+    _known: dict[tuple[float, bool], tuple[Interval, Interval]] = field(
+        default_factory=dict[tuple[float, bool], tuple[Interval, Interval]]
+    )
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """The victim's own budget."""
+        return Upper(inflated(self.epsilon0, 16))
+
+    @property
+    def coarseness(self) -> float:
+        """Fewer knots, which a witness may have."""
+        return 10.0
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """0: the attack shows none."""
+        return Interval(0.0, 0.0)
+
+    @property
+    def directed(self) -> bool:
+        """Whether the two directions differ: not if the others' terms are as likely to be 1 as -1."""
+        return not np.array_equal(self.others.up, self.others.down)
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """(D) in both directions."""
+        return self._test(epsilon, False)[0], self._test(epsilon, self.directed)[0]
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Return the larger direction."""
+        first, second = self.delta_pair(epsilon)
+        return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Enclose the tests' chances under the second law: slopes of lines below the real curve."""
+        return self._test(epsilon, False)[1], self._test(epsilon, self.directed)[1]
+
+    def guess_epsilon(self, delta: float) -> float | None:
+        """Gaussian limit, a first guess."""
+        return gaussian_epsilon(delta, self.signal)
+
+    @cached_property
+    def signal(self) -> float:
+        """By how many standard deviations the victim's record moves D."""
+        right, wrong, _ = self.own
+        spread = right + wrong - (right - wrong) ** 2
+        return 2.0 * (right - wrong) / math.sqrt(self.others.variance + spread)
+
+    def _test(self, epsilon: float, back: bool) -> tuple[Interval, Interval]:
+        """Enclose (D), and P1(S + v >= t), at the best threshold near the likely one."""
+        key = (epsilon, back)
+        if key not in self._known:
+            self._known[key] = self._enclosed(epsilon, self.others.mirrored if back else self.others)
+        return self._known[key]
+
+    def _enclosed(self, epsilon: float, others: StepSum) -> tuple[Interval, Interval]:
+        (right, wrong, neither), nothing = self.own, Interval(0.0, 0.0)
+        if epsilon >= min(self.vanishes_at, _LARGEST):
+            return nothing, nothing
+        grow, factor = math.expm1(epsilon), math.exp(epsilon)
+        own = right - factor * wrong
+        if own <= 0.0:
+            return nothing, nothing
+        # next to t the law of S falls like e^{-theta s}: the ratio of the two worlds' chances of t is then e^eps
+        half = 0.5 * neither * grow
+        tilt = (half + math.sqrt(half * half + own * max(factor * right - wrong, 0.0))) / own
+        tilted = others.tilted(min(math.log(max(tilt, 1.0)), 30.0))
+        weights = np.array(
+            [
+                (own, own - neither * grow, -grow),
+                (wrong, wrong + neither, 1.0),
+                (1.0, 1.0, 1.0),
+                (1.0, 1.0, 0.0),
+            ]
+        )
+        most = float(others.counts.sum())
+        at = np.clip(np.rint(tilted.mean), 1.0 - most, most) + _NEAR
+        found = tilted.forms(weights, at)
+        # S in t - 2, ..., t + 1: what (D) may gain or lose where one other term is moved by 1
+        around = found.upper[3][:-2] + found.upper[3][2:]
+        doubt = others.moved(around, found.upper[2][1:-1])
+        price = (1.0 + factor) * (doubt + roundoff(64.0, found.upper[2][1:-1]))
+        low, high = found.lower[0][1:-1] - price, found.upper[0][1:-1] + price
+        best = int(np.argmax(low))
+        value, slack = max(float(low[best]), 0.0), float(price[best])
+        mass = found.lower[1][1 + best] - slack, found.upper[1][1 + best] + slack
+        return Interval(value, max(float(high[best]), value)), Interval(
+            max(float(mass[0]), 0.0), min(float(mass[1]), 1.0)
+        )
+
+
+def counts_supports(setting: Setting) -> bool:
+    """Whether the sum of the reports is the number of reports that support each category, or a linear map of it.
+
+    Parameters
+    ----------
+    setting : Setting
+        The question.
+    """
+    law = setting.discrete
+    summed = isinstance(law, FrequencyOracle | SumsSupports)
+    return setting.seen == "sum" and summed and not law.two_point
+
+
+def supports_profile(setting: Setting, epsilon0: float, others: FloatArray, key: str) -> SupportsProfile:
+    """Return the witness of one victim, the others on the record that shows more.
+
+    Parameters
+    ----------
+    setting : Setting
+        Plain, with `counts_supports`.
+    epsilon0 : float
+        The victim's budget, nats.
+    others : ndarray, shape (levels,)
+        Other users of each level.
+    key : str
+        Who refuses.
+
+    Raises
+    ------
+    OutOfRegime
+        If the setting is not plain, or the family does not state the chances.
+    """
+    require_plain(setting, key)
+    family, budgets = setting.discrete, setting.budgets.epsilons
+    found = None if family is None else family.pair_counts(budgets)
+    if family is None or found is None:
+        raise OutOfRegime(
+            f"{key} needs the chances that a report supports one category and not another; "
+            f"{setting.randomizer_name} does not state them"
+        )
+    mine = family.pair_counts(epsilon0)
+    assert mine is not None
+    own = (float(mine.right), float(mine.wrong), float(mine.neither))
+    crowds = [_on_x0(found)] if setting.records is not None else [_on_x0(found), _on_third(found)]
+    there = others > 0
+    sums = [StepSum(up[there], down[there], stay[there], others[there], ulps) for up, down, stay, ulps in crowds]
+    profiles = [SupportsProfile(epsilon0, own, one) for one in sums]
+    usual = 0.9 * min(max(gaussian_epsilon(_TYPICAL, one.signal) for one in profiles), epsilon0)
+    return max(profiles, key=lambda one: one.delta(usual).lower)
+
+
+def _on_x0(counts: PairCounts) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Chances of 1, -1 and 0 of users who hold x0, and to how many roundoffs they are good."""
+    return counts.right, counts.wrong, counts.neither, _ULPS
+
+
+def _on_third(counts: PairCounts) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Chances of users who hold a third record: 1 is as likely as -1, and 0 is a difference, which may cancel."""
+    stay = np.maximum(1.0 - 2.0 * counts.third, 0.0)
+    return counts.third, counts.third, stay, _ULPS + 8.0 / max(float(stay.min()), TINY)
+
+
 # ------------------------------------------------------------------ sum exact
-# The released sum of noisy reports as a witness (docs/theorems/sum-exact.md).
+# The released sum as a witness: of noisy reports, and of supported categories (docs/theorems/sum-exact.md).
 
 
 class SumWitness(SumBound):
-    """The same pair read as a witness: the victim holds one end of the range or the other.
+    """The same pair read as a witness; of categories the difference of two counts, one of which the victim holds.
 
     See docs/theorems/sum-exact.md.
     """
 
     key = "sum-exact"
     kind = Kind.CERTIFIED_LOWER
-    reference = "sum of noisy reports, the victim at one end of the range or at the other"
+    reference = "the released sum, the victim at one end of the range or at the other, or in one of two categories"
+
+    def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Of categories the difference of two counts; see `AmplificationBound.one_round`."""
+        if not counts_supports(setting):
+            return super().one_round(setting, epsilon0)
+        others = setting.budgets.counts.astype(np.float64)
+        others[setting.budgets.index_of(epsilon0)] -= 1.0
+        return supports_profile(setting, epsilon0, others, self.key)
+
+    def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
+        """Of categories as every witness of reports; see `AmplificationBound.profile`."""
+        if not counts_supports(setting):
+            return super().profile(setting, epsilon0)
+        return AmplificationBound.profile(self, setting, epsilon0)
+
+    def level_epsilons(
+        self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
+    ) -> Enclosure:
+        """Of categories as every witness of reports; see `AmplificationBound.level_epsilons`."""
+        if not counts_supports(setting):
+            return super().level_epsilons(setting, delta, levels, ceilings)
+        return AmplificationBound.level_epsilons(self, setting, delta, levels, ceilings)
+
+    def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
+        """Of more than 32 levels a few victims are computed; of a mixture family a larger budget shows no less."""
+        epsilons, victim = setting.budgets.epsilons[levels], self.any_victim(setting)
+        rising = self.rises_with_budget(setting)
+        found = epsilons_by_anchors(epsilons, delta, victim, anchors=9, rising=rising)
+        return Enclosure(found.lower, found.lower)
+
+    def rises_with_budget(self, setting: Setting) -> bool:
+        """Whether a smaller budget mixes the victim's report with one that does not depend on the record."""
+        return setting.discrete is not None and setting.discrete.mixture
+
+    def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
+        """All users count as others: a known law's term more is a post-processing."""
+        if not counts_supports(setting):
+            return super().any_victim(setting)
+        others = setting.budgets.counts.astype(np.float64)
+        return lambda epsilon0: supports_profile(setting, epsilon0, others, self.key)
 
     def _shift(self, setting: Setting) -> float:
         """Leave out a group's exposed members: their reports are known, so they are no part of an attack on the sum."""

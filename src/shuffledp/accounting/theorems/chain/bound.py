@@ -40,7 +40,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.randomizers.base import StatesTriples
+from shuffledp.randomizers.base import LikelyShares, ListsPlaces, StatesTriples
 from shuffledp.setting import Setting
 
 # Largest moments of a link's privacy loss over all pure reports: linear programmes over patterns of likelihood.
@@ -186,6 +186,39 @@ def two_level_moments(epsilon0: float, share: float, growth: float) -> RatioMome
     return RatioMoments(second, absolute, absolute, fourth)
 
 
+def listed_moments(places: LikelyShares, epsilon0: float, share: float, growth: float) -> RatioMoments:
+    """Return the largest moments of L - E L over a list of three records.
+
+    Of a part with likelihoods 1 + u m/M, u = E - 1, differences have whole numerators, and
+
+        L - E L = u ((m_0 - m_1) - growth (m_1 - m_J))/(M + u m_J)
+
+    is off by a few roundoffs of its two terms, which are added. A budget rounded up raises each moment: the three laws
+    at E are mixtures of those at a larger E and of (omega, omega, omega), of which F is 0.
+
+    Parameters
+    ----------
+    places : LikelyShares
+        The list.
+    epsilon0 : float
+        Nats, in (0, 8].
+    share : float
+        f = omega(A_x), in (0, 1), a few ulps off.
+    growth : float
+        e^eps - 1, at least 0.
+    """
+    high = round_up(math.exp(epsilon0), 4)
+    least = round_up(1.0 / (1.0 + share * (high - 1.0)), 4)
+    first, second, other = (places.likely[..., at].astype(np.float64) for at in range(3))
+    apart, moved = first - second, growth * (second - other)
+    size = np.abs(apart - moved) + _PRODUCTS * (np.abs(apart) + np.abs(moved))
+    own = places.whole + (high - 1.0) * other  # R_J over gamma omega, times M
+    losses = (high - 1.0) * size / own
+    weights = least * places.omega * own / places.whole
+    found = [float((weights * losses**k).sum(axis=1).max()) * (1.0 + _DOUBT) for k in (2, 3, 4)]
+    return RatioMoments(found[0], found[1], found[1], found[2])
+
+
 # What the chain theorem needs of pure reports: moments by kind of place, and groups that must exist.
 
 
@@ -221,7 +254,7 @@ def stated_law(family: StatesTriples) -> Callable[[float], PureLaw] | None:
     family : StatesTriples
         If any three records are alike, there must be three.
     """
-    if family.triples == "free":
+    if family.triples in ("free", "listed"):
         return partial(_free_law, family)
     if family.triples == "alike by parts" or (family.triples == "alike" and family.k > 2):
         return partial(_alike_law, family)
@@ -229,8 +262,11 @@ def stated_law(family: StatesTriples) -> Callable[[float], PureLaw] | None:
 
 
 def _free_law(family: StatesTriples, epsilon0: float) -> PureLaw:
-    """All records are likely on a share of the reports: the linear programme over the overlaps of three of them."""
-    moments = partial(two_level_moments, epsilon0, family.share(epsilon0))
+    """All records are likely on a share of the reports: the listed triples, or a programme over any overlaps."""
+    share = family.share(epsilon0)
+    moments = partial(two_level_moments, epsilon0, share)
+    if isinstance(family, ListsPlaces):
+        moments = partial(listed_moments, family.worst_places(epsilon0), epsilon0, share)
     active = _active(family, epsilon0)
     groups = (partial(of_anybody, epsilon0, most_copies(active)),)
     return PureLaw(epsilon0, lambda growth: (moments(growth),), active, groups)
