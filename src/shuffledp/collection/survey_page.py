@@ -30,6 +30,7 @@ SCRIPTS = (
     "words",
     "promise",
     "release",
+    "notice",
     "view",
     "steps",
     "outcome",
