@@ -16,8 +16,8 @@ ROOT = Path(shuffledp.__file__).parent
 FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
-        "commands", "posting", "answers", "serve",
-        "release_json", "release_page", "checklist", "kinds_view",
+        "commands", "posting", "posting_groups", "answers", "serve", "rehearsal", "opening_groups",
+        "compare", "release_json", "release_page", "checklist", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.client import Link
-from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of
+from shuffledp.collection.codes import code_hash, draw_codes, link_of
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
+from shuffledp.collection.lettering import letters_html
 from shuffledp.collection.planner import half_width, prices
 from shuffledp.collection.release_page import release_page
 from shuffledp.collection.store import Store
@@ -148,7 +149,7 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are text, choices, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, optional, family",
     ),
     ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
     (
@@ -166,7 +167,11 @@ MISTAKES = [
         "answers = [",
         "question 'Which dish?' needs answers of one kind: write choices (choice); choices, values (scale)",
     ),
-    ("[operated_by]", "[groups]\na = 1\n[operated_by]", "there is no groups; write and post a survey for each group"),
+    (
+        "[operated_by]",
+        "[groups]\na = 1\n[operated_by]",
+        "'groups' must be 2 to 100 groups with how many are invited, such as Kitchen = 40",
+    ),
     ('organizer = "The kitchen"\n', 'organiser = "A"\norganizer = "B"\n', "unknown key 'organiser'"),
     ("closes = 2099-01-31T08:00:00+01:00", "closes = 2099-01-31", "time of day"),
     ("choices = ", 'family = "olh:3"\nchoices = ', "family must be"),

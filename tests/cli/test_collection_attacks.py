@@ -64,7 +64,7 @@ def test_opening_never_writes_over_key_or_batch(opened, run, words):
 
 
 def test_a_folder_is_no_batch(opened, run):
-    assert "cannot be read" in run("open", ".", "--key", "lunch.key").error
+    assert "must be the folder of keys" in run("open", ".", "--key", "lunch.key").error
 
 
 def test_a_host_that_is_none_is_one_line_that_names_the_option(opened, run):

@@ -12,7 +12,7 @@ from rich.table import Table
 from shuffledp import __version__
 from shuffledp.collection.analyzer import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.batch import read_batch
-from shuffledp.collection.client import Device, Link, answer_code, certify_task, fetch_task, level_named
+from shuffledp.collection.client import Device, Link, answer_code, certify_task, fetch_notice, fetch_task, level_named
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
@@ -48,6 +48,7 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
     _check_language(language)
     link = Link.parse(link_text)
     task = fetch_task(link)
+    notice = fetch_notice(link, task)
     with working("Certifying the promises"):
         floors = certify_task(task)
     device = Device(DeviceState(state or default_state_file()), person)
@@ -55,6 +56,8 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
         print(dumps(_shown_object(task, floors, device, language)))
         return
     _print_task(task, language)
+    if notice is not None:
+        console().print(f"Its end was moved: it is open to {write_time(notice.closes)}.", highlight=False)
     _print_spent(task, device)
 
 
@@ -105,6 +108,11 @@ def run_answer(
 
 def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
+    if batch.is_dir():
+        from shuffledp.collection.opening_groups import run_open_groups
+
+        run_open_groups(batch, key, out, report, entered, as_json=as_json)
+        return
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
     from shuffledp.collection.release import write_release
     from shuffledp.collection.release_json import release_document
@@ -204,6 +212,8 @@ def _print_task(task: PostedTask, language: str) -> None:
         ),
         highlight=False,
     )
+    if draft.introduction:
+        shown.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
     for place, question in enumerate(draft.questions, start=1):
         if question.kind != "number":
             said = _HOW.get(question.kind, "") + ", ".join(
@@ -212,6 +222,8 @@ def _print_task(task: PostedTask, language: str) -> None:
         else:
             said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
         shown.print(escape(f"{place}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
+        if question.explanation:
+            shown.print(escape(f"   {theirs(in_language(question.explanation, language))}"), highlight=False)
     for place in range(len(draft.levels)):
         shown.print()
         shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)

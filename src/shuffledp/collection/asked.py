@@ -81,9 +81,14 @@ class Question:
     dummies : Dummies
         What the shuffler adds to each of its columns.
     values : tuple of float
-        What the steps of a scale are worth; empty for other kinds.
+        What the steps of a scale are worth, one less than `choices` where it is optional; empty for other kinds.
     rows, columns : tuple of Text
         Headings of a table; empty for other kinds.
+    optional : bool
+        Whether the last choice (of a table the last row, and the last column) says "no answer": it is reported like
+        every other answer, so whoever leaves the question out sends what everybody sends.
+    explanation : Text or None
+        What stands below the question.
     """
 
     text: Text
@@ -97,6 +102,8 @@ class Question:
     values: tuple[float, ...] = ()
     rows: tuple[Text, ...] = ()
     columns: tuple[Text, ...] = ()
+    optional: bool = False
+    explanation: Text | None = None
 
     @property
     def answers(self) -> int:
@@ -212,7 +219,8 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     """
     text = fields.text("text", languages)
     kind = _kind(fields.word("kind", *_KINDS[version]))
-    parts = _READERS[kind](fields, languages)
+    told = _told(fields, kind, languages) if version > 1 else {}
+    parts = _READERS[kind](fields, languages, bool(told.get("optional")))
     if kind == "number":
         records = _steps(fields, parts["low"], parts["high"], parts["step"]) + 1
     else:
@@ -222,8 +230,19 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     dummies = Dummies("uniform", 0)
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
-    known: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts}
+    known: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts, **told}
     return Question(**known, family=family, dummies=dummies)
+
+
+def _told(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, Any]:
+    """Take what a question may state from version 2 on; nothing of it changes a byte of a report."""
+    optional = fields.has("optional") and fields.flag("optional")
+    if optional and kind == "number":
+        raise InvalidInput(f"{fields.what}: a number cannot be optional, for it has no answer that says so")
+    return {
+        "optional": optional,
+        "explanation": fields.text("explanation", languages) if fields.has("explanation") else None,
+    }
 
 
 _KINDS: Mapping[int, tuple[Kind, ...]] = {1: ("choice", "number"), 2: get_args(Kind)}
@@ -234,10 +253,15 @@ def _kind(word: str) -> Kind:
     return next(kind for kind in get_args(Kind) if kind == word)
 
 
-def _read_answers(key: str, most: int) -> Callable[[Fields, frozenset[str]], dict[str, Any]]:
+Reader = Callable[[Fields, frozenset[str], bool], dict[str, Any]]
+"""Takes what a kind is written with, in these languages; told whether the last answer is "no answer"."""
+
+
+def _read_answers(key: str, most: int) -> Reader:
     """Return the reader of a kind whose answers are a list of texts, all different."""
 
-    def read(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+    def read(fields: Fields, languages: frozenset[str], optional: bool) -> dict[str, Any]:
+        del optional
         return {"choices": _distinct(fields, key, languages, 2, most)}
 
     return read
@@ -252,14 +276,14 @@ def _distinct(fields: Fields, key: str, languages: frozenset[str], low: int, hig
     return texts
 
 
-def _read_number(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
-    del languages
+def _read_number(fields: Fields, languages: frozenset[str], optional: bool) -> dict[str, Any]:
+    del languages, optional
     return {key: fields.number(key) for key in ("low", "high", "step")}
 
 
-def _read_scale(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
-    steps = _distinct(fields, "choices", languages, 2, MOST_CHOICES)
-    values = fields.numbers("values", len(steps))
+def _read_scale(fields: Fields, languages: frozenset[str], optional: bool) -> dict[str, Any]:
+    steps = _distinct(fields, "choices", languages, 2 + optional, MOST_CHOICES)
+    values = fields.numbers("values", len(steps) - optional)
     if any(one >= two for one, two in pairwise(values)):
         raise InvalidInput(f"{fields.what}: the values of a scale must ascend; got {', '.join(map(repr, values))}")
     if max(whole_values(values)) > MOST_SCALE:
@@ -285,7 +309,8 @@ def whole_values(values: tuple[float, ...]) -> tuple[int, ...]:
     return tuple(each // step for each in scaled)
 
 
-def _read_table(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
+def _read_table(fields: Fields, languages: frozenset[str], optional: bool) -> dict[str, Any]:
+    del optional
     rows, columns = (_distinct(fields, key, languages, 2, MOST_CELLS) for key in ("rows", "columns"))
     if len(rows) * len(columns) > MOST_CELLS:
         raise InvalidInput(
@@ -298,7 +323,7 @@ def _read_table(fields: Fields, languages: frozenset[str]) -> dict[str, Any]:
     return {"choices": cells, "rows": rows, "columns": columns}
 
 
-_READERS: Mapping[Kind, Callable[[Fields, frozenset[str]], dict[str, Any]]] = {
+_READERS: Mapping[Kind, Reader] = {
     "choice": _read_answers("choices", MOST_CHOICES),
     "several": _read_answers("options", MOST_OPTIONS),
     "list": _read_answers("words", MOST_CHOICES),

@@ -23,8 +23,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shuffledp.collection.asked import Question
+from shuffledp.collection.codes import read_code
 from shuffledp.collection.draw import draw_report, pieces_of
 from shuffledp.collection.fields import Fields, Text, from_base64, to_base64
+from shuffledp.collection.notice import Notice
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.promised import spent_by_answering
 from shuffledp.collection.report import Verdict, seal_inner, seal_outer
@@ -90,9 +92,11 @@ class Link:
         if parts.scheme not in ("http", "https") or not parts.hostname or not mark or parts.query or parts.username:
             raise InvalidInput(f"a link to a task looks like https://HOST/t/ID#CODE; got {shown(text[:100])}")
         task_digest(name)
-        code = from_base64(parts.fragment) if parts.fragment else None
-        if parts.fragment and (code is None or len(code) != 16):
-            raise InvalidInput("the code of the link (after #) is damaged: it has 22 letters, digits, - and _")
+        code = read_code(parts.fragment) if parts.fragment else None
+        if parts.fragment and code is None:
+            raise InvalidInput(
+                "the code of the link (after #) is damaged: it has 22 letters, digits, - and _, or three groups of four"
+            )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         return cls(f"{parts.scheme}://{host}{f':{port}' if port else ''}{base}", name, code)
 
@@ -122,6 +126,12 @@ def fetch_task(link: Link) -> PostedTask:
     task = PostedTask.parse(body)
     task.check_keys()
     return task
+
+
+def fetch_notice(link: Link, task: PostedTask) -> Notice | None:
+    """Read the notice of a later deadline of a task, if there is one; it must be signed by the task's shuffler."""
+    status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}/notice", b"")
+    return Notice.parse(body, task) if status == 200 else None
 
 
 def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Verdict:
@@ -358,7 +368,13 @@ def answer_code(question: Question, answer: str) -> int:
     if question.kind == "several":
         whole = _plain(answer) in {_plain(text) for choice in question.choices for text in choice.values()}
         parts = [answer] if whole else [] if answer.strip() == "-" else answer.split(";")
-        return sum(1 << place for place in {_choice(question, question.choices, part) for part in parts})
+        places = {_choice(question, question.choices, part) for part in parts}
+        if question.optional and len(places) > 1 and len(question.choices) - 1 in places:
+            raise InvalidInput(
+                f"{_asked(question)} is either left out or answered; got {shown(answer)}: leave out "
+                f"{shown(next(iter(question.choices[-1].values())))}, or give it alone"
+            )
+        return sum(1 << place for place in places)
     if question.kind != "number":
         return _choice(question, question.choices, answer)
     try:

@@ -32,6 +32,7 @@ from shuffledp import __version__
 from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, write_batch
 from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
 from shuffledp.collection.fields import to_base64
+from shuffledp.collection.notice import draft_now
 from shuffledp.collection.report import split_inners
 from shuffledp.collection.store import (
     DAY,
@@ -48,7 +49,7 @@ from shuffledp.collection.store import (
     set_marks,
     system_clock,
 )
-from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.whole_files import hold, sync_folder
@@ -448,7 +449,7 @@ class Keeper:
         self._store, self._clock, self._ended, self._period = Store(path), clock, ended, period
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
-        self._drafts: dict[bytes, Draft] = {}
+        self._tasks: dict[bytes, PostedTask] = {}
         self._warned: set[bytes] = set()
         self._states: dict[bytes, str] = {}
         self._tidying = Tidying(self._store)
@@ -515,9 +516,9 @@ class Keeper:
         if row.state == "closing":
             close_task(self._store, row.digest, clock=self._clock)
             return
-        if row.digest not in self._drafts:
-            self._drafts[row.digest] = PostedTask.parse(row.posted).draft
-        draft = self._drafts[row.digest]
+        if row.digest not in self._tasks:
+            self._tasks[row.digest] = PostedTask.parse(row.posted)
+        draft = draft_now(self._tasks[row.digest], row.notice)
         if not self.trusts(now, row.tick):
             if row.digest not in self._warned:
                 self._warned.add(row.digest)

@@ -1,50 +1,38 @@
-"""One-time codes: drawn, hashed for the store, and printed as links and letters with QR codes."""
+"""One-time codes: drawn, hashed for the store, and written as links and QR codes."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
-import html
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
-from shuffledp.collection.fields import to_base64
-from shuffledp.collection.promised import in_language
+from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.task import CODE, PostedTask
 from shuffledp.errors import InvalidInput, shown
 
 MOST_CODES = 10_000_000
-_WORDS = {
-    "en": ("You are invited to answer", "Scan this with your phone, or type the address:", "The address works once."),
-    "de": (
-        "Sie sind eingeladen zu antworten",
-        "Bitte mit dem Telefon aufnehmen oder die Adresse eintippen:",
-        "Die Adresse gilt einmal.",
-    ),
-    "fr": (
-        "Vous êtes invité à répondre",
-        "Scannez ceci avec votre téléphone, ou tapez l’adresse :",
-        "L’adresse sert une fois.",
-    ),
-}
-_STYLE = """
-body{font:12pt/1.5 serif;margin:0}
-section{page-break-after:always;padding:2cm;max-width:17cm}
-h1{font-size:18pt}
-svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
-code{font-size:10pt;overflow-wrap:anywhere}
-"""
+SHORT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Letters of a short code, of which none looks like another (Crockford's base 32)."""
+_SHORT_LETTERS = 12
+_SHORT_BYTES = 8
+"""Bytes that a short code fills; those before them are 0."""
 
 
-def draw_codes(count: int) -> list[bytes]:
-    """Draw one-time codes of 16 random bytes.
+def draw_codes(count: int, *, short: bool = False) -> list[bytes]:
+    """Draw one-time codes of 16 bytes, of which 128 bits are random, or 60 in short ones.
 
     Parameters
     ----------
     count : int
         How many, from 1 to 1e7.
+    short : bool
+        Whether they are to be typed: twelve letters and digits. Nobody guesses one of them over the network (of
+        10,000 codes a thousand tries a second for a year hit one with a chance of 3e-4); a thief of the store, who has
+        their hashes, finds unused ones with 2^60/count tries.
 
     Raises
     ------
@@ -53,7 +41,47 @@ def draw_codes(count: int) -> list[bytes]:
     """
     if not 1 <= count <= MOST_CODES:
         raise InvalidInput(f"draw 1 to {MOST_CODES} codes; got {count}")
-    return [os.urandom(CODE) for _ in range(count)]
+    if not short:
+        return [os.urandom(CODE) for _ in range(count)]
+    bits = 5 * _SHORT_LETTERS
+    return [
+        (int.from_bytes(os.urandom(_SHORT_BYTES)) >> (8 * _SHORT_BYTES - bits)).to_bytes(CODE) for _ in range(count)
+    ]
+
+
+def code_text(code: bytes) -> str:
+    """Write a code as people type it: a short one in three groups, any other in base64url.
+
+    Examples
+    --------
+    >>> code_text(bytes(15) + b"A"), code_text(b"A" * 16)
+    ('0000-0000-0021', 'QUFBQUFBQUFBQUFBQUFBQQ')
+    """
+    value = int.from_bytes(code)
+    if value >> (5 * _SHORT_LETTERS):
+        return to_base64(code)
+    letters = [SHORT[value >> (5 * place) & 31] for place in reversed(range(_SHORT_LETTERS))]
+    return "-".join("".join(letters[start : start + 4]) for start in range(0, _SHORT_LETTERS, 4))
+
+
+def read_code(text: str) -> bytes | None:
+    """Read a code, short or long; None if it is none. Small letters, spaces, O for 0 and I or L for 1 do no harm.
+
+    Examples
+    --------
+    >>> read_code("oooo 0000 002l") == bytes(15) + b"A", read_code("0000-0000") is None
+    (True, True)
+    """
+    found = from_base64(text.strip())
+    if found is not None and len(found) == CODE:
+        return found
+    plain = re.sub(r"[\s-]", "", text.upper()).translate(str.maketrans("OIL", "011"))
+    if len(plain) != _SHORT_LETTERS or not set(plain) <= set(SHORT):
+        return None
+    value = 0
+    for letter in plain:
+        value = 32 * value + SHORT.index(letter)
+    return value.to_bytes(CODE)
 
 
 def code_hash(code: bytes) -> bytes:
@@ -83,7 +111,7 @@ def link_of(task: PostedTask, server: str, code: bytes | None = None, *, page: s
     address = f"{checked_address(server, 'server').rstrip('/')}/t/{task.id}"
     if page is not None:
         address = checked_address(page, "page")
-    return address + ("" if code is None else f"#{to_base64(code)}")
+    return address + ("" if code is None else f"#{code_text(code)}")
 
 
 def checked_address(text: str, name: str) -> str:
@@ -105,40 +133,6 @@ def links_csv(links: Sequence[str]) -> str:
     writer.writerow(["number", "link"])
     writer.writerows(enumerate(links, start=1))
     return out.getvalue()
-
-
-def letters_html(task: PostedTask, links: Sequence[str], language: str | None = None) -> str:
-    """Write printable letters, one page a link, each with a QR code.
-
-    Parameters
-    ----------
-    task : PostedTask
-        The task.
-    links : sequence of str
-        One a letter.
-    language : str, optional
-        Of the letters; the first of the task's languages for which there are words by default, else English.
-
-    Returns
-    -------
-    str
-        One HTML document that loads nothing from elsewhere.
-    """
-    draft = task.draft
-    known = next((name for name in draft.languages if name in _WORDS), "en") if language is None else language
-    if known not in _WORDS:
-        raise InvalidInput(f"letters are written in {', '.join(_WORDS)}; got {shown(language)}")
-    invited, scan, once = (html.escape(text) for text in _WORDS[known])
-    title, organizer = html.escape(in_language(draft.title, known)), html.escape(draft.organizer)
-    pages = [
-        f"<section><h1>{title}</h1><p>{invited}: {organizer}</p><p>{scan}</p>{code}"
-        f"<p><code>{html.escape(link)}</code></p><p>{once}</p><p>{html.escape(draft.contact)}</p></section>"
-        for link, code in zip(links, qr_svgs(links), strict=True)
-    ]
-    return (
-        f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
-    )
 
 
 def qr_svgs(links: Iterable[str]) -> Iterator[str]:

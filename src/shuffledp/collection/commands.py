@@ -13,13 +13,21 @@ from shuffledp.shell import options as o
 task = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Draft, post, and look after a collection.")
 """`shuffledp task ...`; `collection.serve` adds the commands that need the store."""
 
-Draft = Annotated[Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help="The .draft of task draft.")]
-Posted = Annotated[Path, typer.Argument(metavar="TASK", parser=o.file_path, help="The .task of task post.")]
+Draft = Annotated[
+    Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help="The .draft of task draft, or its folder.")
+]
+Posted = Annotated[
+    Path, typer.Argument(metavar="TASK", parser=o.file_path, help="The .task of task post, or its folder.")
+]
 Store = Annotated[Path, typer.Option("--store", parser=o.file_path, metavar="FILE", help="The shuffler's store.")]
 Server = Annotated[str, typer.Option("--server", metavar="URL", help="Where people reach the shuffler.")]
 Page = Annotated[
     str | None,
     typer.Option("--page", metavar="URL", help="Where the file of task page is served, if the shuffler's is not used."),
+]
+Template = Annotated[
+    Path | None,
+    typer.Option("--template", parser=o.file_path, metavar="FILE.html", help="An edited letter of task letter."),
 ]
 LOOPBACK = "http://127.0.0.1:8000"
 
@@ -84,6 +92,46 @@ def plan(
 
 
 @task.command()
+def preview(
+    survey: Annotated[
+        Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml or the .draft of task draft.")
+    ],
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0: any free one.")] = 0,
+) -> None:
+    """Show the survey page as people will see it, on this machine alone, before anything is posted.
+
+    Example:
+
+    shuffledp task preview survey.toml
+    """
+    from shuffledp.collection.rehearsal import run_preview
+
+    run_preview(survey, port)
+
+
+@task.command()
+def rehearse(
+    survey: Annotated[
+        Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml or the .draft of task draft.")
+    ],
+    people: Annotated[
+        int | None,
+        typer.Option("--people", parser=o.whole_number, metavar="N", help="Made-up people; as many as are planned."),
+    ] = None,
+    report: o.Report = None,
+) -> None:
+    """Hold the whole survey with made-up answers, and show what is found beside what was made up.
+
+    Example:
+
+    shuffledp task rehearse survey.toml --people 300 --report rehearsal.html
+    """
+    from shuffledp.collection.rehearsal import run_rehearse
+
+    run_rehearse(survey, people, report)
+
+
+@task.command()
 def post(
     draft: Draft,
     store: Store = Path("shuffledp.db"),
@@ -127,7 +175,10 @@ def link(
 @task.command()
 def codes(
     posted: Posted,
-    count: Annotated[int, typer.Argument(metavar="COUNT", parser=o.whole_number, help="How many invitations.")],
+    count: Annotated[
+        int | None,
+        typer.Argument(metavar="COUNT", parser=o.whole_number, help="How many invitations; groups know it."),
+    ] = None,
     store: Store = Path("shuffledp.db"),
     server: Server = LOOPBACK,
     page: Page = None,
@@ -140,6 +191,8 @@ def codes(
     language: Annotated[
         str | None, typer.Option("--language", metavar="en|de|fr", help="Language of the letters.")
     ] = None,
+    template: Template = None,
+    short: Annotated[bool, typer.Option("--short", help="Codes of twelve letters, to be typed.")] = False,
 ) -> None:
     """Make one-time codes: links and letters for people, their hashes for the shuffler's store.
 
@@ -149,7 +202,51 @@ def codes(
     """
     from shuffledp.collection.posting import run_codes
 
-    run_codes(posted, count, store, server, page, links, letters, language)
+    run_codes(posted, count, store, server, page, links, letters, language, template, short=short)
+
+
+@task.command()
+def letter(
+    out: Annotated[Path, typer.Option("--out", parser=o.file_path, metavar="FILE.html", help="The letter to edit.")],
+    reminder: Annotated[bool, typer.Option("--reminder", help="The letter that reminds, not the one that invites.")] = (
+        False
+    ),
+    language: Annotated[str, typer.Option("--language", metavar="en|de|fr", help="Language of the letter.")] = "en",
+) -> None:
+    """Write the letter that invites, to be edited and printed with task codes or task remind.
+
+    Example:
+
+    shuffledp task letter --out letter.html
+    """
+    from shuffledp.collection.posting import run_letter
+
+    run_letter("reminder" if reminder else "invitation", language, out)
+
+
+@task.command()
+def remind(
+    posted: Posted,
+    links: Annotated[
+        Path, typer.Option("--links", parser=o.file_path, metavar="FILE.csv", help="The links that task codes wrote.")
+    ],
+    letters: Annotated[
+        Path, typer.Option("--letters", parser=o.file_path, metavar="FILE.html", help="Write letters to print.")
+    ],
+    language: Annotated[
+        str | None, typer.Option("--language", metavar="en|de|fr", help="Language of the letters.")
+    ] = None,
+    template: Template = None,
+) -> None:
+    """Print a reminder for every code: nobody learns which of them are used.
+
+    Example:
+
+    shuffledp task remind lunch.task --links codes.csv --letters reminders.html
+    """
+    from shuffledp.collection.posting import run_remind
+
+    run_remind(posted, links, letters, language, template)
 
 
 @task.command()
@@ -204,7 +301,7 @@ def answer(
 
 
 def open_(
-    batch: Annotated[Path, typer.Argument(metavar="BATCH", parser=o.file_path, help="What the shuffler handed over.")],
+    batch: Annotated[Path, typer.Argument(metavar="BATCH", parser=o.file_path, help="What was handed over.")],
     key: Annotated[Path, typer.Option("--key", parser=o.file_path, metavar="FILE", help="The .key of task draft.")],
     out: Annotated[
         Path | None, typer.Option("--out", parser=o.file_path, metavar="FILE", help="The release; BATCH.release.")
@@ -216,6 +313,9 @@ def open_(
     json: o.Json = False,
 ) -> None:
     """Open a batch: estimate, certify again, and sign the release.
+
+    Of a survey with groups BATCH is a folder of batches and --key the folder of keys: every group is released, and the
+    groups are compared.
 
     Example:
 

@@ -12,6 +12,9 @@ variance that sampling people, their local noise and the dummies give a cell. It
 under independence from the estimated margins, with the same people, levels and dummies; the p-value is (1 + number of
 tables at least as far)/(1 + number of tables), so noise alone does not look like dependence.
 
+**The mean among those who answered** an optional scale is a ratio of two such sums, with Fieller's interval
+(`AnsweredMean`).
+
 **A word is present** if so many reports of it have a chance of at most 5 % / k where nobody sent it (Bonferroni: over
 all words the chance that any is wrongly called present is at most 5 %).
 """
@@ -40,10 +43,11 @@ from shuffledp.collection.estimates import (
 )
 from shuffledp.collection.laws import draw_column
 from shuffledp.collection.task import Draft
+from shuffledp.numerics.floats import TINY, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.questions.count_laws import Added, CountEstimate, CountLaw
-from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.estimate import Estimate, chance_of_a_miss
 from shuffledp.questions.frequency import project_to_simplex
 
 MOST_COMPARED = 12
@@ -52,6 +56,7 @@ ERROR_RATE = 0.05
 """Chance that any word is called present that nobody sent."""
 TIE = 2.0**-30
 """Distances this near are the same: two tables that mirror each other differ in last digits, as machines do."""
+CONFIDENCE = 0.95
 _TABLES, _DRAWS = 999, 2 * 10**7
 """Tables that are drawn for the test of independence, and people in all of them together."""
 
@@ -128,6 +133,8 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
         return task.words()
     if question.kind == "table":
         return task.table(int.from_bytes(hashlib.sha256(draft.data).digest()[:8], "little"))
+    if question.kind == "scale" and question.optional:
+        return More(mean=mean_of_answered(task, question.values), differences=task.differences())
     mean = task.along(question.values) if question.kind == "scale" else None
     return More(mean=mean, differences=task.differences())
 
@@ -178,11 +185,8 @@ class _Asked:
     def total(self) -> float:
         return sum(count * slope for count, slope in self.people)
 
-    def along(self, values: Sequence[float]) -> SpreadEstimate:
-        """Estimate sum_j v_j f_j."""
-        order = sorted(set(values))
-        whole = dict(zip(order, whole_values(tuple(order)), strict=True))
-        unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
+    def own_variance(self, values: Sequence[float]) -> float:
+        """Return the variance of the estimated sum_j v_j f_j that comes of people: their noise, and who had a level."""
         v, n, total = np.array(values, dtype=np.float64), sum(self.counts), self.total
         likely = project_to_simplex(self.shares.value)
         noise = 0.0
@@ -191,11 +195,19 @@ class _Asked:
             noise += count * float(likely @ (square - mean**2))
         uneven = max(sum(count * s * s for count, s in self.people) / total**2 - 1.0 / n, 0.0) * n / max(n - 1, 1)
         dealt = uneven * max(float(likely @ v**2 - (likely @ v) ** 2), 0.0)
+        return noise / total**2 + dealt
+
+    def along(self, values: Sequence[float]) -> SpreadEstimate:
+        """Estimate sum_j v_j f_j."""
+        order = sorted(set(values))
+        whole = dict(zip(order, whole_values(tuple(order)), strict=True))
+        unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
+        v, total = np.array(values, dtype=np.float64), self.total
         cells = tuple(whole[value] for value in values)
         added = Spread(dummies_along(self.question.family, self.question.dummies, cells), unit / total)
         return SpreadEstimate(
             value=np.asarray(float(v @ self.shares.value)),
-            standard_error=np.asarray(np.sqrt(noise / total**2 + dealt + added.variance)),
+            standard_error=np.asarray(np.sqrt(self.own_variance(values) + added.variance)),
             step=float(v.max() - v.min()) / total,
             support=(float(v.min()), float(v.max())),
             uninformative=self.shares.uninformative,
@@ -251,13 +263,22 @@ class _Asked:
         found = self.shares.value.reshape(shape)
         margins = [project_to_simplex(found.sum(axis=axis)) for axis in (1, 0)]
         expected = np.outer(*margins)
+        if self.question.optional:  # whoever skips one part skips the other: that alone would look like dependence
+            expected = _independent_answers(project_to_simplex(found.ravel()).reshape(shape))
         noise = count_law(self.question, self.known, self.counts).variance(1.0 / expected.size) / self.total**2
         spread = expected * (1.0 - expected) / n + noise
-        statistic = distance(found, spread)
+        statistic = self._distance(found, spread)
         tables = int(min(max(_DRAWS // n, 199), _TABLES))
         as_far = statistic * (1.0 - TIE)
-        further = sum(distance(self._drawn(expected, random), spread) >= as_far for _ in range(tables))
+        further = sum(self._distance(self._drawn(expected, random), spread) >= as_far for _ in range(tables))
         return Independence(statistic, (1 + further) / (1 + tables), tables)
+
+    def _distance(self, shares: FloatArray, spread: FloatArray) -> float:
+        """Return the distance from independence, of those who answered both parts."""
+        if not self.question.optional:
+            return distance(shares, spread)
+        answered = shares[:-1, :-1]
+        return distance(answered, spread[:-1, :-1], max(float(answered.sum()), TIE))
 
     def _drawn(self, expected: FloatArray, random: Randomness) -> FloatArray:
         """Draw what would be estimated if people were drawn from `expected`."""
@@ -274,7 +295,92 @@ class _Asked:
         return np.asarray((counts - own.mean(0.0)) / own.slope, dtype=np.float64).reshape(expected.shape)
 
 
-def distance(shares: FloatArray, spread: FloatArray) -> float:
-    """Return the distance of a table from independence, in units of a cell's variance."""
-    apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))
+def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> float:
+    """Return the distance of a table from independence, in units of a cell's variance; its shares add up to `whole`."""
+    apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0)) / whole
     return float((apart**2 / spread).sum())
+
+
+def _independent_answers(shares: FloatArray) -> FloatArray:
+    """Return a table whose answered part, all but the last row and column, is independent with the same margins."""
+    found, answered = shares.copy(), shares[:-1, :-1]
+    if answered.sum() > 0.0:
+        found[:-1, :-1] = np.outer(answered.sum(axis=1), answered.sum(axis=0)) / answered.sum()
+    return found
+
+
+_GRID = 2000
+"""Steps of the range on which the ends of a ratio's interval are looked for; both move outwards by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredMean(Estimate):
+    """The mean of a scale among those who answered, with Fieller's interval.
+
+    The mean t is where sum_j (v_j - t) f_j over the answered steps is 0. The interval holds every t for which that sum
+    is no further from 0 than its half width (Fieller 1954). Local noise and dummies of "no answer" are counted, for the
+    cell has the weight 0.
+
+    Parameters
+    ----------
+    tried, apart, error : ndarray
+        Values t of the range; the estimate of that sum at each; its standard error.
+    widening : float
+        By how much the half width of a sum of this question at 95 % exceeds 1.96 standard errors.
+    """
+
+    tried: FloatArray
+    apart: FloatArray
+    error: FloatArray
+    widening: float
+
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both ends, see the class; parameters as for `Estimate.confidence_interval`."""
+        z = -float(ndtri(chance_of_a_miss(level, 1) / 2.0)) * self.widening
+        inside = np.flatnonzero(np.abs(self.apart) <= z * self.error)
+        if not inside.size:  # nothing in the range fits: the nearest value, as `Estimate` has it
+            inside = np.array([np.abs(self.apart / self.error).argmin()])
+        low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, self.tried.size - 1)
+        return np.asarray(self.tried[low]), np.asarray(self.tried[high])
+
+
+def mean_of_answered(task: _Asked, values: Sequence[float]) -> AnsweredMean:
+    """Estimate the mean of a scale among those who answered; the last choice, which has no value, is "no answer".
+
+    Parameters
+    ----------
+    task : _Asked
+        The question with its estimated shares.
+    values : sequence of float
+        Of all choices but the last.
+    """
+    shares, whole = task.shares.value, np.array(whole_values(tuple(values)), dtype=np.float64)
+    unit, total = float(Fraction(repr(values[-1])) - Fraction(repr(values[0]))) / whole[-1], float(shares[:-1].sum())
+    near = float(np.clip(shares[:-1] @ whole / total, 0.0, whole[-1])) if total > 0.0 else float(whole[-1] / 2.0)
+
+    def weights(t: float) -> list[float]:
+        return [*(whole - t).tolist(), 0.0]
+
+    base = task.along(weights(round(near)))
+    around = np.array(weights(round(near)))
+    dummies = base.added.variance / float(((around - around.mean()) ** 2).sum())  # they are exchangeable among cells
+    tried = np.linspace(0.0, whole[-1], _GRID + 1)
+    each = np.array([weights(t) for t in tried])
+    own = [task.own_variance(weights(t)) for t in (0.0, whole[-1] / 2.0, whole[-1])]  # a parabola in t
+    variance = np.polyval(np.polyfit([0.0, 0.5, 1.0], own, 2), tried / whole[-1])
+    variance += dummies * ((each - each.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    error = np.sqrt(np.maximum(variance, TINY))
+    at = float(np.interp(near, tried, error))
+    normal = -float(ndtri(chance_of_a_miss(CONFIDENCE) / 2.0)) * float(base.standard_error)
+    wide = float(base.half_width(chance_of_a_miss(CONFIDENCE), base.standard_error))
+    return AnsweredMean(
+        value=np.asarray(values[0] + unit * near),
+        standard_error=np.asarray(unit * min(at / max(total, TINY), float(whole[-1]))),
+        step=unit * base.step,
+        support=(values[0], values[-1]),
+        uninformative=task.shares.uninformative,
+        tried=values[0] + unit * tried,
+        apart=each @ shares,
+        error=error,
+        widening=max(wide / normal, 1.0) if normal > 0.0 else 1.0,
+    )

@@ -64,7 +64,8 @@ def more_lines(question: Question, more: More) -> list[str]:
         error = float(more.mean.standard_error)
         low, high = (float(end) for end in more.mean.confidence_interval(CONFIDENCE))
         value, *ends = (with_error(x, error) for x in (float(more.mean.value), low, high))
-        lines.append(f"Mean: {value} ({CONFIDENCE:.0%} interval {ends[0]} to {ends[1]})")
+        among = " of those who answered" if question.optional else ""
+        lines.append(f"Mean{among}: {value} ({CONFIDENCE:.0%} interval {ends[0]} to {ends[1]})")
     apart = [
         f"{_first(question.choices[one])} and {_first(question.choices[two])}"
         for one, two, estimate in more.differences

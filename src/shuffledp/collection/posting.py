@@ -19,10 +19,12 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from shuffledp.collection.analyzer import AnalyzerKey
-from shuffledp.collection.codes import code_hash, draw_codes, letters_html, link_of, links_csv, qr_terminal
+from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
+from shuffledp.collection.groups import Groups, SurveyGroup
+from shuffledp.collection.lettering import LONGEST_TEMPLATE, NAMES, Kind, letters_html, links_of_csv, template_of
 from shuffledp.collection.planner import (
     OFFERED,
     Choice,
@@ -34,10 +36,18 @@ from shuffledp.collection.planner import (
     plan_collection,
     prices,
 )
+from shuffledp.collection.posting_groups import (
+    beside,
+    certified,
+    checked_tasks,
+    drafts_to_post,
+    print_groups,
+    write_drafts,
+)
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.promised import READ, crowd_tells, in_100, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
-from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey, survey_groups
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.extras import what_is_missing
@@ -203,6 +213,7 @@ def _text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
+_LONGEST_LINKS = 1 << 31
 MANY_DUMMIES = 100_000
 """Dummies, over all questions, above which posting asks first."""
 MOST_SHIFT = 0.1
@@ -210,7 +221,11 @@ MOST_SHIFT = 0.1
 
 
 def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
-    """Write draft and key, and tell what they promise and cost."""
+    """Write draft and key, and tell what they promise and cost; of a survey with groups for each group."""
+    stated = survey_groups(read_bytes(survey, "the survey", LONGEST_SURVEY))
+    if stated:
+        _draft_groups(read_bytes(survey, "the survey", LONGEST_SURVEY), stated, out, as_json=as_json)
+        return
     files = out.with_name(out.name + ".draft"), out.with_name(out.name + ".key")
     for path in files:
         if path.exists():
@@ -239,8 +254,28 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
     )
 
 
+def _draft_groups(data: bytes, stated: tuple[SurveyGroup, ...], out: Path, *, as_json: bool) -> None:
+    """Write all drafts and keys, and tell what each group's answers will be worth."""
+    drafts = certified(write_drafts(data, stated, out))
+    if as_json:
+        told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, prices(d)) for g, d, f in drafts]
+        smallest = min(stated, key=lambda group: group.people).first
+        print(dumps({"groups": told, "smallest": smallest}))
+        return
+    _, draft, floors = min(drafts, key=lambda each: each[0].people)
+    _print_draft(draft, floors, prices(draft))
+    print_groups([(group, draft) for group, draft, _ in drafts], out)
+
+
 def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool, yes: bool) -> None:
-    """Certify and sign a draft, and put it into the store; of many dummies only with consent."""
+    """Certify and sign a draft, or each of a folder, and put it into the store; of many dummies only with consent."""
+    if draft_file.is_dir():
+        if out is not None:
+            raise InvalidInput(f"the tasks of groups are written into {draft_file}; leave --out out")
+        for draft, target in drafts_to_post(draft_file):
+            run_post(draft, store_file, target, accept_shift=accept_shift, yes=yes)
+        console().print(f"All groups are posted; send {plain(str(draft_file))} to the organizer.", highlight=False)
+        return
     from shuffledp.collection.serve import opened
 
     draft = Draft.parse(read_bytes(draft_file, "the draft", LONGEST_DRAFT))
@@ -269,7 +304,13 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
 
 
 def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
-    """Print the link to a task whose draft is the organizer's, byte for byte."""
+    """Print the link to a task whose draft is the organizer's, byte for byte; of two folders, that to each group."""
+    if draft_file.is_dir() or posted.is_dir():
+        for group, task in checked_tasks(draft_file, posted):
+            task.check_keys()
+            console().print(f"{plain(group.first)}: {link_of(task, server, page=page)}", soft_wrap=True)
+        console().print("People need a one-time code each: shuffledp task codes.", highlight=False)
+        return
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     if task.draft.data != read_bytes(draft_file, "the draft", LONGEST_DRAFT):
         raise InvalidInput(
@@ -293,34 +334,91 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
 
 def run_codes(
     posted: Path,
-    how_many: int,
+    how_many: int | None,
     store_file: Path,
     server: str,
     page: str | None,
     links: Path | None,
     letters: Path | None,
     language: str | None,
+    template: Path | None = None,
+    *,
+    short: bool = False,
+    whose: str = "",
 ) -> None:
-    """Draw codes, write links and letters, and give the hashes to the store."""
+    """Draw codes, write links and letters, and give the hashes to the store; of a folder, for each group."""
     from shuffledp.collection.serve import opened
 
+    if posted.is_dir():
+        groups = Groups.read(posted)
+        for group in groups.groups:  # all of them are there before the first has a code
+            groups.task(group)
+        for group in groups.groups:
+            own, printed = (None if path is None else beside(path, group) for path in (links, letters))
+            number = group.people if how_many is None else how_many
+            run_codes(
+                groups.path(group, ".task"), number, store_file, server, page, own, printed, language, template,
+                short=short, whose=f"{group.first}: ",
+            )  # fmt: skip
+        return
+    if how_many is None:
+        raise InvalidInput("say how many codes: shuffledp task codes TASK COUNT; groups alone know how many they need")
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     if not task.has_codes:
         raise InvalidInput("this task is open to everybody and takes no codes; invite people with task link")
     if links is None and letters is None:
         raise InvalidInput("name a file for the codes: --links FILE.csv, --letters FILE.html, or both")
-    drawn = draw_codes(how_many)
+    if template is not None and letters is None:
+        raise InvalidInput("a template is for letters: name their file with --letters FILE.html")
+    letter = None if template is None else _template(template)
+    drawn = draw_codes(how_many, short=short)
     addresses = [link_of(task, server, code, page=page) for code in drawn]
     files: list[tuple[Path, str]] = []
     if links is not None:
         files.append((links, links_csv(addresses)))
     if letters is not None:
-        files.append((letters, letters_html(task, addresses, language)))
+        files.append((letters, letters_html(task, addresses, language, template=letter)))
     with opened(store_file) as store, _all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
-    console().print(f"{count(how_many)} codes: each lets one person answer once.", highlight=False)
+    console().print(f"{plain(whose)}{count(how_many)} codes: each lets one person answer once.", highlight=False)
+
+
+def run_letter(kind: Kind, language: str, out: Path) -> None:
+    """Write the letter that is printed if nobody edits it."""
+    write_bytes(out, template_of(kind, language).encode("utf-8"), fresh=True)
+    console().print(
+        f"Written: {plain(str(out))}. Edit it, and name it with --template; it may name "
+        f"{', '.join(NAMES)}, each between {{{{ and }}}}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def run_remind(posted: Path, links: Path, letters: Path, language: str | None, template: Path | None) -> None:
+    """Print a reminder for every code, used or not; of a folder, for each group."""
+    if posted.is_dir():
+        groups = Groups.read(posted)
+        for group in groups.groups:
+            own = beside(links, group), beside(letters, group)
+            run_remind(groups.path(group, ".task"), *own, language, template)
+        return
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
+    text = read_bytes(links, "the links", _LONGEST_LINKS).decode("utf-8", "replace")
+    addresses = links_of_csv(text, task)
+    letter = None if template is None else _template(template)
+    written_letters = letters_html(task, addresses, language, kind="reminder", template=letter)
+    write_bytes(letters, written_letters.encode("utf-8"), private=True, fresh=True)
+    console().print(
+        f"{counted(len(addresses), 'reminder')}, one for every code: whether a code is used is known to the shuffler "
+        "alone, so that nobody learns who has answered.",
+        highlight=False,
+    )
+
+
+def _template(path: Path) -> str:
+    return read_bytes(path, "the letter", LONGEST_TEMPLATE).decode("utf-8", "replace")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, shown
 from shuffledp.shell import options as o
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ StorePath = Annotated[
 ]
 Task = Annotated[
     str | None,
-    typer.Argument(metavar="TASK", help="A task's name or its .task file; not needed while there is only one."),
+    typer.Argument(
+        metavar="TASK", help="A task's name, its .task file, or a folder of groups; not needed while there is only one."
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; a script is never asked.")]
 STORE = Path("shuffledp.db")
@@ -40,7 +42,13 @@ LONGEST_NAME = 256
 def register(app: typer.Typer, task: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command()(serve)
-    for name, command in (("status", status), ("close", close), ("publish", publish), ("destroy", destroy)):
+    for name, command in (
+        ("status", status),
+        ("close", close),
+        ("publish", publish),
+        ("destroy", destroy),
+        ("extend", extend),
+    ):
         task.command(name)(command)
     task.command("clock-ok")(clock_ok)
 
@@ -66,6 +74,9 @@ def serve(
 
 
 def status(
+    task: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="One task alone, or the folder of a survey's groups.")
+    ] = None,
     store: StorePath = STORE,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again every few seconds until Ctrl-C.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -76,15 +87,16 @@ def status(
 
     shuffledp task status --store shuffledp.db
     """
+    from shuffledp.collection.groups import is_folder
     from shuffledp.report.to_json import dumps
     from shuffledp.shell.output import console
 
     with opened(store) as shuffler:
         if json:
-            print(dumps({"tasks": [_facts(shuffler, row) for row in shuffler.tasks()]}))
+            print(dumps({"tasks": [_facts(shuffler, row) for row in _rows(shuffler, task)]}))
             return
         while True:
-            for table in _tables(shuffler):
+            for table in _tables(shuffler, _rows(shuffler, task), together=is_folder(task)):
                 console().print(table, markup=False, highlight=False, soft_wrap=True)
             if not watch:
                 return
@@ -101,9 +113,13 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
     shuffledp task close --store shuffledp.db
     """
     from shuffledp.collection.closing import close_task
+    from shuffledp.collection.groups import is_folder
     from shuffledp.collection.promised import quoted
     from shuffledp.collection.task import PostedTask
 
+    if is_folder(task):
+        _each_group(Path(str(task)), lambda name: close(name, store, yes), "closed")
+        return
     with opened(store) as shuffler:
         row = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
         posted = PostedTask.parse(row.posted)
@@ -116,9 +132,58 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 
 
+def extend(
+    closes: Annotated[
+        str, typer.Option("--closes", metavar="TIME", help="Such as 2030-02-14T18:00:00Z, later than now announced.")
+    ],
+    task: Task = None,
+    store: StorePath = STORE,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="TIME", help="As before, or when it closes, by default.")
+    ] = None,
+) -> None:
+    """Let people answer for longer: a notice that is signed and served beside the task, whose bytes stay.
+
+    Only before the task closes, and never to an earlier time.
+
+    Example:
+
+    shuffledp task extend --closes 2030-02-14T18:00:00Z
+    """
+    from shuffledp.collection.fields import write_time
+    from shuffledp.collection.groups import is_folder
+    from shuffledp.collection.store import system_clock
+    from shuffledp.collection.task import PostedTask
+
+    if is_folder(task):
+        _each_group(Path(str(task)), lambda name: extend(closes, name, store, expires), "extended")
+        return
+    times = [None if text is None else _time(text, name) for text, name in ((closes, "closes"), (expires, "expires"))]
+    with opened(store) as shuffler:
+        posted = PostedTask.parse(chosen(shuffler, task, "open").posted)
+        notice = shuffler.extend(posted, times[0] or 0, times[1], system_clock())
+        print(f"{_title(posted)} closes {write_time(notice.closes)} and expires {write_time(notice.expires)}")
+
+
+def _time(text: str, name: str) -> int:
+    """Read a time with a zone, as seconds since 1970."""
+    from datetime import datetime
+
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None:
+            return int(found.timestamp())
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput(f"--{name} must be a time with a zone such as 2030-02-14T18:00:00Z; got {shown(text)}")
+
+
 def publish(
     release: Annotated[
-        Path, typer.Argument(metavar="RELEASE", parser=o.file_path, help="The analyzer's signed release.")
+        Path,
+        typer.Argument(
+            metavar="RELEASE", parser=o.file_path, help="The analyzer's signed release, or a folder of them."
+        ),
     ],
     task: Annotated[
         str | None,
@@ -138,6 +203,9 @@ def publish(
     from shuffledp.collection.task import PostedTask
     from shuffledp.whole_files import read_bytes
 
+    if release.is_dir():
+        _publish_groups(release, store)
+        return
     data = read_bytes(release, "the release", LONGEST_SIGNED)
     with opened(store) as shuffler:
         row = chosen(shuffler, task, "released")
@@ -160,8 +228,12 @@ def destroy(
     shuffledp task destroy lunch.task
     """
     from shuffledp.collection.closing import destroy_task
+    from shuffledp.collection.groups import is_folder
     from shuffledp.collection.task import PostedTask
 
+    if is_folder(task):
+        _each_group(Path(task), lambda name: destroy(name, store, yes), "destroyed")
+        return
     with opened(store) as shuffler:
         row = chosen(shuffler, task)
         posted = PostedTask.parse(row.posted)
@@ -172,9 +244,68 @@ def destroy(
         print(f"destroyed: {_title(posted)}")
 
 
+def _each_group(folder: Path, act: Callable[[str], None], done: str) -> None:
+    """Do something with every group; one that is refused does not keep the others waiting, and is told at the end."""
+    from shuffledp.collection.groups import Groups
+
+    groups = Groups.read(folder)
+    refused: list[str] = []
+    for group in groups.groups:
+        try:
+            act(groups.task(group).id)
+        except InvalidInput as error:
+            refused.append(f"{group.first}: {error}")
+    if refused:
+        raise InvalidInput(f"{len(groups.groups) - len(refused)} groups {done}; not {'; '.join(refused)}")
+
+
+def _publish_groups(folder: Path, store: Path) -> None:
+    """Publish every release of a folder, each for the task that it answers."""
+    from shuffledp.collection.release import LONGEST_SIGNED, SignedRelease
+    from shuffledp.collection.task import PostedTask
+    from shuffledp.whole_files import read_bytes
+
+    files = sorted(folder.glob("*.release"))
+    if not files:
+        raise InvalidInput(f"the folder {folder} has no releases; name the folder that shuffledp open wrote into")
+    with opened(store) as shuffler:
+        tasks = [PostedTask.parse(row.posted) for row in shuffler.tasks() if row.state == "released"]
+        for file in files:
+            data = read_bytes(file, "the release", LONGEST_SIGNED)
+            for task in tasks:
+                with contextlib.suppress(InvalidInput):
+                    SignedRelease.parse(data, task)
+                    shuffler.publish(task.digest, data)
+                    print(f"published: {_title(task)}")
+                    break
+            else:
+                raise InvalidInput(f"{file} answers no task of the store that is handed over")
+
+
+def _rows(store: Store, task: str | None) -> list[TaskRow]:
+    """Return the tasks that are meant: all of the store, those of a folder of groups, or one."""
+    from shuffledp.collection.groups import Groups, is_folder
+
+    if task is None:
+        return store.tasks()
+    if not is_folder(task):
+        return [chosen(store, task)]
+    groups = Groups.read(Path(task))
+    return [chosen(store, groups.task(group).id) for group in groups.groups]
+
+
 def state_words(state: str) -> str:
     """Name a task's state for people: its batch is handed over to the analyzer, which releases nothing yet."""
     return "handed over" if state == "released" else state
+
+
+def response(*facts: dict[str, Any]) -> str:
+    """Say how many of those who were invited have answered, of one task or of several together."""
+    from shuffledp.report.wording import count
+
+    held = sum(level["held"] for each in facts for level in each["levels"])
+    invited = sum(each["invited"] or 0 for each in facts)
+    return f"{count(held)} of {count(invited)} codes used ({100 * held / invited:.0f} %)"
 
 
 def _title(posted: PostedTask) -> str:
@@ -312,12 +443,13 @@ def wait_for_deletion(store: Store, done: str) -> None:
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
+    from shuffledp.collection.notice import draft_now
     from shuffledp.collection.planner import half_width
     from shuffledp.collection.store import is_trusted, system_clock
     from shuffledp.collection.task import PostedTask
 
     task, tally = PostedTask.parse(row.posted), store.tally(row.digest)
-    draft = task.draft
+    draft = draft_now(task, row.notice)
     first = draft.languages[0]
     counts = [tally.get(place, 0) for place in range(len(draft.levels))]
     worth = [half_width(draft, place, counts) if sum(counts) else None for place in range(len(draft.questions))]
@@ -334,6 +466,7 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
             {"text": question.text[first], "kind": question.kind, "range": width_of(question), "half_width": width}
             for question, width in zip(draft.questions, worth, strict=True)
         ],
+        "invited": store.invited(row.digest) if task.has_codes else None,
         "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
         "at_least": draft.at_least,
         **{key: write_time(getattr(draft, key)) for key in ("opens", "closes", "expires")},
@@ -341,15 +474,15 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     }
 
 
-def _tables(store: Store) -> Iterator[Table | str]:
+def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Table | str]:
     from rich.table import Table
     from rich.text import Text
 
     from shuffledp.collection.promised import quoted
     from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
-    for row in store.tasks():
-        facts = _facts(store, row)
+    every = [_facts(store, row) for row in rows]
+    for row, facts in zip(rows, every, strict=True):
         table = Table(title=Text(f"{facts['title']} ({state_words(facts['state'])})"), caption=facts["id"])
         for heading in ("level", "held", "planned"):
             table.add_column(heading, justify="left" if heading == "level" else "right")
@@ -357,6 +490,8 @@ def _tables(store: Store) -> Iterator[Table | str]:
             table.add_row(Text(level["name"]), str(level["held"]), str(level["planned"]))
         table.add_row("together", *(str(sum(level[key] for level in facts["levels"])) for key in ("held", "planned")))
         yield table
+        if facts["invited"]:
+            yield f"{response(facts)}."
         for question in facts["questions"]:
             if question["half_width"] is not None:
                 asked = quoted(question["text"])
@@ -368,5 +503,7 @@ def _tables(store: Store) -> Iterator[Table | str]:
             yield "This store was put back from a copy: the task has ended before, and takes no answers."
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
-    if not store.tasks():
+    if together and any(facts["invited"] for facts in every):
+        yield f"All together: {response(*every)}."
+    if not rows:
         yield "no task has been posted"

@@ -24,9 +24,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from shuffledp.collection.closing import Keeper, log_config
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.ingest import Body, Gone, Ingest, Receive, Refused, Room, Unread
+from shuffledp.collection.notice import draft_now
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Clock, Store, system_clock
-from shuffledp.collection.task import PostedTask, task_digest
+from shuffledp.collection.task import Draft, PostedTask, task_digest
 from shuffledp.errors import InvalidInput
 
 # The service's public face: an ASGI application that shows tasks and takes reports, and does nothing else.
@@ -70,6 +71,8 @@ class Post:
         Reports as shown, and the period of time in which they were counted.
     state, read : str and int
         What `Service._state` said, and the second in which it was asked; the writer asks the store itself.
+    notice : bytes or None
+        Of a later deadline, as of that second.
     """
 
     task: PostedTask
@@ -78,6 +81,12 @@ class Post:
     counted: int = -1
     state: str = ""
     read: int = -1
+    notice: bytes | None = None
+
+    @property
+    def draft(self) -> Draft:
+        """The draft with the ends that hold now."""
+        return draft_now(self.task, self.notice)
 
 
 def create_app(store: Store, *, clock: Clock = system_clock) -> App:
@@ -162,6 +171,8 @@ class Service:
                 return lambda: self._status(name)
             case ["v1", name, "release"]:
                 return lambda: self._release(name)
+            case ["v1", name, "notice"]:
+                return lambda: self._notice(name)
             case _:
                 return None
 
@@ -221,9 +232,11 @@ class Service:
         return self._posts[name]
 
     def _state(self, post: Post) -> str:
-        now, draft = self._clock(), post.task.draft
+        now = self._clock()
         if now != post.read:
             state, tick = self._store.state(post.task.digest)
+            post.notice = self._store.notice(post.task.digest)
+            draft = post.draft
             if state == "open" and now < draft.opens:
                 state = "not-yet-open"
             elif state == "open" and now >= draft.expires and self._keeper.trusts(now, tick):
@@ -250,18 +263,24 @@ class Service:
         post = self._post(name)
         if post is None:
             return NOT_FOUND
-        draft, period = post.task.draft, self._clock() // STATUS_SECONDS
+        state, period = self._state(post), self._clock() // STATUS_SECONDS
         if period != post.counted:
             post.held, post.counted = rounded(self._store.held(post.task.digest)), period
-        times = {key: write_time(getattr(draft, key)) for key in ("opens", "closes", "expires")}
+        times = {key: write_time(getattr(post.draft, key)) for key in ("opens", "closes", "expires")}
         row = self._store.task(post.task.digest)
         reason = {"reason": row.reason} if row and row.reason else {}
-        return _json({"state": self._state(post), "held": post.held, **times, **reason})
+        invited = {"invited": self._store.invited(post.task.digest)} if post.task.has_codes else {}
+        return _json({"state": state, "held": post.held, **invited, **times, **reason})
 
     def _release(self, name: str) -> Reply:
         post = self._post(name)
         release = self._store.release(post.task.digest) if post else None
         return NOT_FOUND if release is None else Reply(200, release, b"application/octet-stream")
+
+    def _notice(self, name: str) -> Reply:
+        post = self._post(name)
+        notice = self._store.notice(post.task.digest) if post else None
+        return NOT_FOUND if notice is None else Reply(200, notice, b"application/octet-stream")
 
     def _healthz(self) -> Reply:
         now = time.monotonic()

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shuffledp.collection import sealing
-from shuffledp.collection.fields import from_base64, to_base64
+from shuffledp.collection.fields import from_base64, to_base64, write_time
+from shuffledp.collection.notice import Notice, draft_now
 from shuffledp.collection.report import name_of
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
@@ -52,13 +53,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DELETE FROM tally WHERE kind >= 0 AND task IN (SELECT id FROM task WHERE state IN ('open', 'closing'))",
         "INSERT INTO tally SELECT task, level, count(*) FROM report GROUP BY task, level",
     ),
+    ("INSERT INTO tally SELECT task, -4, count(*) FROM code GROUP BY task",),  # their number outlives the codes
+    ("ALTER TABLE task ADD COLUMN notice BLOB",),  # of a later deadline
 )
 """Statements that lead from one version of the schema to the next; a released entry never changes. They may call
 `report.name_of`.
 
 `tally` holds, beside the rows and in the same transactions, how many there are: kind >= 0 is a level and counts its
-reports, kind -a counts reports that were refused with the answer byte a. So `stop_at` is exact, also with two servers.
+reports, kind -a counts reports that were refused with the answer byte a (1 to 3), kind -4 the codes that were made. So
+`stop_at` is exact, also with two servers.
 """
+CODES_MADE = -4
+"""The kind of tally that counts codes."""
 PATIENCE = 10.0
 """Seconds to wait for another writer."""
 
@@ -323,7 +329,7 @@ def due(state: str, draft: Draft, held: int, now: int, since: int, ran: int) -> 
 SHORT_PATIENCE = 0.2
 """Seconds a checkpoint waits for readers, during which it holds up writers."""
 CHUNK = 10_000
-_COLUMNS = "id, posted, state, reason, tick, since, ran, floor"
+_COLUMNS = "id, posted, state, reason, tick, since, ran, notice, floor"
 
 
 @dataclass(frozen=True)
@@ -345,6 +351,8 @@ class TaskRow:
         When its timers last looked at the clock, and when it entered its state: seconds since 1970.
     ran : int
         Seconds that the service has run since the task expired.
+    notice : bytes or None
+        Of a later deadline, signed (`notice.Notice`).
     floor : tuple of float
         Certified central epsilon per level, as of posting.
     """
@@ -356,6 +364,7 @@ class TaskRow:
     tick: int
     since: int
     ran: int
+    notice: bytes | None
     floor: tuple[float, ...]
 
 
@@ -498,7 +507,54 @@ class Store:
             row = db.execute("SELECT state FROM task WHERE id = ?", (task,)).fetchone()
             if row is None or row[0] != "open":
                 raise InvalidInput(f"codes are for an open task; {to_base64(task)} is {row[0] if row else 'unknown'}")
-            db.executemany("INSERT OR IGNORE INTO code VALUES (?, ?, 0)", ((task, entry) for entry in sorted(hashes)))
+            new = [(task, entry) for entry in sorted(hashes)]
+            made = db.executemany("INSERT OR IGNORE INTO code VALUES (?, ?, 0)", new).rowcount
+            sql = "INSERT INTO tally VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number"
+            db.execute(sql, (task, CODES_MADE, made))
+
+    def extend(self, task: PostedTask, closes: int, expires: int | None, now: int) -> Notice:
+        """Move a task's end later, by a signed notice; the task's bytes stay.
+
+        Parameters
+        ----------
+        task : PostedTask
+            An open task of this store.
+        closes : int
+            When it is to close, seconds since 1970; later than it does now.
+        expires : int, optional
+            When it is to expire; by default as now, or when it closes if that is later.
+        now : int
+            Seconds since 1970.
+
+        Raises
+        ------
+        InvalidInput
+            If the task is not open, has closed by the clock, or an end would not move later.
+        """
+        with self.writing() as db:
+            row = self.task(task.digest)
+            if row is None or row.state != "open":
+                raise InvalidInput(f"only an open task can be extended; {task.id} is {row.state if row else 'unknown'}")
+            draft = draft_now(task, row.notice)
+            if now >= draft.closes:
+                raise InvalidInput(
+                    f"the task closed {write_time(draft.closes)}, and people were told so: only before can it be "
+                    "extended"
+                )
+            until = max(draft.expires, closes) if expires is None else expires
+            if closes <= draft.closes or until < draft.expires:
+                raise InvalidInput(
+                    f"a deadline is never shortened: the task closes {write_time(draft.closes)} and expires "
+                    f"{write_time(draft.expires)}; name a later time"
+                )
+            notice = Notice.sign(task, closes, until, self.identity())
+            db.execute("UPDATE task SET notice = ? WHERE id = ?", (notice.data, task.digest))
+        return notice
+
+    def notice(self, task: bytes) -> bytes | None:
+        """Return the notice of a later deadline, or None."""
+        rows = self._db.execute("SELECT notice FROM task WHERE id = ?", (task,)).fetchall()
+        return rows[0][0] if rows else None
 
     def task(self, digest: bytes) -> TaskRow | None:
         """Return what is known about a task, or None."""
@@ -525,11 +581,18 @@ class Store:
 
     def tally(self, task: bytes) -> dict[int, int]:
         """Count by kind: held reports by level (0, 1, ...), refused ones by answer byte (-1, -2, -3)."""
-        return dict(self._db.execute("SELECT kind, number FROM tally WHERE task = ?", (task,)).fetchall())
+        sql = "SELECT kind, number FROM tally WHERE task = ? AND kind != ?"
+        return dict(self._db.execute(sql, (task, CODES_MADE)).fetchall())
 
     def held(self, task: bytes) -> int:
         """Return the number of held reports."""
         return sum(number for kind, number in self.tally(task).items() if kind >= 0)
+
+    def invited(self, task: bytes) -> int:
+        """Return how many codes were made for a task, used ones and those deleted with it included."""
+        sql = "SELECT number FROM tally WHERE task = ? AND kind = ?"
+        rows = self._db.execute(sql, (task, CODES_MADE)).fetchall()
+        return rows[0][0] if rows else 0
 
     def reports(self, task: bytes) -> Iterator[tuple[bytes, int, bytes]]:
         """Yield digest, level and inner messages of every report, by digest; no statement stays open in between."""

@@ -23,6 +23,7 @@ from shuffledp.collection.asked import (
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import NO_DUMMIES, bits_law
 from shuffledp.collection.fields import Fields, to_base64
+from shuffledp.collection.groups import SurveyGroup, groups_of_survey
 from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import crowd_of, law_needed_by, needed_dummies
@@ -33,6 +34,8 @@ from shuffledp.errors import InvalidInput, shown
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
 LONGEST_SURVEY = 1 << 20
 _DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes", "delta": 1e-6}
+NO_ANSWER = {"en": "no answer", "de": "keine Angabe", "fr": "sans réponse"}
+"""What an optional question offers besides its answers, unless the survey says it in other words."""
 NAMES = {
     "careful": {"en": "careful", "de": "vorsichtig", "fr": "prudent"},
     "usual": {"en": "usual", "de": "üblich", "fr": "habituel"},
@@ -45,13 +48,13 @@ _WAYS = {
     "multiple": "to let people check any of several answers, write options in the place of choices",
     "free_text": "nobody can add dummies to a word that nobody knows, so a word sent by one person alone would show: "
     "list the answers as choices, or up to 1,000 known words as words",
-    "groups": "write and post a survey for each group",
+    "groups": "groups stand at the top of the survey, as [groups] with Kitchen = 40",
 }
 """What is not asked for, and what to do instead."""
 _TIMES = ("opens", "closes", "expires")
 
 
-def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
+def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = None) -> Draft:
     """Turn a survey into a draft.
 
     Parameters
@@ -59,12 +62,15 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     data : bytes
         TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
         choices, optionally with values; with options; with rows and columns; with words; or with low, high and step;
-        optionally family); levels (name, epsilon0, planned, promise), or people with optionally promise, for the
-        default levels, and wanted, from which the planner makes them; and optionally delta, admission,
-        at_least, stop_at, retention_days, accept_one_shuffler (true where a level's epsilon0 is above 4), and
-        language for texts given without one.
+        optionally explanation, optional = true, family); levels (name, epsilon0, planned, promise), or people with
+        optionally promise, for the default levels, and wanted, from which the planner makes them; and optionally
+        introduction, no_answer (the words of optional questions), delta, admission, at_least, stop_at, retention_days,
+        accept_one_shuffler (true where a level's epsilon0 is above 4), and language for texts given without one.
     key : AnalyzerKey
         The analyzer's new keys; its public ones go into the draft.
+    group : SurveyGroup, optional
+        One of the survey's groups (`survey_groups`), whose draft is made: its name joins the title, its people are
+        planned. A survey with groups has no draft of its own.
 
     Returns
     -------
@@ -79,13 +85,25 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
     title = _texts(fields.take("title"), language)
+    if fields.has("groups"):
+        fields.take("groups")
+        if group is None:
+            raise InvalidInput("the survey has groups: each has a draft of its own")
+    if group is not None:
+        title = _title_of_group(title, group)
     copied = {name: _taken(fields, name) for name in _COPIED}
-    questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
+    questions = _questions(fields, language)
     version, wishes, admission = _version(questions), _wishes(fields), fields.take("admission")
+    if group is not None:
+        wishes["people"] = group.people
     document: dict[str, Any] = {"version": version, "suite": 1, "title": title} | copied
+    if fields.has("introduction"):
+        document["introduction"] = _texts(_one_line(fields.take("introduction")), language)
     accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     if fields.has("levels"):
         levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
+        if group is not None:
+            _plan_for(levels, group.people)
     else:
         request = _request(questions, document["delta"], admission, wishes, ())
         if request.wanted is None:
@@ -105,6 +123,60 @@ def draft_of_survey(data: bytes, key: AnalyzerKey) -> Draft:
     return _with_dummies(document, accepted)
 
 
+def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
+    """Return the groups of a survey, in its order; none where it has no ``[groups]``.
+
+    Parameters
+    ----------
+    data : bytes
+        TOML, as for `draft_of_survey`.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not as they must be, anybody may answer without a code, or a group is too small for ``at_least``.
+    """
+    fields = Fields(_DEFAULTS | _toml(data), "the survey")
+    if not fields.has("groups"):
+        return ()
+    language = fields.line("language") if fields.has("language") else "en"
+    found = groups_of_survey(fields, language)
+    if fields.has("people"):
+        raise InvalidInput("the survey: each group says how many people are invited; leave people out")
+    if fields.take("admission") != "codes":
+        raise InvalidInput("the survey: who belongs to a group is known by the codes; leave admission out")
+    least, smallest = fields.whole("at_least", 1, MOST_PEOPLE), min(found, key=lambda group: group.people)
+    if smallest.people < least:
+        raise InvalidInput(
+            f"the survey: the smallest group is {shown(smallest.first)} with {smallest.people} people, and with fewer "
+            f"than at_least = {least} answers nothing is handed over; write at_least = {max(1, smallest.people // 2)}, "
+            "or put small groups together"
+        )
+    return found
+
+
+def _title_of_group(title: object, group: SurveyGroup) -> object:
+    """Put a group's name behind the title, in every language of the title."""
+    if not isinstance(title, dict) or any(not isinstance(text, str) for text in title.values()):
+        return title  # a draft refuses it
+    if len(group.name) == 1:  # a name is often the same in all languages
+        return {language: f"{text}: {group.first}" for language, text in title.items()}
+    if set(group.name) != set(title):
+        raise InvalidInput(
+            f"the survey, group {shown(group.first)}: its name must be given once, or in the languages of the title: "
+            f"{', '.join(title)}"
+        )
+    return {language: f"{text}: {group.name[language]}" for language, text in title.items()}
+
+
+def _plan_for(levels: list[dict[str, Any]], people: int) -> None:
+    """Share out a group's people to the levels as the survey plans all of them."""
+    total = sum(level["planned"] for level in levels)
+    shares = [level["planned"] / total if total else 1.0 / len(levels) for level in levels]
+    for level, share in zip(levels, shares, strict=True):
+        level["planned"] = round(people * share)
+
+
 def request_of_survey(
     data: bytes,
     *,
@@ -120,7 +192,7 @@ def request_of_survey(
     data : bytes
         TOML: questions, and optionally people, promise, wanted, delta, levels, admission and language.
     people : int, optional
-        How many are expected; the survey's `people`, or the planned people of its levels.
+        How many are expected; the survey's `people`, those of its smallest group, or the planned people of its levels.
     promise : float, optional
         Central epsilon over all questions; the survey's, or 1 up to three questions and 2 beyond.
     wanted : float, optional
@@ -135,10 +207,13 @@ def request_of_survey(
     """
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
-    questions = [_question(entry, language) for entry in fields.list_of("questions", 1, 32)]
+    groups = survey_groups(data)
+    questions = _questions(fields, language)
     levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)] if fields.has("levels") else []
     given = {"people": people, "promise": promise, "wanted": wanted}
     wishes = _wishes(fields) | {name: value for name, value in given.items() if value is not None}
+    if groups:
+        wishes.setdefault("people", min(group.people for group in groups))
     if levels:
         wishes.setdefault("people", sum(level["planned"] for level in levels))
     promises = tuple(level["promise"] for level in levels) if "promise" not in wishes else ()
@@ -312,7 +387,13 @@ _KINDS = {
 """What each kind of question is written with; the keys say which it is."""
 
 
-def _question(entry: object, language: str) -> dict[str, Any]:
+def _questions(fields: Fields, language: str) -> list[dict[str, Any]]:
+    """Take all questions; those that may be left out get the words for it."""
+    words = _texts(fields.take("no_answer"), language) if fields.has("no_answer") else NO_ANSWER
+    return [_question(entry, language, words) for entry in fields.list_of("questions", 1, 32)]
+
+
+def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]:
     fields = _fields_of(entry, "question", "text")
     there = {key for keys in _KINDS.values() for key in keys if fields.peek(key) is not None}
     kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
@@ -327,9 +408,43 @@ def _question(entry: object, language: str) -> dict[str, Any]:
             asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
         else:
             asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
+    if fields.has("explanation"):
+        asked["explanation"] = _texts(_one_line(fields.take("explanation")), language)
+    if fields.has("optional") and fields.flag("optional"):
+        asked |= _made_optional(asked, no_answer, fields.what)
     family = fields.line("family") if fields.has("family") else ""
     fields.done()
     return asked | {"family": _family(asked, family, fields.what)}
+
+
+def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[str, Any]:
+    """Return a question's answers with one more that says "no answer": a report is never left out, so none tells.
+
+    A report that is absent would show, to the shuffler and by the number of rows to the analyzer, that its person did
+    not answer; a stated category is randomized like every other answer and hides among the dummies.
+    """
+    if asked["kind"] == "number":
+        raise InvalidInput(
+            f"{what}: a number cannot be optional, for only the sum over all people is seen; ask for a scale, or for "
+            "ranges as choices"
+        )
+    languages = asked["text"] if isinstance(asked["text"], dict) else {}
+    known = no_answer if isinstance(no_answer, dict) else {}
+    if lacking := [name for name in languages if name not in known]:
+        example = ", ".join(f'{name} = "…"' for name in languages)
+        raise InvalidInput(
+            f"{what}: it is optional, and nothing says “no answer” in {', '.join(lacking)}; write no_answer = "
+            f"{{{example}}} above the questions"
+        )
+    words = {name: known[name] for name in languages}
+    return {key: [*asked[key], words] for key in _KINDS[asked["kind"]] if key != "values"} | {"optional": True}
+
+
+def _one_line(value: object) -> object:
+    """Join the lines of a longer text."""
+    if isinstance(value, dict):
+        return {name: _one_line(text) for name, text in value.items()}
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 _MOST = {
@@ -359,6 +474,11 @@ def _version(questions: list[dict[str, Any]]) -> int:
     if not any(question["family"].startswith("hadamard") for question in questions):
         return 2
     for question in questions:
+        if new := {"optional", "explanation"} & set(question):
+            raise InvalidInput(
+                f"the survey, question {shown(_first(question['text']))}: {min(new)} cannot stand beside the family "
+                "hadamard; leave that family out"
+            )
         if question["kind"] not in ("choice", "number"):
             raise InvalidInput(
                 f"the survey, question {shown(_first(question['text']))}: a {question['kind']} cannot be asked beside "

@@ -31,6 +31,7 @@ SCRIPTS = (
     "words",
     "promise",
     "release",
+    "notice",
     "view",
     "steps",
     "outcome",

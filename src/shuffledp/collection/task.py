@@ -94,6 +94,8 @@ class Draft:
         32 bytes each: to whom reports are sealed, and who signs the release.
     retention_days : int
         Days for which the release is served.
+    introduction : Text or None
+        What stands above the questions; a task of version 2 may have one.
     """
 
     data: bytes
@@ -115,6 +117,7 @@ class Draft:
     analyzer_key: bytes
     analyzer_identity: bytes
     retention_days: int
+    introduction: Text | None = None
 
     @classmethod
     def parse(cls, data: bytes) -> Draft:
@@ -178,6 +181,9 @@ class Draft:
             analyzer_key=fields.bytes_of("analyzer_key", sealing.KEY),
             analyzer_identity=fields.bytes_of("analyzer_identity", sealing.KEY),
             retention_days=fields.whole("retention_days", 1, 3650),
+            introduction=(
+                fields.text("introduction", languages) if version > 1 and fields.has("introduction") else None
+            ),
         )
         fields.done()
         draft._check()

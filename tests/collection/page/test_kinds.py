@@ -52,6 +52,6 @@ def test_people_answer_every_kind_and_read_the_result(tmp_path):
         store.publish(task.digest, write_release(release_document(opened), task, ANALYST))
         shown = browser.evaluate(link, SHOWN)
     store.close()
-    assert "2 people took part" in shown
+    assert "2 of 2 people who were invited took part" in shown
     for text in ("option 3", "row 2", "column 3", "Both parts together", "word 8", "On average 60"):
         assert text in shown

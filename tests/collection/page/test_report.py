@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.collection.codes import code_text, draw_codes, read_code
 from shuffledp.collection.report import Outer, open_outer, split_inners
 from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import PostedTask
@@ -197,6 +198,17 @@ give(told);
 """,
         given,
     )
+
+
+def test_short_codes_are_read_as_the_command_reads_them(node):
+    code = draw_codes(1, short=True)[0]
+    text = code_text(code)
+    given = [text, text.lower(), text.replace("-", " "), f"https://example.org/t/{'A' * 43}#{text}", "OIL0-0000-00zz"]
+    given += [text[:-1], text + "0", "U" * 12, "0000-0000-000é"]
+    told = node(READ + "give(given.map((text) => { const c = readCode(text); return c && hex(c); }));", given)
+    assert told[:4] == [code.hex()] * 4
+    assert told == [found and found.hex() for found in (read_code(one.rpartition("#")[2]) for one in given)]
+    assert told[5:] == [None] * 4
 
 
 def test_codes_are_read_from_codes_and_from_links(node):

@@ -73,14 +73,14 @@ const ofLevel = (values, task, i) => values[Object.values(task.levels[i].name)[0
 const toPercent = (share) => Math.min(Math.max(100 * share, 0), 100);
 
 // The release in words: what came out for each question, and what the analyzer certified.
-export function result(reader, task, { releases, collection, signed }) {
+export function result(reader, task, { releases, collection, signed }, invited) {
   const { say, text, number } = reader;
   const counts = task.levels.map((_, i) => ofLevel(collection.counts, task, i));
   const people = counts.reduce((sum, count) => sum + count, 0);
   return section(
     "result",
     say("resultTitle"),
-    el("p", {}, say("resultFrom", { count: number(people) })),
+    el("p", {}, invited >= people ? say("resultOf", { count: number(people), invited: number(invited) }) : say("resultFrom", { count: number(people) })),
     task.questions.map((question, j) =>
       el(
         "div",

@@ -44,7 +44,7 @@ export function quoted(text, language) {
   return opening + parts.map((part) => (isMark([...part][0]) && !apostrophes.has(part) ? "'" : part)).join("") + closing;
 }
 
-const FOREIGN = ["level", "organizer", "contact", "analyzer", "shuffler", "page"];
+const FOREIGN = ["level", "organizer", "contact", "analyzer", "shuffler", "page", "words"];
 
 // A template of the program with its {names} filled; what the task says stands in quotation marks.
 export const fill = (template, values, language) =>

@@ -4,19 +4,32 @@ import { button, choiceField, codeField, el, listField, numberField, section, se
 
 const FIELDS = { choice: choiceField, scale: choiceField, several: severalField, number: numberField, table: tableField, list: listField };
 
-// What stands before anything was chosen: of several options none is an answer, of other questions nothing is.
-export const unanswered = (task) => task.questions.map(({ kind }) => (kind === "several" ? 0 : null));
+// What stands before anything was chosen: "no answer" where a question may be left out. Else of several options none is
+// an answer, and of other questions nothing is.
+export const unanswered = (task) =>
+  task.questions.map(({ kind, optional, choices }) => {
+    if (kind === "several") return optional ? 2 ** (choices.length - 1) : 0;
+    return optional ? choices.length - 1 : null;
+  });
+
+// How many of those who were invited have answered; null where nobody was invited by a code, or few have answered.
+export function responseWords({ say, number }, { held, invited }) {
+  if (!(held > 0 && invited >= held)) return null;
+  const share = number(held / invited, { style: "percent", maximumFractionDigits: 0 });
+  return say("response", { held: number(held), invited: number(invited), share });
+}
 
 // Who asks, and what; at length only before the first step.
-export function introduction(reader, task, atLength) {
+export function introduction(reader, task, atLength, response) {
   const { say, text, date } = reader;
   return el(
     "header",
     { class: "title" },
     el("p", { class: "asks" }, say("asks", { organizer: task.organizer })),
     el("h1", {}, text(task.title)),
+    atLength && task.introduction && el("p", { class: "lead" }, text(task.introduction)),
     atLength && el("p", { class: "lead" }, say("intro")),
-    atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) })),
+    atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) }), " ", responseWords(reader, response)),
   );
 }
 
@@ -33,6 +46,7 @@ export function asked(reader, task) {
           "li",
           {},
           el("p", { class: "question-text" }, text(question.text)),
+          question.explanation && el("p", { class: "quiet" }, text(question.explanation)),
           answersOf(reader, question),
         ),
       ),

@@ -7,6 +7,7 @@ import { openKeep } from "./keep.js";
 import { attempt, underAnotherCode } from "./send.js";
 import { WORDS } from "./words.js";
 import { readRelease } from "./release.js";
+import { readNotice } from "./notice.js";
 import { button, el, reader } from "./view.js";
 import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, unanswered, whoStep } from "./steps.js";
 import { checks, ledger, notice, result, sentStep } from "./outcome.js";
@@ -33,6 +34,7 @@ const state = {
   phase: "loading",
   problem: null,
   found: null, // the release
+  response: {}, // of the server's word: how many answers it holds at least, and how many were invited
   shown: null, // the state of the record that the page shows
 };
 
@@ -127,6 +129,11 @@ const PHASES = { "not-yet-open": "notYet", expired: "closed", closing: "closed",
 async function enter() {
   const status = await get("/status").then((response) => response.json()).catch(() => ({ state: "open" }));
   state.phase = PHASES[status.state] ?? "open";
+  state.response = { held: status.held, invited: status.invited };
+  if (status.closes && status.closes !== state.task.closes) {
+    const notice = await get("/notice").then((response) => response.arrayBuffer()).catch(() => new ArrayBuffer(0));
+    state.task = { ...state.task, ...(await readNotice(new Uint8Array(notice), state.task)) };
+  }
   if (status.state === "released") {
     try {
       state.found = await readRelease(new Uint8Array(await (await get("/release")).arrayBuffer()), state.task);
@@ -167,10 +174,10 @@ function sections(read) {
   const { task, record, phase } = state;
   if (phase === "loading") return [el("p", { class: "lead" }, say("loading"))];
   if (phase === "failed") return [failed()];
-  const head = introduction(read, task, phase === "open" && record === null);
+  const head = introduction(read, task, phase === "open" && record === null, state.response);
   const foot = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task)];
   const sent = record && record.state !== "level" ? mine(read) : null;
-  if (phase === "released") return [head, result(read, task, state.found), foot];
+  if (phase === "released") return [head, result(read, task, state.found, state.response.invited), foot];
   if (phase !== "open") {
     const values = { opens: read.date(task.opens), contact: task.contact };
     return [head, sent, notice(phase, say(`${phase}Title`), say(phase, values)), foot];

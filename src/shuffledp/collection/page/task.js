@@ -17,7 +17,7 @@ const MOST_WEIGHTS = 1025;
 const DRAFT =
   "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
   "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
-const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies`, level: "name epsilon0 draw planned promise crowd" };
+const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies introduction`, level: "name epsilon0 draw planned promise crowd" };
 const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words" };
 
 // The label by which bytes of one use and version are signed, sealed or hashed.
@@ -69,14 +69,16 @@ const crossed = (rows, columns) =>
 function readQuestion(question, version) {
   const { kind } = question;
   need(kind in ANSWERS && (version > 1 || kind === "choice" || kind === "number"), "kind");
-  onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes${version === 1 ? " dummies" : ""}`);
+  onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes ${version === 1 ? "dummies" : "optional explanation"}`);
+  const { optional = false } = question; // the last answer then says "no answer"
+  need(typeof optional === "boolean" && !(optional && kind === "number"), "optional");
   const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.options ?? question.choices ?? []);
   if (kind === "table") need(question.rows.length > 1 && question.columns.length > 1 && choices.length <= MOST_CELLS, "table");
   if (kind === "several") need(choices.length > 1 && choices.length <= MOST_OPTIONS, "options");
-  if (kind === "scale") need(question.values.length === choices.length && question.values.every(Number.isFinite), "values");
+  if (kind === "scale") need(question.values.length === choices.length - Number(optional) && question.values.every(Number.isFinite), "values");
   const family = familyOf(question, choices, version);
   need(question.report_bytes === reportBytes(family), "report_bytes");
-  return { ...question, choices, family, width: kind === "several" ? choices.length : 1 };
+  return { ...question, choices, optional, family, width: kind === "several" ? choices.length : 1 };
 }
 
 // Refuses normal dummies whose weights are not positive and falling up to the largest centre, or that serve no choice.
@@ -160,18 +162,33 @@ export async function readTask(bytes, id) {
     const shufflerKey = bytes.slice(end, end + 32);
     need(!opensToAnybody(shufflerKey), "the shuffler's key");
     checkPromises(draft);
-    return { ...draft, id, digest, shufflerKey, signed, codeBytes, size };
+    return { ...draft, id, digest, shufflerKey, shufflerIdentity: bytes.slice(end + 32, end + 64), signed, codeBytes, size };
   } catch (error) {
     throw new Error(error.message === "promise" || error.message === "newer" ? error.message : "format", { cause: error });
   }
 }
 
+const SHORT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"; // the letters of a short code, each worth five bits
+const SHORT_LETTERS = 12;
+
+// The 16 bytes of a short code, as collection/codes.py reads it; null if it is none.
+function readShort(text) {
+  const plain = text.toUpperCase().replace(/[\s-]/g, "").replace(/O/g, "0").replace(/[IL]/g, "1");
+  if (plain.length !== SHORT_LETTERS || [...plain].some((letter) => !SHORT.includes(letter))) return null;
+  const value = [...plain].reduce((sum, letter) => 32n * sum + BigInt(SHORT.indexOf(letter)), 0n);
+  const code = new Uint8Array(CODE);
+  new DataView(code.buffer).setBigUint64(CODE - 8, value);
+  return code;
+}
+
 // The 16 bytes of a one-time code, from the code itself or from the whole link that ends in it; null if it is none.
 export function readCode(text) {
+  const given = text.trim().replace(/^.*#/, "");
   try {
-    const code = fromBase64url(text.trim().replace(/^.*#/, ""));
-    return code.length === CODE ? code : null;
+    const code = fromBase64url(given);
+    if (code.length === CODE) return code;
   } catch {
-    return null;
+    // perhaps a short one
   }
+  return readShort(given);
 }

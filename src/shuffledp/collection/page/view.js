@@ -46,12 +46,20 @@ export function section(id, title, ...children) {
 
 export const button = (label, onclick, kind = "primary") => el("button", { type: "button", class: kind, onclick }, label);
 
+// What stands between a question and its answers.
+const explained = ({ text, plain, say }, question) => [
+  question.explanation && el("p", { class: "quiet" }, text(question.explanation)),
+  question.optional && el("p", { class: "quiet" }, say("optional", { words: plain(question.choices[question.choices.length - 1]) })),
+];
+
 // Radio buttons of one question, as large rows; `error` stands below once there is one.
-export function choiceField({ text, say }, question, j, chosen, onchange) {
+export function choiceField(reader, question, j, chosen, onchange) {
+  const { text, say } = reader;
   return el(
     "fieldset",
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
+    explained(reader, question),
     question.choices.map((choice, i) =>
       el(
         "label",
@@ -64,18 +72,26 @@ export function choiceField({ text, say }, question, j, chosen, onchange) {
   );
 }
 
-// Boxes to check: the answer is the set of those that are checked, as bits. None is an answer, too.
-export function severalField({ text, say }, question, j, chosen, onchange) {
+// Boxes to check: the answer is the set of those that are checked, as bits. None is an answer, too; of an optional
+// question "no answer", the last box, stands alone.
+export function severalField(reader, question, j, chosen, onchange) {
+  const { text, say } = reader;
   let checked = chosen ?? 0;
   const isChecked = (i) => Math.floor(checked / 2 ** i) % 2 === 1;
+  const none = question.optional ? question.choices.length - 1 : -1;
+  const field = () => document.getElementById(`q${j}`);
   const toggle = (i) => {
     checked += isChecked(i) ? -(2 ** i) : 2 ** i;
+    if (i === none && isChecked(none)) checked = 2 ** none;
+    else if (i !== none && none >= 0 && isChecked(none)) checked -= 2 ** none;
+    for (const input of field().querySelectorAll("input")) input.checked = isChecked(Number(input.value));
     onchange(checked);
   };
   return el(
     "fieldset",
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
+    explained(reader, question),
     el("p", { class: "quiet" }, say("checkAll")),
     question.choices.map((choice, i) =>
       el(
@@ -90,7 +106,8 @@ export function severalField({ text, say }, question, j, chosen, onchange) {
 }
 
 // Two groups of radio buttons, for a table's row and its column; an answer once both are chosen.
-export function tableField({ text, say }, question, j, chosen, onchange) {
+export function tableField(reader, question, j, chosen, onchange) {
+  const { text, say } = reader;
   const width = question.columns.length;
   const at = chosen === null ? [null, null] : [Math.floor(chosen / width), chosen % width];
   const choose = (part, i) => {
@@ -115,6 +132,7 @@ export function tableField({ text, say }, question, j, chosen, onchange) {
     "fieldset",
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
+    explained(reader, question),
     group(0, question.rows, say("tableFirst")),
     group(1, question.columns, say("tableSecond")),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingTable")),
@@ -122,7 +140,8 @@ export function tableField({ text, say }, question, j, chosen, onchange) {
 }
 
 // A menu of many words.
-export function listField({ text, plain, say }, question, j, chosen, onchange) {
+export function listField(reader, question, j, chosen, onchange) {
+  const { text, plain, say } = reader;
   const options = question.choices.map((word, i) => el("option", { value: i, selected: chosen === i }, plain(word)));
   const none = el("option", { value: "", selected: chosen === null }, say("chooseWord"));
   const menu = el("select", { id: `q${j}-word`, "aria-describedby": `q${j}-error` }, none, options);
@@ -131,6 +150,7 @@ export function listField({ text, plain, say }, question, j, chosen, onchange) {
     "fieldset",
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
+    explained(reader, question),
     el("p", { class: "field" }, el("label", { for: `q${j}-word` }, say("word")), menu),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
   );
@@ -147,7 +167,8 @@ export function answerOf(question, typed) {
 }
 
 // A slider and a number field that show the same number; neither has one before the person touches it.
-export function numberField({ text, say, number }, question, j, chosen, onchange) {
+export function numberField(reader, question, j, chosen, onchange) {
+  const { text, say, number } = reader;
   const limits = { min: question.low, max: question.high, step: question.step };
   const ends = { low: number(question.low), high: number(question.high), step: number(question.step) };
   const middle = valueOf(question, Math.floor((question.family.records - 1) / 2));
@@ -176,6 +197,7 @@ export function numberField({ text, say, number }, question, j, chosen, onchange
     "fieldset",
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
+    explained(reader, question),
     el("p", { class: "number" }, el("label", { for: `q${j}-number` }, say("number")), typed),
     slider,
     el("p", { class: "ends", "aria-hidden": "true" }, el("span", {}, ends.low), el("span", {}, ends.high)),

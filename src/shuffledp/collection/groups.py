@@ -1,0 +1,228 @@
+"""Surveys of several groups, such as departments: one task a group, and a folder that ties them together.
+
+Each group is a task by itself, with its own digest, dummies, codes and batch, so the promise holds for a person
+whatever the group and however small it is. A person is invited in one group, so groups cost nobody anything more. The
+folder holds ``groups.json`` and, for each group, files of one name: ``01-kitchen.draft``, ``.task`` or ``.key``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shuffledp.collection.asked import MOST_PEOPLE
+from shuffledp.collection.fields import Fields, Text, dump_json, read_json, to_base64, visible
+from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, PostedTask
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.whole_files import read_bytes
+
+MANIFEST = "groups.json"
+MOST_GROUPS = 100
+_LONGEST = 1 << 20
+_NAME = re.compile(r"\d{2,3}-[a-z0-9-]{1,40}|\d{2,3}")
+
+
+@dataclass(frozen=True)
+class SurveyGroup:
+    """A group as the survey states it.
+
+    Parameters
+    ----------
+    name : Text
+        In the languages of the survey's title.
+    people : int
+        How many are invited, at least 1.
+    """
+
+    name: Text
+    people: int
+
+    @property
+    def first(self) -> str:
+        """The name in its first language."""
+        return next(iter(self.name.values()))
+
+
+@dataclass(frozen=True)
+class Group(SurveyGroup):
+    """A group with its files.
+
+    Parameters
+    ----------
+    file : str
+        Name of its files without their ending.
+    draft_sha256 : bytes
+        SHA-256 of its draft, 32 bytes.
+    """
+
+    file: str
+    draft_sha256: bytes
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A folder of groups; made by `Groups.read` or `Groups.of`.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are.
+    groups : tuple of Group
+        In the order of the survey.
+    """
+
+    folder: Path
+    groups: tuple[Group, ...]
+
+    @staticmethod
+    def of(folder: Path, stated: Sequence[SurveyGroup], drafts: Sequence[bytes]) -> Groups:
+        """Name the files of groups whose drafts are made.
+
+        Parameters
+        ----------
+        folder : Path
+            Where they will be.
+        stated : sequence of SurveyGroup
+            From the survey.
+        drafts : sequence of bytes
+            One a group.
+        """
+        made = [
+            Group(group.name, group.people, _file_name(place, group.first), hashlib.sha256(draft).digest())
+            for place, (group, draft) in enumerate(zip(stated, drafts, strict=True), start=1)
+        ]
+        return Groups(folder, tuple(made))
+
+    @staticmethod
+    def read(folder: Path) -> Groups:
+        """Read the folder's ``groups.json``.
+
+        Parameters
+        ----------
+        folder : Path
+            From `task draft`.
+
+        Raises
+        ------
+        InvalidInput
+            If there is none, or it is not as it must be.
+        """
+        path = folder / MANIFEST
+        if not path.is_file():
+            raise InvalidInput(f"the folder {folder} has no {MANIFEST}; name the folder that task draft wrote")
+        fields = read_json(read_bytes(path, "the groups", _LONGEST), f"{path}", _LONGEST)
+        fields.word("what", "shuffledp groups")
+        fields.whole("version", 1, 1)
+        found = fields.objects("groups", 2, MOST_GROUPS, _read_group)
+        fields.done()
+        return Groups(folder, found)
+
+    def document(self) -> bytes:
+        """Write the content of ``groups.json``."""
+        told = [
+            {"name": dict(each.name), "people": each.people, "file": each.file}
+            | {"draft_sha256": to_base64(each.draft_sha256)}
+            for each in self.groups
+        ]
+        return dump_json({"what": "shuffledp groups", "version": 1, "groups": told})
+
+    def path(self, group: Group, ending: str) -> Path:
+        """Return where a group's file of this ending is, such as ".task"."""
+        return self.folder / f"{group.file}{ending}"
+
+    def draft(self, group: Group) -> bytes:
+        """Read a group's draft; refused if it is not the one that was drafted."""
+        path = self.path(group, ".draft")
+        data = read_bytes(path, "the draft", LONGEST_DRAFT)
+        _check(path, data, group)
+        return data
+
+    def task(self, group: Group) -> PostedTask:
+        """Read a group's posted task; refused if it holds another draft than the one that was drafted."""
+        path = self.path(group, ".task")
+        if not path.is_file():
+            raise InvalidInput(f"{path} is not there: post the groups first, with shuffledp task post {self.folder}")
+        task = PostedTask.parse(read_bytes(path, "the task", LONGEST_POSTED))
+        _check(path, task.draft.data, group)
+        return task
+
+    @property
+    def smallest(self) -> Group:
+        """The group with the fewest people."""
+        return min(self.groups, key=lambda group: group.people)
+
+
+def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
+    """Take the table ``groups`` of a survey: a name and how many are invited, or a table with ``name`` and ``people``.
+
+    Parameters
+    ----------
+    fields : Fields
+        The survey.
+    language : str
+        Of names given without one.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer than two groups, or two of one name.
+    """
+    given = fields.take("groups")
+    if not isinstance(given, dict) or not 2 <= len(given) <= MOST_GROUPS:
+        fields.refuse("groups", given, f"2 to {MOST_GROUPS} groups with how many are invited, such as Kitchen = 40")
+    found = tuple(_stated(key, value, language) for key, value in given.items())
+    for name in found[0].name:
+        if len({visible(group.name.get(name, "")) for group in found}) < len(found):
+            raise InvalidInput(f"{fields.what}: two groups have the same name in language {shown(name)}; rename one")
+    return found
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file's name: plain small letters, digits and -, at most 40; perhaps nothing.
+
+    Examples
+    --------
+    >>> slug("Küche & Lager 2")
+    'kuche-lager-2'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-")
+
+
+def is_folder(path: Path | str | None) -> bool:
+    """Tell whether an argument names a folder, which then must be one of groups."""
+    return path is not None and len(str(path)) < 4096 and Path(path).is_dir()
+
+
+def _stated(key: str, value: object, language: str) -> SurveyGroup:
+    values: dict[str, Any] = value if isinstance(value, dict) else {"people": value}
+    fields = Fields(values, f"the survey, group {shown(key)}")
+    name = fields.take("name") if fields.has("name") else key
+    texts = Fields({"name": {language: name} if isinstance(name, str) else name}, fields.what).text("name")
+    people = fields.whole("people", 1, MOST_PEOPLE)
+    fields.done()
+    return SurveyGroup(texts, people)
+
+
+def _read_group(fields: Fields) -> Group:
+    file = fields.line("file")
+    if not _NAME.fullmatch(file):  # it becomes a path
+        fields.refuse("file", file, "a name such as 01-kitchen")
+    return Group(fields.text("name"), fields.whole("people", 1, MOST_PEOPLE), file, fields.bytes_of("draft_sha256", 32))
+
+
+def _file_name(place: int, name: str) -> str:
+    return f"{place:02d}-{slug(name)}".rstrip("-")
+
+
+def _check(path: Path, draft: bytes, group: Group) -> None:
+    if hashlib.sha256(draft).digest() != group.draft_sha256:
+        raise InvalidInput(
+            f"{path} does not hold the draft of {shown(group.first)} that {MANIFEST} names: somebody has changed it; "
+            "do not invite people"
+        )

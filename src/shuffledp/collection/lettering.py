@@ -1,0 +1,152 @@
+"""Letters to print, one page a code: invitations, and reminders that go to everybody.
+
+A reminder goes to every code, also to those that are used. Only the shuffler's store knows which codes are used, and it
+tells nobody: whoever prints letters for the unused codes alone, and knows whose they are, learns who has answered.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+from urllib.parse import urldefrag
+
+from shuffledp.collection.codes import qr_svgs
+from shuffledp.collection.fields import write_time
+from shuffledp.collection.promised import in_language
+from shuffledp.collection.task import PostedTask
+from shuffledp.errors import InvalidInput, shown
+
+LANGUAGES = ("en", "de", "fr")
+LONGEST_TEMPLATE = 1 << 20
+NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "page", "link", "code", "qr")
+"""What a template may name, between two braces each side."""
+_PLACE = re.compile(r"\{\{\s*([\w-]*)\s*\}\}")
+_STYLE = """
+body{font:12pt/1.5 serif;margin:0}
+section{page-break-after:always;padding:2cm;max-width:17cm}
+h1{font-size:18pt}
+svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
+code{font-size:10pt;overflow-wrap:anywhere}
+"""
+
+Kind = Literal["invitation", "reminder"]
+
+
+def template_of(kind: Kind, language: str) -> str:
+    """Return the letter that is written if nobody edits it: HTML with ``{{ name }}`` where something is filled in.
+
+    Parameters
+    ----------
+    kind : {"invitation", "reminder"}
+        Which letter.
+    language : str
+        "en", "de" or "fr".
+
+    Raises
+    ------
+    InvalidInput
+        If there is none in that language.
+    """
+    if language not in LANGUAGES:
+        raise InvalidInput(f"letters are written in {', '.join(LANGUAGES)}; got {shown(language)}")
+    return (files("shuffledp.collection") / "letters" / f"{kind}.{language}.html").read_text(encoding="utf-8")
+
+
+def check_template(template: str) -> None:
+    """Raise InvalidInput if a template names what there is not, or a letter of it would bear no code."""
+    named = _PLACE.findall(template)
+    if unknown := [name for name in named if name not in NAMES]:
+        raise InvalidInput(f"the letter names {{{{ {unknown[0]} }}}}; it may name {', '.join(NAMES)}")
+    if not {"link", "code", "qr"} & set(named):
+        raise InvalidInput("the letter bears no code: write {{ qr }}, {{ link }} or {{ code }} where it shall stand")
+
+
+def letters_html(
+    task: PostedTask,
+    links: Sequence[str],
+    language: str | None = None,
+    *,
+    kind: Kind = "invitation",
+    template: str | None = None,
+) -> str:
+    """Write printable letters, one page a link, each with a QR code.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    links : sequence of str
+        One a letter, each with its code after #.
+    language : str, optional
+        Of the letters; the first of the task's languages for which there are words by default, else English.
+    kind : {"invitation", "reminder"}
+        Which letter is written.
+    template : str, optional
+        An edited letter, as `template_of` returns one.
+
+    Returns
+    -------
+    str
+        One HTML document that loads nothing from elsewhere.
+
+    Raises
+    ------
+    InvalidInput
+        If there are no words in the language, or the template is not as it must be.
+    """
+    draft = task.draft
+    known = next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
+    letter = template_of(kind, known) if template is None else template
+    check_template(letter)
+    title = in_language(draft.title, known)
+    same = {
+        "title": title,
+        "organizer": draft.organizer,
+        "contact": draft.contact,
+        "closes": f"{write_time(draft.closes)[:16].replace('T', ' ')} UTC",
+        "privacy_notice": draft.privacy_notice,
+    }
+    plain = {name: html.escape(text) for name, text in same.items()}
+    pages: list[str] = []
+    for link, picture in zip(links, qr_svgs(links), strict=True):
+        page, code = urldefrag(link)
+        own = plain | {name: html.escape(text) for name, text in (("link", link), ("page", page), ("code", code))}
+        own["qr"] = picture
+        pages.append(f"<section>{_PLACE.sub(lambda found, own=own: own[found[1]], letter)}</section>")
+    return (
+        f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
+    )
+
+
+def links_of_csv(text: str, task: PostedTask) -> list[str]:
+    """Read the links of a task from the CSV that `task codes --links` wrote, which people may have added columns to.
+
+    Parameters
+    ----------
+    text : str
+        The file's content.
+    task : PostedTask
+        The task they must lead to, unless they lead to a page elsewhere.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no column ``link``, or a link has no code or leads to another task.
+    """
+    rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+    if "link" not in (rows.fieldnames or ()):
+        raise InvalidInput("the file of links has no column named link; take the one that task codes --links wrote")
+    found = [str(row["link"] or "") for row in rows]
+    for link in found:
+        page, code = urldefrag(link)
+        if not code or ("/t/" in page and not page.endswith(f"/t/{task.id}")):
+            raise InvalidInput(f"this link is none with a code of this task: {shown(page[:100])}")
+    if not found:
+        raise InvalidInput("the file of links holds none")
+    return found

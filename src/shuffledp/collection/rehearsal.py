@@ -1,0 +1,229 @@
+"""`task preview` and `task rehearse`: the survey as people will see it, and what will come of it, before it is posted.
+
+Both make a task of the survey that says TEST in its title, with keys of its own, in a folder that is deleted at the
+end. Nobody's answer can end there by mistake: its link leads to this machine alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shuffledp.collection.analyzer import AnalyzerKey
+from shuffledp.collection.client import Client
+from shuffledp.collection.closing import close_task
+from shuffledp.collection.codes import code_hash, draw_codes, link_of
+from shuffledp.collection.fields import to_base64, write_time
+from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.promise import check_floor
+from shuffledp.collection.sealing import Opener, new_identity, new_private
+from shuffledp.collection.store import Store
+from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, survey_groups
+from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
+from shuffledp.whole_files import read_bytes
+
+if TYPE_CHECKING:
+    from shuffledp.collection.analyzer import Opened
+
+TEST = "TEST: "
+LINKS = 3
+"""How many people can try the page."""
+DAY = 86_400
+MOST_MADE_UP = 100_000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A task that counts for nothing, with all its keys.
+
+    Parameters
+    ----------
+    task : PostedTask
+        Its title begins with TEST; it is open now.
+    shuffler_key : bytes
+        Private HPKE key, 32 bytes.
+    key : AnalyzerKey
+        The analyzer's.
+    """
+
+    task: PostedTask
+    shuffler_key: bytes
+    key: AnalyzerKey
+
+    def store(self, folder: Path) -> Store:
+        """Return a new store in this folder in which the task is posted."""
+        store = Store(folder / "test.db")
+        store.post(self.task, self.shuffler_key, check_floor(self.task.draft), int(time.time()))
+        return store
+
+
+def trial_of(path: Path, identity: bytes) -> Trial:
+    """Make a trial of a survey or a draft; of a survey with groups, of the first.
+
+    Parameters
+    ----------
+    path : Path
+        A survey.toml or a .draft.
+    identity : bytes
+        The shuffler's private signing key, 32 bytes.
+    """
+    data = read_bytes(path, "the survey", LONGEST_SURVEY)
+    private, own = new_private(), new_identity()
+    key = AnalyzerKey(private, own, bytes(32))
+    if data.lstrip().startswith(b"{"):
+        draft = Draft.parse(data)
+    else:
+        groups = survey_groups(data)
+        draft = draft_of_survey(data, key, groups[0] if groups else None)
+    now = int(time.time())
+    document: dict[str, Any] = json.loads(draft.data)
+    document["title"] = {language: TEST + text for language, text in draft.title.items()}
+    times = {"opens": now - DAY, "closes": now + DAY, "expires": now + 2 * DAY}
+    document |= {name: write_time(when) for name, when in times.items()}
+    document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
+    whole = json.dumps(document, ensure_ascii=False).encode("utf-8")
+    shuffler = new_private()
+    task = PostedTask.post(Draft.parse(whole), Opener(shuffler).public, identity)
+    return Trial(task, shuffler, AnalyzerKey(private, own, hashlib.sha256(whole).digest()))
+
+
+def run_preview(path: Path, port: int) -> None:
+    """Serve the survey page of a trial until Ctrl-C."""
+    from shuffledp.collection.server import serve
+
+    with tempfile.TemporaryDirectory(prefix="shuffledp-preview-") as name:
+        folder = Path(name)
+        with working("Computing the dummies"):
+            trial = _posted(path, folder)
+        codes = draw_codes(LINKS) if trial.task.has_codes else []
+        store = Store(folder / "test.db")
+        if codes:
+            store.add_codes(trial.task.digest, [code_hash(code) for code in codes])
+        store.close()
+
+        def tell(url: str) -> None:
+            print("The page as people will see it, on this machine alone; nothing that is sent counts or is kept.")
+            for code in codes or [None]:
+                print(link_of(trial.task, url, code))
+            print("Ctrl-C ends it.", flush=True)
+
+        serve(folder / "test.db", port=port, ready=tell)
+
+
+def run_rehearse(path: Path, people: int | None, report: Path | None) -> None:
+    """Let made-up people answer a trial, close and open it, and show what was found beside what they said."""
+    from shuffledp.collection.release_page import release_page
+
+    with reserved(report, "--report") as page:
+        with working("Rehearsing the survey"), tempfile.TemporaryDirectory(prefix="shuffledp-rehearsal-") as name:
+            opened, truths = rehearse(path, people, Path(name))
+        if page is not None:
+            page.write(release_page(opened, command=COMMAND_LINE.get(), version=_version(), truths=truths))
+    _print(opened, truths)
+
+
+def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict[int, list[float]]]:
+    """Draw made-up answers, every answer of a question as likely as every other, and hold the collection with them.
+
+    Parameters
+    ----------
+    path : Path
+        A survey.toml or a .draft.
+    people : int, optional
+        How many answer; as many as are planned.
+    folder : Path
+        Where the store is, and is left.
+
+    Returns
+    -------
+    Opened
+        What the analyzer finds.
+    dict
+        For each question the true shares, or the true mean.
+    """
+    from shuffledp.collection.analyzer import open_batch
+
+    trial = _posted(path, folder)
+    draft = trial.task.draft
+    n = draft.planned if people is None else people
+    if not draft.at_least <= n <= MOST_MADE_UP:
+        raise InvalidInput(
+            f"rehearse with {draft.at_least} (at_least) to {MOST_MADE_UP} made-up people; got {n}: say how many with "
+            "--people"
+        )
+    chance = np.random.default_rng()  # of made-up people: nothing that is drawn here protects anybody
+    answers = [[int(chance.integers(0, min(each.answers, 1 << 31))) for each in draft.questions] for _ in range(n)]
+    planned = np.array([max(level.planned, 0) for level in draft.levels], dtype=np.float64)
+    shares = planned / planned.sum() if planned.sum() else np.full(len(planned), 1.0 / len(planned))
+    levels = chance.choice(len(planned), size=n, p=shares).tolist()
+    codes = draw_codes(n) if trial.task.has_codes else [None] * n
+    store, opener = Store(folder / "test.db"), Opener(trial.shuffler_key)
+    if trial.task.has_codes:
+        store.add_codes(trial.task.digest, [code_hash(code) for code in codes if code])
+    for own, level, code in zip(answers, levels, codes, strict=True):
+        hold(store, [open_reports(Client(trial.task).seal(own, level, code), trial.task, opener)])
+    batch = close_task(store, trial.task.digest).read_bytes()
+    store.close()
+    return open_batch(batch, trial.key), {place: _truth(draft, place, answers) for place in range(len(draft.questions))}
+
+
+def _posted(path: Path, folder: Path) -> Trial:
+    """Post a trial of a survey in a new store of a folder, whose shuffler signs it."""
+    empty = Store(folder / "test.db")
+    trial = trial_of(path, empty.identity())
+    empty.close()
+    trial.store(folder).close()
+    return trial
+
+
+def _truth(draft: Draft, place: int, answers: list[list[int]]) -> list[float]:
+    question, given = draft.questions[place], [each[place] for each in answers]
+    if question.kind == "number":
+        return [question.low + question.step * sum(given) / len(given)]
+    if question.kind == "several":
+        return [sum(answer >> i & 1 for answer in given) / len(given) for i in range(len(question.choices))]
+    return [given.count(i) / len(given) for i in range(len(question.choices))]
+
+
+def _version() -> str:
+    from shuffledp import __version__
+
+    return __version__
+
+
+def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
+    """Print every answer beside the true one."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
+    from shuffledp.report.wording import counted, share, with_error
+
+    shown = console()
+    for place, (question, release) in enumerate(zip(opened.batch.task.draft.questions, opened.releases, strict=True)):
+        table = Table(title=escape(next(iter(question.text.values()))), title_justify="left")
+        for heading in ("answer", "made up", "found", f"{CONFIDENCE:.0%} interval"):
+            table.add_column(heading, justify="left" if heading == "answer" else "right")
+        if release.categories is None:
+            error = float(release.standard_error)
+            low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
+            value, *ends = (with_error(each, error) for each in (float(release.estimate), low, high))
+            table.add_row("mean", with_error(truths[place][0], error), value, f"{ends[0]} to {ends[1]}")
+        else:
+            for row, true in zip(frequency_rows(release), truths[place], strict=True):
+                table.add_row(escape(str(row.category)), share(true), share(row.frequency), interval_words(row))
+        shown.print(table)
+    shown.print(
+        f"A rehearsal: {counted(opened.batch.manifest.n, 'made-up person', 'made-up people')}, every answer as likely "
+        "as every other. Nothing of it is kept, and nothing was posted.",
+        highlight=False,
+    )

@@ -1,0 +1,223 @@
+"""A survey of several groups by hand: one folder of tasks, one command a step, one page that compares."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shuffledp.collection.analyzer import AnalyzerKey
+from shuffledp.collection.client import Client
+from shuffledp.collection.compare import difference
+from shuffledp.collection.fields import from_base64
+from shuffledp.collection.groups import Groups, slug
+from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.planner import prices
+from shuffledp.collection.promise import check_floor
+from shuffledp.collection.sealing import Opener
+from shuffledp.collection.store import Store
+from shuffledp.collection.survey import draft_of_survey, survey_groups
+from shuffledp.errors import InvalidInput
+from tests.cli.conftest import Run
+from tests.cli.test_collection import ok, refused
+
+SURVEY = """
+title = "Lunch"
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T08:00:00Z
+expires = 2099-02-28T08:00:00Z
+at_least = 5
+[operated_by]
+analyzer = "The kitchen"
+shuffler = "The works council"
+page = "The works council"
+[groups]
+Kitchen = 40
+"Büro & Lager" = 60
+Hall = 8
+[[questions]]
+text = "Which dish?"
+choices = ["soup", "salad"]
+[[questions]]
+text = "How content?"
+choices = ["little", "so-so", "very"]
+values = [1, 2, 3]
+optional = true
+"""
+
+
+@pytest.fixture
+def survey(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY, encoding="utf-8")
+    return path
+
+
+def answer_all(folder: Path, store: Store, codes: Path) -> None:
+    """Everybody of the kitchen wants soup, everybody of the office salad; of the hall only three answer."""
+    groups = Groups.read(folder)
+    for place, group in enumerate(groups.groups):
+        task = groups.task(group)
+        with (codes.parent / f"codes-{group.file}.csv").open(encoding="utf-8", newline="") as stream:
+            own = [from_base64(row["link"].split("#")[1]) for row in csv.DictReader(stream)]
+        assert len(own) == group.people
+        sealed = b"".join(
+            Client(task).seal((min(place, 1), place), 1, code) for code in (own[:3] if place == 2 else own) if code
+        )
+        key = store.key(task.digest)
+        assert key is not None
+        hold(store, [open_reports(sealed, task, Opener(key))])
+
+
+def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
+    told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "told", "--json"))
+    assert [(each["name"]["en"], each["people"]) for each in told["groups"]][2] == (told["smallest"], 8) == ("Hall", 8)
+    out = ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert "The smallest group is Hall, 8 people" in out
+    files = ["01-kitchen", "02-buro-lager", "03-hall"]
+    assert sorted(path.name for path in (tmp_path / "lunch").iterdir()) == [
+        *(f"{f}.draft" for f in files),
+        "groups.json",
+    ]
+    assert sorted(path.name for path in (tmp_path / "lunch.keys").iterdir()) == [
+        *(f"{f}.key" for f in files),
+        "groups.json",
+    ]
+    assert (tmp_path / "lunch.keys").stat().st_mode & 0o777 == 0o700
+    assert ok(run, "task", "post", "lunch").count("Posted: ") == 3
+    assert "all groups of lunch are posted" in refused(run, "task", "post", "lunch")
+    links = ok(run, "task", "link", "lunch.keys", "lunch", "--server", "https://example.org")
+    tasks = [Groups.read(tmp_path / "lunch").task(group) for group in Groups.read(tmp_path / "lunch").groups]
+    assert len({task.id for task in tasks}) == 3
+    assert all(f"https://example.org/t/{task.id}" in links for task in tasks)
+    assert [task.draft.title["en"] for task in tasks] == ["Lunch: Kitchen", "Lunch: Büro & Lager", "Lunch: Hall"]
+    assert "Hall: 8 codes" in ok(run, "task", "codes", "lunch", "--links", "codes.csv", "--letters", "letters.html")
+    assert (tmp_path / "letters-03-hall.html").read_text(encoding="utf-8").count("<svg") == 8
+    store = Store(tmp_path / "shuffledp.db")
+    answer_all(tmp_path / "lunch", store, tmp_path / "codes.csv")
+    status = ok(run, "task", "status", "lunch")
+    assert "40 of 40 codes used (100 %)." in status
+    assert "All together: 103 of 108 codes used (95 %)." in status
+    assert len(json.loads(ok(run, "task", "status", "lunch", "--json"))["tasks"]) == 3
+    assert len(json.loads(ok(run, "task", "status", "lunch/03-hall.task", "--json"))["tasks"]) == 1
+    closed = run("task", "close", "lunch")
+    assert closed.status == 2
+    assert "2 groups closed; not Hall: 3 people have answered" in closed.err
+    shutil.copytree(tmp_path / "outbox", tmp_path / "handed")
+    text = ok(run, "open", "handed", "--key", "lunch.keys", "--report", "lunch.html")
+    assert "soup: Kitchen and Büro & Lager by " in text
+    assert "No batch was handed over of: Hall (8 invited)." in text
+    found = json.loads(ok(run, "open", "handed", "--key", "lunch.keys", "--json"))
+    assert [each["group"] for each in found["groups"]] == ["Kitchen", "Büro & Lager"]
+    assert [(each["people"], each["promise_kept"]) for each in found["groups"]] == [(40, True), (60, True)]
+    assert found["missing"] == ["Hall"]
+    dish, content = found["compared"]
+    assert [each["answer"] for each in content["answers"]] == ["little", "so-so", "very", "no answer", "mean"]
+    (soup,) = dish["answers"][0]["differences"]
+    assert (soup["of"], soup["minus"]) == ("Kitchen", "Büro & Lager")
+    assert soup["confidence_interval"][0] > 0.5
+    page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
+    assert "<h1>Lunch</h1>" in page
+    assert "100 people in 2 groups answered" in page
+    assert sorted(path.name for path in (tmp_path / "handed").glob("*.release")) == [f"{f}.release" for f in files[:2]]
+    assert ok(run, "task", "publish", "handed").count("published: ") == 2
+    assert "verified" in ok(run, "task", "verify", "lunch/01-kitchen.task", "handed/01-kitchen.release", "--json")
+    store.close()
+
+
+def test_the_promise_is_the_same_in_every_group_however_small(survey):
+    key = AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32))
+    groups = survey_groups(survey.read_bytes())
+    drafts = [draft_of_survey(survey.read_bytes(), key, group) for group in groups]
+    floors = [check_floor(draft) for draft in drafts]
+    assert floors[0] == floors[1] == floors[2]
+    assert [sum(level.planned for level in draft.levels) for draft in drafts] == [40, 60, 8]
+    assert len({draft.questions[0].dummies for draft in drafts}) == 1
+    widths = [prices(draft)[0].planned for draft in drafts]
+    assert widths[2] > widths[0] > widths[1]
+
+
+def test_levels_of_the_survey_are_shared_out_among_groups(survey):
+    level = '[[levels]]\nname = "{}"\nepsilon0 = {}\nplanned = {}\npromise = 1\n'
+    text = SURVEY + level.format("careful", 2, 30) + level.format("usual", 4, 90)
+    key = AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32))
+    groups = survey_groups(text.encode())
+    assert [each.planned for each in draft_of_survey(text.encode(), key, groups[0]).levels] == [10, 30]
+
+
+MISTAKES = [
+    ("a group too small", "at_least = 5", "at_least = 9", "the smallest group is 'Hall' with 8 people"),
+    ("one group", 'Kitchen = 40\n"Büro & Lager" = 60\n', "", "2 to 100 groups"),
+    ("people besides", "at_least = 5", "at_least = 5\npeople = 9", "leave people out"),
+    ("anybody may answer", "at_least = 5", 'at_least = 5\nadmission = "open"', "leave admission out"),
+    ("no number", "Hall = 8", 'Hall = "eight"', "group 'Hall': 'people' must be a whole number"),
+    ("two alike", "Hall = 8", "KITCHEN = 8", "two groups have the same name"),
+    (
+        "a name in one of two languages",
+        "Hall = 8",
+        "Hall = {name = {en = 'Hall', de = 'Halle'}, people = 8}",
+        "its name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "said"), [each[1:] for each in MISTAKES], ids=[each[0] for each in MISTAKES])
+def test_a_mistake_in_groups_is_one_clear_line(survey, run, tmp_path, good, bad, said):
+    survey.write_text(SURVEY.replace(good, bad), encoding="utf-8")
+    assert said in refused(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert not (tmp_path / "lunch").exists()
+    assert not (tmp_path / "lunch.keys").exists()
+
+
+def test_a_shuffler_that_changes_a_group_is_found_out(survey, run, tmp_path):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    shutil.copytree(tmp_path / "lunch", tmp_path / "sent")
+    ok(run, "task", "post", "sent")
+    shutil.copy(tmp_path / "sent" / "01-kitchen.task", tmp_path / "sent" / "03-hall.task")
+    assert "somebody has changed it; do not invite people" in refused(run, "task", "link", "lunch", "sent")
+    manifest = tmp_path / "sent" / "groups.json"
+    manifest.write_text(manifest.read_text().replace('"people":8', '"people":9'))
+    assert "the shuffler posted something else" in refused(run, "task", "link", "lunch", "sent")
+    manifest.write_text(manifest.read_text().replace("03-hall", "../hall"))
+    assert "a name such as 01-kitchen" in refused(run, "task", "status", "sent")
+
+
+def test_folders_that_are_none(survey, run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "has no groups.json" in refused(run, "task", "post", "empty")
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert "lunch exists and would be lost" in refused(run, "task", "draft", "survey.toml", "--out", "lunch")
+    assert "holds the batches of 0 of these 3 groups" in refused(run, "open", "empty", "--key", "lunch.keys")
+    assert "the folder of keys" in refused(run, "open", "empty", "--key", "lunch/groups.json")
+    assert "has no releases" in refused(run, "task", "publish", "empty")
+    assert "post the groups first" in refused(run, "task", "codes", "lunch", "3", "--links", "c.csv")
+
+
+def test_names_of_files():
+    assert [slug(text) for text in ("Küche", "../x", "日本", "A" * 60)] == ["kuche", "x", "", "a" * 40]
+
+
+def test_a_difference_holds_together_with_all_others():
+    """4,000 differences of binomial shares at a level of .95 each: 94 % are certain at a coverage of 95 % (5 sigma)."""
+    rng, hits, runs = np.random.default_rng(3), 0, 4000
+    for _ in range(runs):
+        sides = []
+        for n, p in ((80, 0.4), (200, 0.7)):
+            value = rng.laplace(p, (p * (1 - p) / n / 2) ** 0.5)  # the tails of dummies
+            half = -np.log(0.05) * (p * (1 - p) / n / 2) ** 0.5  # the exact interval of that law
+            sides.append(np.array([value, value - half, value + half]))
+        found = difference(*sides)
+        hits += found.low <= 0.4 - 0.7 <= found.high
+    assert hits >= 0.94 * runs
+
+
+def test_a_survey_with_groups_has_no_draft_of_its_own(survey):
+    with pytest.raises(InvalidInput, match="each has a draft of its own"):
+        draft_of_survey(survey.read_bytes(), AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32)))
