@@ -17,7 +17,7 @@ FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
         "commands", "posting", "task_plan", "answers", "serve",
-        "release_json", "release_page", "checklist", "plan_view", "kinds_view",
+        "release_json", "release_page", "result_words", "checklist", "plan_view", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""

@@ -13,7 +13,7 @@ from shuffledp.accounting import certify
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.curves import profile_epsilons, renyi_points, worst_profile
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
-from shuffledp.report.wording import guarantee_notes, some_levels
+from shuffledp.report.wording import dummies_notes, guarantee_notes, large_delta_notes, some_levels
 from shuffledp.setting import Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
@@ -69,8 +69,10 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
         return
     from shuffledp.report.terminal import print_guarantee
 
+    for note in large_delta_notes(guarantee):  # before the number, which means little at such a delta
+        console().print(f"[bold red]Warning:[/] {note}")
     print_guarantee(console(), guarantee)
-    for note in guarantee_notes(guarantee):
+    for note in dummies_notes(guarantee):
         console().print(note)
     tell_written(outputs)
 

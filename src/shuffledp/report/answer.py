@@ -24,6 +24,7 @@ from shuffledp.report.rows import (
     in_bins,
     interval_words,
     quantile_rows,
+    quantile_words,
 )
 from shuffledp.report.svg import bars_picture, distribution_picture, histogram_picture, mean_picture
 
@@ -177,7 +178,7 @@ def _quantiles(answer: Answer, release: RangeRelease) -> dict[str, Any]:
     width = float(release.edges[1] - release.edges[0])
     cells = [
         [f"{wording.near(100 * row.probability, 6)}%", in_bins(row.value, width),
-         f"{in_bins(row.low, width)} to {in_bins(row.high, width)}"]
+         quantile_words(row, release.edges)]
         for row in rows
     ]  # fmt: skip
     return {

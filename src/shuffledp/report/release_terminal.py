@@ -25,6 +25,7 @@ from shuffledp.report.rows import (
     in_bins,
     interval_words,
     quantile_rows,
+    quantile_words,
 )
 from shuffledp.report.terminal import NOT_PRIVATE, print_guarantee
 from shuffledp.report.wording import PROJECTED, count, near, points, share, unit, with_error
@@ -242,7 +243,7 @@ def _quantiles(console: Console, release: Any, shown: Shown) -> None:
         table.add_row(
             f"{near(100 * row.probability, 6)}%",
             in_bins(row.value, width),
-            f"{in_bins(row.low, width)} to {in_bins(row.high, width)}",
+            quantile_words(row, release.edges),
         )
     console.print(table)
 

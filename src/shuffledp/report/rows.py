@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from shuffledp.releases.release import RangeRelease
 from shuffledp.releases.release import Release
 
+NOTHING_FROM = 0.9
+"""An interval of a quantile over this share of the range, or more, says nothing yet."""
 CONFIDENCE = 0.95
 """Level of the confidence intervals that are shown."""
 
@@ -102,6 +105,29 @@ def interval_words(row: FrequencyRow) -> str:
     if row.frequency > 1.0:
         return f"above 1: noise; at least {share(row.low)}"
     return f"{share(row.low)} to {share(row.high)}"
+
+
+def quantile_words(row: QuantileRow, edges: Sequence[float]) -> str:
+    """Show an interval of a quantile; one over nearly all of the range tells no value from another, so that is said.
+
+    Parameters
+    ----------
+    row : QuantileRow
+        A quantile with its interval.
+    edges : sequence of float
+        Edges of all bins, in the unit of the question.
+
+    Examples
+    --------
+    >>> quantile_words(QuantileRow(0.5, 36.9, 30.0, 44.5), [0.0, 25.0, 50.0])
+    '30 to 44.5'
+    >>> quantile_words(QuantileRow(0.5, 36.9, 0.0, 47.0), [0.0, 25.0, 50.0])
+    'says nothing yet'
+    """
+    if row.high - row.low >= NOTHING_FROM * float(edges[-1] - edges[0]):
+        return SAYS_NOTHING
+    width = float(edges[1] - edges[0])
+    return f"{in_bins(row.low, width)} to {in_bins(row.high, width)}"
 
 
 def bin_rows(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> list[BinRow]:

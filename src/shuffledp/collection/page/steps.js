@@ -16,6 +16,7 @@ export function introduction(reader, task, atLength) {
     el("p", { class: "asks" }, say("asks", { organizer: task.organizer })),
     el("h1", {}, text(task.title)),
     atLength && el("p", { class: "lead" }, say("intro")),
+    atLength && task.levels.length > 1 && el("p", {}, say("introLevel")),
     atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) })),
   );
 }
@@ -89,7 +90,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   const choose = (i) => {
     onchoose(i);
     fix.disabled = false;
-    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)));
+    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)).filter(Boolean));
   };
   const rows = task.levels.map((level, i) => {
     const input = el("input", { type: "radio", name: "level", value: i, checked: i === chosen, onchange: () => choose(i) });
@@ -110,11 +111,18 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   );
 }
 
+// What stands in the place of the choice where there is one level: what it promises.
+export function onlyLevel(reader, task) {
+  const [level] = task.levels;
+  const panel = el("div", { class: "promises" }, promises(reader, task, level, reader.plain(level.name)));
+  return section("level", reader.say("levelOnly"), el("p", {}, decides(reader, task, level)), panel);
+}
+
 // The numbers of a level, each with its own enemy, and what they do not cover.
 function promises(reader, task, level, name) {
   const { numbers, limits, meaning } = promised(task, level, reader.language);
   return [
-    el("h3", {}, reader.say("promised", { level: name })),
+    task.levels.length > 1 && el("h3", {}, reader.say("promised", { level: name })),
     el("dl", {}, numbers.map(({ figure, sentence }) => el("div", {}, el("dt", {}, figure), el("dd", {}, sentence)))),
     el("details", {}, el("summary", {}, reader.say("meaning")), meaning.map((sentence) => el("p", {}, sentence))),
     el("h3", {}, reader.say("limits")),
@@ -127,7 +135,7 @@ export function answerStep(reader, task, levelNumber, answers, onanswer) {
   return section(
     "answer",
     say("answerTitle"),
-    el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
+    task.levels.length > 1 && el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
     task.questions.map((question, j) => {
       return FIELDS[question.kind](reader, question, j, answers[j], (answer) => {
         onanswer(j, answer);
