@@ -17,7 +17,7 @@ FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
         "commands", "posting", "posting_groups", "answers", "serve", "rehearsal", "opening_groups",
-        "compare", "release_json", "release_page", "checklist", "kinds_view",
+        "compare", "release_json", "release_page", "result_words", "checklist", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""

@@ -110,8 +110,10 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
     assert "Which dish?" in page
     words = page.replace("&#39;", "'")
-    for level, cases in (("careful", 45), ("open", 79)):  # e^epsilon0/(e^epsilon0 + 2), as everybody was told before
-        assert re.search(rf"Level {level}: If .* worked together .* true answer in {cases} of 100 cases", words)
+    # e^epsilon0/(e^epsilon0 + 2), as everybody was told before
+    cases = "Of 100 such reports 45 at level “careful”, 79 at level “open” are the person's true answer."
+    assert re.search(f"If .* worked together .* {cases}", words)
+    assert words.count("worked together") == words.count("If 5 % of the reports") == 1
     assert words.index(">promised<") < words.index(">whoever takes part<") < words.index(">shuffler and analyzer one<")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Every promise is kept" in ok(run, "open", "lunch.batch", "--key", "lunch.key")

@@ -82,7 +82,9 @@ def test_in_words_with_a_page_of_its_own(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     run_demo_collection(1e-6, None, as_json=False, report=None, clients=60, browser=False)
-    shown = " ".join(capsys.readouterr().out.split())
+    out = capsys.readouterr().out
+    assert max(len(line.rstrip()) for line in out.splitlines() if line and line[0] in "┏┃┡│├└") <= 120
+    shown = " ".join(out.split())
     assert "What each party saw" in shown
     assert "Every promise is kept." in shown
     (page,) = leftovers()

@@ -226,6 +226,7 @@ def test_a_delta_above_one_in_n_is_told(run, people):
     shown = run(*amplify, "--report", "page.html").out
     assert note in shown
     assert shown.count("above 1/n") == 1
+    assert shown.index("above 1/n") < shown.index("Central epsilon at most")
 
 
 def test_a_factor_is_never_one_and_more_of_nothing(people):

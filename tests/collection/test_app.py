@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import logging
 import re
@@ -200,6 +202,35 @@ def test_what_is_shown_of_a_task(shuffler, task, store, clock):
     assert shuffler.ask("GET", f"/v1/{task.id}/release").body == b"a release"
     clock.now += 1
     assert json.loads(shuffler.ask("GET", "/").body) == {"tasks": []}
+
+
+BROWSER = [(b"accept", b"text/html,application/xhtml+xml,*/*;q=0.8"), (b"accept-language", b"de-AT,de;q=0.9")]
+
+
+def test_a_browser_finds_the_open_tasks_and_a_program_still_reads_json(shuffler, task, store, clock):
+    page = shuffler.ask("GET", "/", headers=BROWSER)
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    text = page.body.decode()
+    assert "<title>Umfragen</title>" in text
+    assert f'<a href="t/{task.id}" lang="en">Lunch</a>' in text
+    assert "://" not in text
+    style = text[text.index("<style>") + 7 : text.index("</style>")]
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{hashed}'" in page.headers["content-security-policy"]
+    assert page.headers["vary"] == "accept, accept-language"
+    shuffler.send(task, *Reports(task).many(2))
+    close_task(store, task.digest, clock=Time())
+    clock.now += 1
+    assert "keine Umfrage offen" in shuffler.ask("GET", "/", headers=BROWSER).body.decode()
+
+
+@pytest.mark.parametrize("path", ["/t/unknown", "/t/" + "A" * 43, "/secret", "/v1/secret"])
+def test_a_link_that_names_nothing_has_a_page_with_a_title_for_a_browser(shuffler, path):
+    page = shuffler.ask("GET", path, headers=BROWSER)
+    assert page.status == 404
+    assert "<title>Keine solche Umfrage</title>" in page.body.decode()
+    assert b"secret" not in page.body
+    assert shuffler.ask("GET", path).body == b"there is no such thing here\n"
 
 
 def test_the_page_is_one_and_may_load_nothing(shuffler, task):

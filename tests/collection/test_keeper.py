@@ -43,7 +43,8 @@ def live(keeper: Keeper, clock: Time, until: int, step: int = DAY // 2, store: S
             return
 
 
-def test_a_task_closes_when_it_is_time(tmp_path):
+def test_a_task_closes_when_it_is_time_and_the_log_says_so(tmp_path, caplog):
+    caplog.set_level("INFO")
     with kept(tmp_path, 5) as (store, clock, keeper, ended):
         live(keeper, clock, CLOSES - 1)
         assert state(store) == "open"
@@ -52,6 +53,9 @@ def test_a_task_closes_when_it_is_time(tmp_path):
         assert batch_path(store, TASK).exists()
         keeper.look()
         assert ended[-1] == TASK.digest
+        assert [record.getMessage() for record in caplog.records] == [
+            f"task {TASK.id} has closed by itself: its batch is in the outbox"
+        ]
 
 
 def test_with_too_few_it_waits_for_more_until_it_expires(tmp_path):

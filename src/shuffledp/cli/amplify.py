@@ -12,7 +12,7 @@ from shuffledp import __version__
 from shuffledp.accounting import certify, profile_epsilons, renyi_points, worst_profile
 from shuffledp.guarantee import Guarantee
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
-from shuffledp.report.wording import guarantee_notes, some_levels
+from shuffledp.report.wording import dummies_notes, guarantee_notes, large_delta_notes, some_levels
 from shuffledp.setting import Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
@@ -68,8 +68,10 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
         return
     from shuffledp.report.terminal import print_guarantee
 
+    for note in large_delta_notes(guarantee):  # before the number, which means little at such a delta
+        console().print(f"[bold red]Warning:[/] {note}")
     print_guarantee(console(), guarantee)
-    for note in guarantee_notes(guarantee):
+    for note in dummies_notes(guarantee):
         console().print(note)
     tell_written(outputs)
 

@@ -528,10 +528,15 @@ class Keeper:
         action = due(row.state, draft, self._store.held(row.digest), now, row.since, row.ran)
         if action == "close":
             close_task(self._store, row.digest, clock=self._clock)
+            _log.info("task %s has closed by itself: its batch is in the outbox", to_base64(row.digest))
         elif action == "destroy":
             expire_task(self._store, row.digest, clock=self._clock)
+            _log.info("task %s has expired with too few answers: all is destroyed", to_base64(row.digest))
         elif action == "delete":
             delete_task(self._store, row.digest, clock=self._clock)
+            _log.info(
+                "task %s has come to the end of its retention: batch and release are deleted", to_base64(row.digest)
+            )
         elif now - row.tick >= TICK:
             expired = row.state == "open" and now >= draft.expires
             self._store.tick(row.digest, now, day=DAY, expired=expired, longest=2 * TICK)

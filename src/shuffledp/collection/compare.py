@@ -22,7 +22,7 @@ from shuffledp.collection.analyzer import Opened
 from shuffledp.collection.asked import Question
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.report.rows import CONFIDENCE
+from shuffledp.questions.view import CONFIDENCE
 from shuffledp.report.wording import count, points, share, with_error
 
 

@@ -19,7 +19,7 @@ from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
 from shuffledp.errors import InvalidInput
 from shuffledp.report import wording
-from shuffledp.report.templating import page_template
+from shuffledp.report.page import page_template
 from shuffledp.report.to_json import dumps
 from shuffledp.shell.entered import Entered
 from shuffledp.shell.files import write_bytes

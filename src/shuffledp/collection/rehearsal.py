@@ -205,7 +205,8 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from shuffledp.report.rows import CONFIDENCE, frequency_rows, interval_words
+    from shuffledp.questions.view import CONFIDENCE
+    from shuffledp.report.answer import interval_words, view_of
     from shuffledp.report.wording import counted, share, with_error
 
     shown = console()
@@ -219,8 +220,8 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
             value, *ends = (with_error(each, error) for each in (float(release.estimate), low, high))
             table.add_row("mean", with_error(truths[place][0], error), value, f"{ends[0]} to {ends[1]}")
         else:
-            for row, true in zip(frequency_rows(release), truths[place], strict=True):
-                table.add_row(escape(str(row.category)), share(true), share(row.frequency), interval_words(row))
+            for row, true in zip(view_of(release).entries(), truths[place], strict=True):
+                table.add_row(escape(row.name), share(true), share(row.value), interval_words(row))
         shown.print(table)
     shown.print(
         f"A rehearsal: {counted(opened.batch.manifest.n, 'made-up person', 'made-up people')}, every answer as likely "

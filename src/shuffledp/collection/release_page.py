@@ -8,7 +8,8 @@ from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
 from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.kinds_view import TOGETHER, more_lines
-from shuffledp.collection.promised import READ, crowd_tells, what_is_promised
+from shuffledp.collection.promised import crowd_tells, in_100, quoted, what_is_promised, what_is_read
+from shuffledp.collection.result_words import results_in_words
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.releases.release import Release
@@ -53,6 +54,8 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         people=manifest.n,
         dummies=sum(manifest.dummies),
         answers=answers,
+        common=_common(answers),
+        in_words=results_in_words(opened),
         headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
         levels=_levels(opened),
         sentences=_sentences(opened),
@@ -65,6 +68,12 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         command=command,
         version=version,
     )
+
+
+def _common(answers: list[dict[str, Any]]) -> list[str]:
+    """Return the notes that every answer has, where there are several: they are shown once."""
+    notes = [answer["estimate"]["notes"] for answer in answers]
+    return [note for note in notes[0] if all(note in other for other in notes)] if len(notes) > 1 else []
 
 
 def _answer(
@@ -101,7 +110,7 @@ def _levels(opened: Opened) -> list[dict[str, Any]]:
 
 def _sentences(opened: Opened) -> list[str]:
     draft = opened.batch.task.draft
-    read = [f"Level {name}: {text}" for place in range(len(draft.levels)) for name, text in _read_at(draft, place)]
+    read = _read(draft)
     if draft.operated_by.one_hand:
         only = f"{draft.operated_by.analyzer} both shuffled and analyzed, so only this number is a promise."
         return [only, *read]
@@ -115,8 +124,19 @@ def _sentences(opened: Opened) -> list[str]:
     ]
 
 
-def _read_at(draft: Draft, place: int) -> list[tuple[str, str]]:
-    """Return the name of a level and what those who work together can read at it, as a person was told."""
-    name = next(iter(draft.levels[place].name.values()))
-    told = what_is_promised(draft, place).sentences
-    return [(name, text) for key, text in told if key in READ]
+def _read(draft: Draft) -> list[str]:
+    """Say what those who work together can read, in one sentence with the cases of every level."""
+    analyzer, shuffler = quoted(draft.operated_by.analyzer), quoted(draft.operated_by.shuffler)
+    found = [what_is_read(draft, place) for place in range(len(draft.levels))]
+    names = [quoted(next(iter(level.name.values()))) for level in draft.levels]
+    cases = [
+        f"{'up to ' if len(shares) > 1 else ''}{in_100(max(shares))} at level {name}"
+        for name, (_, shares) in zip(names, found, strict=True)
+    ]
+    told = "are the person's true answer" if found[0][0] == "answer" else "depend on the person's answer"
+    who = (
+        f"{analyzer} can"
+        if draft.operated_by.one_hand
+        else f"If {shuffler} worked together with {analyzer}, they could"
+    )
+    return [f"{who} read what a device sent. Of 100 such reports {', '.join(cases)} {told}."]

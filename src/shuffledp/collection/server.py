@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,11 @@ from shuffledp.errors import InvalidInput
 # Every handler answers with fixed words: nothing of a request is repeated, stored beside the report, or logged.
 
 Scope = MutableMapping[str, Any]
+Headers = Sequence[tuple[bytes, bytes]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+HTML = b"text/html; charset=utf-8"
 MOST_REPORTS = 100
 """Reports in one request."""
 STATUS_SECONDS = 600
@@ -114,6 +116,7 @@ class Service:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
+        from shuffledp.collection.front_page import front_policy
         from shuffledp.collection.survey_page import content_security_policy, survey_page
 
         self._store, self._clock = store, clock
@@ -121,7 +124,8 @@ class Service:
         self._posts: dict[str, Post] = {}
         self._room = Room()
         self._health = (0.0, Reply(503, b"starting\n"))
-        self._page = Reply(200, survey_page(), b"text/html; charset=utf-8", _page_headers(content_security_policy()))
+        self._page = Reply(200, survey_page(), HTML, _page_headers(content_security_policy()))
+        self._front = (*_page_headers(front_policy()), (b"vary", b"accept, accept-language"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -154,13 +158,16 @@ class Service:
         method, parts = scope["method"], scope["path"].split("/")[1:]
         if len(parts) == 3 and parts[0] == "v1" and parts[2] == "reports":
             return await self._take(parts[1], scope, receive) if method == "POST" else _not_allowed(b"POST")
-        found = self._show(parts)
-        return found() if found and method == "GET" else _not_allowed(b"GET") if found else NOT_FOUND
+        found = self._show(parts, scope["headers"])
+        if found and method != "GET":
+            return _not_allowed(b"GET")
+        reply = found() if found else NOT_FOUND
+        return self._unknown(scope["headers"]) if reply is NOT_FOUND and method == "GET" else reply
 
-    def _show(self, parts: list[str]) -> Callable[[], Reply] | None:
+    def _show(self, parts: list[str], headers: Headers) -> Callable[[], Reply] | None:
         match parts:
             case [""]:
-                return self._index
+                return lambda: self._index(headers)
             case ["healthz"]:
                 return self._healthz
             case ["t", name]:
@@ -244,13 +251,25 @@ class Service:
             post.state, post.read = state, now
         return post.state
 
-    def _index(self) -> Reply:
+    def _index(self, headers: Headers) -> Reply:
+        """GET /: the open tasks, as a page for a browser and as JSON for a program."""
+        from shuffledp.collection.front_page import front_page, language_of, wants_html
+
         shown: list[dict[str, Any]] = []
         for row in self._store.tasks():
             post = self._post(to_base64(row.digest))
             if post is not None and self._state(post) == "open":
                 shown.append({"id": post.task.id, "title": dict(post.task.draft.title), "page": f"/t/{post.task.id}"})
-        return _json({"tasks": shown})
+        if not wants_html(headers):
+            return _json({"tasks": shown})
+        page = front_page([(task["id"], task["title"]) for task in shown], language_of(headers))
+        return Reply(200, page, HTML, self._front)
+
+    def _unknown(self, headers: Headers) -> Reply:
+        """Answer an address that names nothing: in words on a page for a browser, in one line for a program."""
+        from shuffledp.collection.front_page import language_of, unknown_page, wants_html
+
+        return Reply(404, unknown_page(language_of(headers)), HTML, self._front) if wants_html(headers) else NOT_FOUND
 
     def _task(self, name: str) -> Reply:
         post = self._post(name)

@@ -142,12 +142,13 @@ def _page(head: str) -> str:
 def _policy(server: str) -> str:
     _, style, script = _parts()
     return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; connect-src {server}; "
+        f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(style)}; connect-src {server}; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the source of a policy that lets one inline script or style run: its SHA-256."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

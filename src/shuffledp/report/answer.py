@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from shuffledp.releases.release import Release
     from shuffledp.releases.verb import GroupedRelease
 
+NOTHING_FROM = 0.9
+"""An interval of a quantile over this share of the range, or more, says nothing yet."""
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 """Heading of intervals where the sentence above the table says whether they hold together."""
 
@@ -104,7 +106,9 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
         found = [share(entry.value), points(entry.error), ends]
         return found if entry.projected is None else [*found, share(entry.projected)]
     if view.shape.scale == "place":
-        return [in_bins(entry.value, view.width), f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"]
+        ends = f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"
+        covers = view.curve is not None and high - low >= NOTHING_FROM * float(np.ptp(view.curve.value))
+        return [in_bins(entry.value, view.width), SAYS_NOTHING if covers else ends]
     ends = f"{with_error(low, entry.error)} to {with_error(high, entry.error)}"
     return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
 

@@ -268,11 +268,15 @@ def weighted_by(release: Release) -> str:
 
 def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
     """Say what a guarantee of so many people is not worth, where a reader could take it for more."""
-    said, n = dummies_notes(guarantee), guarantee.setting.budgets.n
-    if guarantee.delta * (n if people is None else people) <= 1.0:
-        return said
+    return [*dummies_notes(guarantee), *large_delta_notes(guarantee, people)]
+
+
+def large_delta_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
+    """Say that a delta above 1/n of so many people protects nobody for certain."""
+    n = guarantee.setting.budgets.n if people is None else people
+    if guarantee.delta * n <= 1.0:
+        return []
     return [
-        *said,
         f"delta = {probability(guarantee.delta)} is above 1/n: such a guarantee allows one person's record to be "
         "published; choose a delta well below 1/n.",
     ]

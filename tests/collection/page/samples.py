@@ -44,7 +44,7 @@ def task(*questions: dict[str, Any], **changed: Any) -> PostedTask:
     hands = {"analyzer": "Institute of Occupational Health", "shuffler": "Works council", "page": "Works council"}
     whole = document(*asked, **({"operated_by": hands} | plain | changed))
     for level, name in zip(whole["levels"], NAMES, strict=False):
-        level["name"] = {language: name[language] for language in TITLE}
+        level["name"] = {language: name[language] for language in whole["title"]}
     return PostedTask.post(Draft.parse(json.dumps(whole).encode()), Opener(SHUFFLER).public, IDENTITY)
 
 

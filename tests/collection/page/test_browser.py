@@ -64,3 +64,30 @@ def test_the_demonstration_s_browser_answers_as_a_person_does():
         assert browser.answer(links[0], 0, [0, 1]) == "waiting"
         server.tampered = True
         assert browser.answer(links[0], 0, [0, 1]) == "problem"
+
+
+STANDS = """
+(async () => {
+  while (!document.querySelector("#answer, #problem")) await new Promise((resolve) => setTimeout(resolve, 10));
+  const at = (selector) => document.querySelector(selector);
+  const inputs = document.querySelectorAll("#level input, #level button").length;
+  return [at("#languages").hidden, inputs, at("main").innerText];
+})()
+"""
+
+
+def test_one_level_and_one_language_are_not_asked_for():
+    german = {
+        "text": {"de": "Essen Sie mittags hier?"},
+        "choices": [{"de": "ja"}, {"de": "nein"}, {"de": "weiß nicht"}],
+    }
+    one = task(SMOKE | german, title={"de": "Mittagessen"}, levels=((0.5, 540, 0.1),))
+    with Server(one) as server, Chromium(CHROMIUM) as browser:
+        link = f"{server.link}#{to_base64(bytes(16))}"
+        hidden, inputs, text = browser.evaluate(link, STANDS)
+        assert (hidden, inputs) == (True, 0)
+        for words in ("Was Ihnen versprochen wird", "Essen Sie mittags hier?", "survey@example.org", "Datenschutz"):
+            assert words in text
+        assert "Stufe, die Sie wählen" not in text
+        assert browser.answer(link, 0, [1]) == "held"
+        assert [one["level"] for one in server.opened()] == [0]

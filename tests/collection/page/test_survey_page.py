@@ -68,6 +68,13 @@ def test_the_page_names_no_other_place():
     assert survey_page() == survey_page()
 
 
+def test_what_can_be_chosen_is_listed_and_no_button():
+    """A pill looks like a button; what is asked is a list until it can be answered."""
+    rule = re.search(r"ul\.choices \{([^}]*)\}", survey_page().decode())
+    assert rule
+    assert not re.search(r"flex|border|list-style: none", rule[1])
+
+
 def test_a_page_for_another_host_holds_its_task_and_its_policy():
     posted = task()
     document = page_for(posted, "https://collect.example.org").decode()

@@ -61,8 +61,11 @@ _PERSON = """
     }
   };
   const at = (selector) => document.querySelector(selector);
-  (await until(() => at(`#level input[value="${level}"]`) ?? at("#sent, #problem"))).click();
-  if (at("#level")) at("#level button").click();
+  const choice = await until(() => at(`#level input[value="${level}"]`) ?? at("#answer, #sent, #problem"));
+  if (choice.type === "radio") {
+    choice.click();
+    at("#level button").click();
+  }
   if (await until(() => at("#answer") ?? at("#sent, #problem")) === at("#answer")) {
     values.forEach((value, j) => {
       const typed = at(`#q${j}-number`) ?? at(`#q${j}-word`);

@@ -126,7 +126,7 @@ def _estimates(held: Held) -> Table:
     """Estimates beside the true values."""
     table = Table(title=f"{count(held.release.batch.manifest.n)} people of UCI Adult", title_justify="left")
     for heading in ("answer", "private estimate", f"{CONFIDENCE:.0%} confidence interval", "true value"):
-        table.add_column(heading, justify="left" if heading == "answer" else "right")
+        table.add_column(heading, justify="left" if heading == "answer" else "right", max_width=36)
     questions = held.release.batch.task.draft.questions
     for question, release, truth in zip(questions, held.release.releases, held.truths, strict=True):
         title = question.text["en"]
@@ -154,7 +154,7 @@ def _promises(held: Held) -> Table:
         "level", "people", "promised", "analyzer and all other people", "analyzer and 5 % of the others",
         "shuffler and analyzer together",
     ):  # fmt: skip
-        table.add_column(heading, justify="left" if heading == "level" else "right")
+        table.add_column(heading, justify="left" if heading == "level" else "right", max_width=17)
     for place, level in enumerate(draft.levels):
         crowd = opened.crowd[place]
         local = up(what_is_promised(draft, place).local)
@@ -170,8 +170,8 @@ def _parties(held: Held) -> Table:
     task, manifest = held.release.batch.task, held.release.batch.manifest
     people, rows = count(manifest.n), " and ".join(count(rows) for rows in manifest.rows)
     table = Table(title="What each party saw", title_justify="left", show_lines=True)
-    for heading in ("party", "saw", "did not see"):
-        table.add_column(heading)
+    for heading, width in (("party", 18), ("saw", 30), ("did not see", 22)):
+        table.add_column(heading, max_width=width)  # a pipe has no width of its own to wrap at
     table.add_row(
         "participant",
         "the signed task with its promises, its own answer, the release",

@@ -63,6 +63,14 @@ export function checks(reader, task) {
     el("p", {}, say("detailsDummies", { counts })),
     el("p", {}, say(task.signed ? "detailsSigned" : "detailsUnsigned")),
     el("p", {}, say("detailsId"), el("br"), el("code", {}, task.id)),
+  );
+}
+
+// Who answers questions, and what the organizer says of personal data: at the foot of every step.
+export function foot({ say }, task) {
+  return el(
+    "footer",
+    { id: "foot", class: "quiet" },
     el("p", {}, say("contact", { contact: task.contact })),
     el("p", {}, el("a", { href: task.privacy_notice, rel: "noreferrer" }, say("privacyNotice"))),
   );

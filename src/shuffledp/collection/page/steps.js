@@ -29,6 +29,7 @@ export function introduction(reader, task, atLength, response) {
     el("h1", {}, text(task.title)),
     atLength && task.introduction && el("p", { class: "lead" }, text(task.introduction)),
     atLength && el("p", { class: "lead" }, say("intro")),
+    atLength && task.levels.length > 1 && el("p", {}, say("introLevel")),
     atLength && el("p", { class: "quiet" }, say("until", { closes: date(task.closes) }), " ", responseWords(reader, response)),
   );
 }
@@ -103,7 +104,7 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   const choose = (i) => {
     onchoose(i);
     fix.disabled = false;
-    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)));
+    panel.replaceChildren(...promises(reader, task, task.levels[i], plain(task.levels[i].name)).filter(Boolean));
   };
   const rows = task.levels.map((level, i) => {
     const input = el("input", { type: "radio", name: "level", value: i, checked: i === chosen, onchange: () => choose(i) });
@@ -124,11 +125,18 @@ export function levelStep(reader, task, chosen, onchoose, onfix) {
   );
 }
 
+// What stands in the place of the choice where there is one level: what it promises.
+export function onlyLevel(reader, task) {
+  const [level] = task.levels;
+  const panel = el("div", { class: "promises" }, promises(reader, task, level, reader.plain(level.name)));
+  return section("level", reader.say("levelOnly"), el("p", {}, decides(reader, task, level)), panel);
+}
+
 // The numbers of a level, each with its own enemy, and what they do not cover.
 function promises(reader, task, level, name) {
   const { numbers, limits, meaning } = promised(task, level, reader.language);
   return [
-    el("h3", {}, reader.say("promised", { level: name })),
+    task.levels.length > 1 && el("h3", {}, reader.say("promised", { level: name })),
     el("dl", {}, numbers.map(({ figure, sentence }) => el("div", {}, el("dt", {}, figure), el("dd", {}, sentence)))),
     el("details", {}, el("summary", {}, reader.say("meaning")), meaning.map((sentence) => el("p", {}, sentence))),
     el("h3", {}, reader.say("limits")),
@@ -141,7 +149,7 @@ export function answerStep(reader, task, levelNumber, answers, onanswer) {
   return section(
     "answer",
     say("answerTitle"),
-    el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
+    task.levels.length > 1 && el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
     task.questions.map((question, j) => {
       return FIELDS[question.kind](reader, question, j, answers[j], (answer) => {
         onanswer(j, answer);

@@ -9,8 +9,8 @@ import { WORDS } from "./words.js";
 import { readRelease } from "./release.js";
 import { readNotice } from "./notice.js";
 import { button, el, reader } from "./view.js";
-import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, sendStep, unanswered, whoStep } from "./steps.js";
-import { checks, ledger, notice, result, sentStep } from "./outcome.js";
+import { answerStep, allAnswered, asked, codeStep, introduction, levelStep, onlyLevel, sendStep, unanswered, whoStep } from "./steps.js";
+import { checks, foot, ledger, notice, result, sentStep } from "./outcome.js";
 import { spentByAnswering } from "./promise.js";
 
 const LANGUAGES = Object.keys(WORDS);
@@ -37,6 +37,9 @@ const state = {
   response: {}, // of the server's word: how many answers it holds at least, and how many were invited
   shown: null, // the state of the record that the page shows
 };
+
+// The page's languages that a survey is asked in.
+const languagesOf = (task) => LANGUAGES.filter((name) => name in task.title);
 
 const firstOf = (names) => navigator.languages.map((name) => name.split("-")[0]).find((name) => names.includes(name));
 
@@ -116,7 +119,8 @@ async function load() {
   } catch (error) {
     return fail(["name", "newer", "signature", "promise"].includes(error.message) ? error.message : "format");
   }
-  state.language = firstOf(LANGUAGES.filter((name) => name in state.task.title)) ?? state.language;
+  const offered = languagesOf(state.task);
+  state.language = firstOf(offered) ?? offered[0] ?? state.language;
   state.keep = await openKeep();
   await usePerson(state.code);
   await enter();
@@ -175,19 +179,20 @@ function sections(read) {
   if (phase === "loading") return [el("p", { class: "lead" }, say("loading"))];
   if (phase === "failed") return [failed()];
   const head = introduction(read, task, phase === "open" && record === null, state.response);
-  const foot = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task)];
+  const ends = [linesOf(state.records).length > 0 && ledger(read, linesOf(state.records)), checks(read, task), foot(read, task)];
   const sent = record && record.state !== "level" ? mine(read) : null;
-  if (phase === "released") return [head, result(read, task, state.found, state.response.invited), foot];
+  if (phase === "released") return [head, result(read, task, state.found, state.response.invited), ends];
   if (phase !== "open") {
     const values = { opens: read.date(task.opens), contact: task.contact };
-    return [head, sent, notice(phase, say(`${phase}Title`), say(phase, values)), foot];
+    return [head, sent, notice(phase, say(`${phase}Title`), say(phase, values)), ends];
   }
-  if (sent) return [head, sent, foot];
-  if (state.slot === null) return [head, asked(read, task), codeStep(read, answeredHere(), useCode), foot];
-  if (record === null && !state.isAnother && answeredHere() > 0) return [head, whoStep(read, answeredHere(), refusedHere(), sendAgainHere, somebodyElse), foot];
-  if (record === null) return [head, asked(read, task), levelStep(read, task, state.level, (i) => (state.level = i), fixLevel), foot];
-  const answers = answerStep(read, task, record.level, state.answers, (j, answer) => (state.answers[j] = answer));
-  return [head, answers, sendStep(read, task, linesOf(state.records), record, send), foot];
+  if (sent) return [head, sent, ends];
+  if (state.slot === null) return [head, asked(read, task), codeStep(read, answeredHere(), useCode), ends];
+  if (record === null && !state.isAnother && answeredHere() > 0) return [head, whoStep(read, answeredHere(), refusedHere(), sendAgainHere, somebodyElse), ends];
+  if (record === null && task.levels.length > 1) return [head, asked(read, task), levelStep(read, task, state.level, (i) => (state.level = i), fixLevel), ends];
+  const next = record ?? atLevel(0);
+  const answers = answerStep(read, task, next.level, state.answers, (j, answer) => (state.answers[j] = answer));
+  return [head, task.levels.length === 1 && onlyLevel(read, task), answers, sendStep(read, task, linesOf(state.records), next, send), ends];
 }
 
 // What was drawn and not taken for its code alone; nobody knows whose it is where several wait for a code.
@@ -211,10 +216,11 @@ function show(at = null) {
   document.documentElement.lang = state.language;
   document.title = state.task ? read.plain(state.task.title) : say("loading");
   const menu = document.getElementById("languages");
-  menu.hidden = false;
+  const offered = state.task ? languagesOf(state.task) : LANGUAGES;
+  menu.hidden = offered.length < 2;
   menu.setAttribute("aria-label", say("language"));
   menu.replaceChildren(
-    ...LANGUAGES.map((name) => {
+    ...offered.map((name) => {
       const choose = () => {
         state.language = name;
         show();
@@ -255,16 +261,23 @@ async function another() {
 
 // The level is kept before any answer is given, so that it does not follow the answer, not even after a reload.
 async function fixLevel() {
-  const { task } = state;
-  const { organizer, delta } = task;
-  const spent = spentByAnswering(task, task.levels[state.level]);
-  const fresh = { id: state.id, organizer, ...spent, delta, level: state.level, state: "level" };
+  if (await keepLevel(state.level)) show(state.record.state === "level" ? "answer" : "sent");
+}
+
+// What this device keeps of a person at a level, before anything is drawn.
+function atLevel(level) {
+  const { organizer, delta, levels } = state.task;
+  return { id: state.id, organizer, ...spentByAnswering(state.task, levels[level]), delta, level, state: "level" };
+}
+
+async function keepLevel(level) {
   try {
-    state.record = await state.keep.update(state.slot, (now) => now ?? fresh);
+    state.record = await state.keep.update(state.slot, (now) => now ?? atLevel(level));
   } catch {
-    return announce(say("error.storage"));
+    announce(say("error.storage"));
+    return false;
   }
-  show(state.record.state === "level" ? "answer" : "sent");
+  return true;
 }
 
 function announce(text) {
@@ -294,7 +307,9 @@ async function send(pressed) {
   if (!allAnswered(state.answers)) return;
   pressed.disabled = true;
   announce(say("sending"));
+  if (state.record === null && !(await keepLevel(0))) return void (pressed.disabled = false); // one level: nothing was chosen
   const { task, record } = state;
+  if (record.state !== "level") return pump(); // another tab was faster
   const inners = await drawReport(task, record.level, state.answers);
   const sealed = await sealReport(task, record.level, task.codeBytes ? state.code : null, inners);
   const date = new Date().toISOString().slice(0, 10);
