@@ -89,7 +89,7 @@ def run(name: str, typed: Typed) -> None:
                 by, groups = parse_groups(typed["by"], typed["groups"])
                 found = release_by(question, typed["table"], by=by, groups=groups, margins=margins, **asked)
         found = _completed(found, besides)
-        files.write("--report", lambda page: page.write(_page(typed, found, besides)))
+        files.write("--report", lambda page: page.write(_page(typed, found, besides, margins)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
@@ -175,7 +175,7 @@ def tell_local(typed: Typed, guarantee: Guarantee) -> None:
         )
 
 
-def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
+def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
     from shuffledp import __version__
 
     value = typed.get("value") or typed["values"]
@@ -189,7 +189,7 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
         for where, one in each
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
-    besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
+    besides = grouped_parts(found, simultaneous=shown.simultaneous, margins=margins) if by_group else {}
     return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
+from shuffledp.collection.asked import Question
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.promised import in_language
 from shuffledp.collection.task import CODE, PostedTask
@@ -29,10 +30,18 @@ _WORDS = {
         "L’adresse sert une fois.",
     ),
 }
+_ASKED = {
+    "en": ("What is asked:", "one of", "any of", "from {low} to {high}", "and {count} more"),
+    "de": ("Gefragt wird:", "eines von", "beliebige von", "von {low} bis {high}", "und {count} weitere"),
+    "fr": ("Ce qui est demandé :", "l’une de", "n’importe lesquelles de", "de {low} à {high}", "et {count} autres"),
+}
+_LISTED = 12
+"""Answers of a question that a letter lists."""
 _STYLE = """
 body{font:12pt/1.5 serif;margin:0}
 section{page-break-after:always;padding:2cm;max-width:17cm}
 h1{font-size:18pt}
+ol{font-size:10pt;margin:0;padding-left:1.2em}
 svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
 code{font-size:10pt;overflow-wrap:anywhere}
 """
@@ -130,8 +139,10 @@ def letters_html(task: PostedTask, links: Sequence[str], language: str | None = 
         raise InvalidInput(f"letters are written in {', '.join(_WORDS)}; got {shown(language)}")
     invited, scan, once = (html.escape(text) for text in _WORDS[known])
     title, organizer = html.escape(in_language(draft.title, known)), html.escape(draft.organizer)
+    asked = "".join(f"<li>{html.escape(_in_words(question, known))}</li>" for question in draft.questions)
+    asked = f"<p>{html.escape(_ASKED[known][0])}</p><ol>{asked}</ol>"
     pages = [
-        f"<section><h1>{title}</h1><p>{invited}: {organizer}</p><p>{scan}</p>{code}"
+        f"<section><h1>{title}</h1><p>{invited}: {organizer}</p>{asked}<p>{scan}</p>{code}"
         f"<p><code>{html.escape(link)}</code></p><p>{once}</p><p>{html.escape(draft.contact)}</p></section>"
         for link, code in zip(links, qr_svgs(links), strict=True)
     ]
@@ -139,6 +150,23 @@ def letters_html(task: PostedTask, links: Sequence[str], language: str | None = 
         f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
     )
+
+
+def _in_words(question: Question, language: str) -> str:
+    """Say what a question asks and which answers it takes."""
+    _, one, some, between, rest = _ASKED[language]
+    text = in_language(question.text, language)
+    if question.kind == "number":
+        ends = (f"{end:g}".replace(".", "." if language == "en" else ",") for end in (question.low, question.high))
+        return f"{text} ({between.format(**dict(zip(('low', 'high'), ends, strict=True)))})"
+    lists = (question.rows, question.columns) if question.kind == "table" else (question.choices,)
+    said: list[str] = []
+    for texts in lists:
+        names = [in_language(each, language) for each in texts[:_LISTED]]
+        if len(texts) > _LISTED:
+            names.append(rest.format(count=len(texts) - _LISTED))
+        said.append(f"{some if question.kind == 'several' else one}: {', '.join(names)}")
+    return f"{text} ({'; '.join(said)})"
 
 
 def qr_svgs(links: Iterable[str]) -> Iterator[str]:

@@ -105,11 +105,18 @@ def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneou
     }
 
 
-def grouped_parts(found: GroupedRelease, *, simultaneous: bool = False) -> dict[str, Any]:
+def grouped_parts(
+    found: GroupedRelease, *, simultaneous: bool = False, margins: Margins | None = None
+) -> dict[str, Any]:
     """Return what the page of groups has besides each group's answer: the table of all, and what holds for whom."""
     names = headings(found, f"{CONFIDENCE:.0%} interval")
     every = list(lines(found, simultaneous=simultaneous))
-    overview = {"headings": names, "rows": every, "remark": PUBLIC}
+    remark = PUBLIC
+    if margins is not None:
+        told = weighted_to_json(found, margins)
+        weighted = "; ".join(f"{' '.join(cells[:-2])} ({cells[-1]})" for cells in _weighted_cells(told))
+        remark += f" All groups weighted to the margins: {weighted}. {_whom(told)}"
+    overview = {"headings": names, "rows": every, "remark": remark}
     return {"remark": grouped_notes(found)[0], "overview": overview}
 
 
@@ -161,11 +168,14 @@ def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
     weighted = found.weighted(margins)
     low, high = weighted.confidence_interval(CONFIDENCE)
     columns = (weighted.value, weighted.standard_error, low, high)
+    labels, name = [{"category": str(label)} for label in _first(found).categories or ()], "frequency"
+    if not labels:
+        labels, name = [{}], "estimate"
     return {
         "estimates": [
-            {"category": str(label), "frequency": value, "standard_error": error, "confidence_interval": [first, last]}
+            label | {name: value, "standard_error": error, "confidence_interval": [first, last]}
             for label, value, error, first, last in zip(
-                _first(found).categories or (), *(column.tolist() for column in columns), strict=True
+                labels, *(np.atleast_1d(column).tolist() for column in columns), strict=True
             )
         ],
         "covers": "the people for whom the answers stand",
@@ -179,17 +189,34 @@ def print_weighted(console: Console, found: GroupedRelease, margins: Margins) ->
     """Print shares that are weighted to margins, and how many did not answer; see `weighted_to_json`."""
     told = weighted_to_json(found, margins)
     table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
-    for heading in ("category", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
+    shares = "category" in told["estimates"][0]
+    for heading in ("category", "share") if shares else ("mean",):
         table.add_column(heading, justify="left" if heading == "category" else "right")
-    for row in told["estimates"]:
-        low, high = row["confidence_interval"]
-        cells = (share(row["frequency"]), points(row["standard_error"]), f"{share(low)} to {share(high)}")
-        table.add_row(Text(row["category"]), *cells)
+    for heading in ("standard error", f"{CONFIDENCE:.0%} interval"):
+        table.add_column(heading, justify="right")
+    for cells in _weighted_cells(told):
+        table.add_row(*map(Text, cells))
     console.print(table)
+    console.print(Text(_whom(told)))
+
+
+def _weighted_cells(told: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield category (of shares alone), value, error and interval of each weighted estimate."""
+    for row in told["estimates"]:
+        error, ends = row["standard_error"], row["confidence_interval"]
+        if "category" in row:
+            yield row["category"], share(row["frequency"]), points(error), " to ".join(map(share, ends))
+        else:
+            value, low, high = (with_error(x, error) for x in (row["estimate"], *ends))
+            yield value, near(error, 2), f"{low} to {high}"
+
+
+def _whom(told: dict[str, Any]) -> str:
+    """Say whom weighted intervals cover, and how many did not answer."""
     said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
     if told["missing"] is not None:
         said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
-    console.print(Text(f"{said} Those who did not answer are taken to be like the others of their group."))
+    return f"{said} Those who did not answer are taken to be like the others of their group."
 
 
 def _first(found: GroupedRelease) -> Release:

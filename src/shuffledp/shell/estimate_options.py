@@ -94,7 +94,7 @@ MarginsFile = Annotated[
         "--margins",
         parser=file_path,
         metavar="FILE.csv",
-        help="With --by: public counts of all people (variable,category,people), to which shares are weighted.",
+        help="With --by: public counts of all people (variable,category,people), to which answers are weighted.",
         rich_help_panel=GROUPS,
     ),
 ]
