@@ -73,3 +73,26 @@ def test_margins_of_fewer_people_than_answered_spend_nothing(votes, run, north, 
     with Ledger(votes / "p.ledger") as ledger:
         assert ledger.entries() == []
     assert not (votes / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("question", "label"),
+    [
+        (("mean", "--low", "0", "--high", "1"), "estimate"),
+        (("histogram", "--low", "0", "--high", "1", "--bins", "2"), "frequency"),
+    ],
+)
+def test_a_mean_and_a_histogram_are_weighted(votes, run, question, label):
+    text = (votes / "votes.csv").read_text(encoding="utf-8").replace("yes", "1").replace("no,", "0,")
+    (votes / "votes.csv").write_text(text, encoding="utf-8")
+    (votes / "margins.csv").write_text(HEAD + "side,north,400\nside,south,1200\n", encoding="utf-8")
+    ask = (question[0], *ASK[1:4], *question[1:], *ASK[6:], "--margins", "margins.csv")
+    told = json.loads(run(*ask, "--json").out)["weighted"]
+    assert told["estimates"][-1][label] == pytest.approx(0.25 * 2 / 3 + 0.75 * 0.1, abs=0.03)
+    assert told["missing"] == 1200
+    shown = run(*ask, "--report", "votes.html").out
+    for text in (shown, (votes / "votes.html").read_text(encoding="utf-8")):
+        words = " ".join(text.split())
+        assert "weighted to the margins" in words
+        assert "These intervals cover the people for whom the answers stand: noise and sampling are in them" in words
+        assert "1,200 of 1,600 people did not answer" in words

@@ -336,9 +336,9 @@ text = "Which?"
 
 
 REFUSED = [
-    (f"options = {[str(j) for j in range(33)]}", "'options' must be a list of 2 to 32"),
+    (f"options = {[str(j) for j in range(33)]}", "options must be at most 32; got 33"),
     (f"rows = {[str(j) for j in range(9)]}\ncolumns = {[str(j) for j in range(8)]}", "a table has at most 64 cells"),
-    (f"words = {[str(j) for j in range(1001)]}", "'words' must be a list of 2 to 1000"),
+    (f"words = {[str(j) for j in range(1001)]}", "words must be at most 1,000; got 1,001"),
     ('words = ["soup", "Soup "]', "two words read the same"),
     ('rows = ["a", "b"]', "needs answers of one kind"),
     ('options = ["a", "b"]\nchoices = ["a", "b"]', "needs answers of one kind"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,7 @@ from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.promised import LANGUAGES, READ, in_100, promises_data, what_is_promised
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.errors import InvalidInput
-from tests.collection.tasks import ANALYST, ANALYZER, choice, draft, number
+from tests.collection.tasks import ANALYST, ANALYZER, KINDS, choice, draft, number, parse, second
 
 APART = {"analyzer": "The kitchen", "shuffler": "The works council", "page": "A newspaper"}
 ALONE = {"analyzer": "The kitchen", "shuffler": "the Kitchen.", "page": "A newspaper"}
@@ -137,3 +138,85 @@ def test_a_survey_may_offer_more_where_one_shuffler_is_accepted():
     keys = [{key for key, _ in what_is_promised(accepted, place).sentences} for place in range(3)]
     assert ["one_shuffler" in each for each in keys] == [False, False, True]
     assert [level.epsilon0 for level in drafted((2, 4)).levels] == [2.0, 4.0]
+
+
+COUNCIL_AND_KITCHEN = {
+    "en": ("“The works council”", "“The kitchen”"),
+    "de": ("„The works council“", "„The kitchen“"),
+    "fr": ("« The works council »", "« The kitchen »"),
+}
+CLAUSES = {  # what rule 2 to 4 of the wording demand, word for word; 0 is who shuffles, 1 who analyzes, 2 the cases
+    "headline_floor": {
+        "en": "Level “careful”: your number is 1. It holds if {0}, who shuffles, is honest",
+        "de": "Stufe „careful“: Ihre Zahl ist 1. Sie gilt, wenn {0} ehrlich mischt",
+        "fr": "Niveau « careful » : votre nombre est 1. Il vaut si {0} mélange honnêtement",
+    },
+    "together": {
+        "en": "If {0} and {1} work together, or if {0} breaks the rules, your number is {3}.",
+        "de": "Wenn {0} und {1} zusammenarbeiten oder {0} sich nicht an die Regeln hält, ist Ihre Zahl {3}.",
+        "fr": "Si {0} et {1} s’entendent, ou si {0} enfreint les règles, votre nombre est {3}.",
+    },
+    "together_reads": {
+        "en": "If {0} worked together with {1}, they could read what your device sent, and it is your true answer in "
+        "{2} of 100 cases.",
+        "de": "Wenn {0} mit {1} zusammenarbeitete, könnten beide lesen, was Ihr Gerät gesendet hat, und es ist in {2} "
+        "von 100 Fällen Ihre wahre Antwort.",
+        "fr": "Si {0} s’entendait avec {1}, ils pourraient lire ce que votre appareil a envoyé, et c’est votre vraie "
+        "réponse dans {2} cas sur 100.",
+    },
+    "together_reads_open": {
+        "en": "If {0} worked together with {1}, they would read your answer: what your device sent is your true answer "
+        "in {2} of 100 cases.",
+        "de": "Wenn {0} mit {1} zusammenarbeitete, würden beide Ihre Antwort lesen: Was Ihr Gerät gesendet hat, ist in "
+        "{2} von 100 Fällen Ihre wahre Antwort.",
+        "fr": "Si {0} s’entendait avec {1}, ils liraient votre réponse : ce que votre appareil a envoyé est votre "
+        "vraie réponse dans {2} cas sur 100.",
+    },
+    "one_shuffler": {
+        "en": "{1} has accepted that at this level {0} alone stands between your answer and {1}.",
+        "de": "{1} nimmt in Kauf, dass auf dieser Stufe nur {0} zwischen Ihrer Antwort und {1} steht.",
+        "fr": "{1} a accepté qu’à ce niveau {0} soit seul entre votre réponse et {1}.",
+    },
+}
+
+
+def plain(text: str) -> str:
+    """A text with ordinary spaces, so that a line of this file can hold it."""
+    return " ".join(text.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("epsilon0", "cases"), TRUE.items())
+def test_every_clause_stands_word_for_word(language, epsilon0, cases):
+    told = {key: plain(text) for key, text in told_at(epsilon0, language).sentences}
+    wanted = {"headline_floor", "together", "together_reads_open" if epsilon0 >= 5 else "together_reads"}
+    wanted |= {"one_shuffler"} if epsilon0 > 4 else set()
+    assert set(told) & set(CLAUSES) == wanted
+    assert next(iter(told)) == "headline_floor"
+    share = cases[0].replace(".", "." if language == "en" else ",")
+    for key in wanted:
+        clause = CLAUSES[key][language].format(*COUNCIL_AND_KITCHEN[language], share, f"{epsilon0:g}")
+        assert told[key].startswith(clause), (told[key], clause)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("kind", "answers"), [("choice", 5), ("bit", 2), ("scale", 5), ("several", 2), ("table", 6),
+                                               ("list", 20)])  # fmt: skip
+@pytest.mark.parametrize("epsilon0", [2.0, 4.0, 6.0])
+def test_how_often_it_is_true_is_said_of_every_kind(language, kind, answers, epsilon0):
+    """Against e^epsilon0/(e^epsilon0 + k - 1), computed here; of options it is that of each option's own report."""
+    asked = parse(second(KINDS[kind], levels=((epsilon0, 10, 1.0),)))
+    told = dict(what_is_promised(asked, 0, language).sentences)
+    (key,) = READ & set(told)
+    true = math.exp(epsilon0) / (math.exp(epsilon0) + answers - 1)
+    assert f" {in_100(Fraction(true), language)} " in told[key]
+    assert abs(float(in_100(Fraction(true))) - 100 * true) <= 0.5
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_of_a_number_it_is_said_how_often_a_report_depends_on_it(language):
+    told = dict(what_is_promised(parse(second(KINDS["number"], levels=((4.0, 10, 1.0),))), 0, language).sentences)
+    (key,) = READ & set(told)
+    kept = (math.exp(4.0) - 1.0) / (math.exp(4.0) + 5.0)  # k-RR over 0..5 keeps with this chance
+    assert key == "together_reads_part"
+    assert f" {in_100(Fraction(kept), language)} " in told[key]

@@ -114,7 +114,7 @@ def run(name: str, typed: Typed) -> None:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release(ask, people, read_terms(typed, progress, margins))
         found = _completed(found, typed["bounds"] == "all")
-        files.write("--report", lambda page: page.write(_page(typed, found, besides)))
+        files.write("--report", lambda page: page.write(_page(typed, found, besides, margins)))
         files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
@@ -210,9 +210,10 @@ def tell_local(typed: Typed, guarantee: Guarantee) -> None:
         )
 
 
-def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
+def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
     from shuffledp import __version__
     from shuffledp.report.answer import grouped_parts
+    from shuffledp.report.to_json import weighted_to_json
 
     value = typed.get("value") or typed["values"]
     by_group = isinstance(found, GroupedRelease)
@@ -226,7 +227,8 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown) -> str:
         for where, one in each
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
-    besides = grouped_parts(found, simultaneous=shown.simultaneous) if by_group else {}
+    weighted = weighted_to_json(found, margins) if by_group and margins is not None else None
+    besides = grouped_parts(found, simultaneous=shown.simultaneous, weighted=weighted) if by_group else {}
     return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
 
 

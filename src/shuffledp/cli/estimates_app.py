@@ -67,7 +67,13 @@ QUESTIONS: Mapping[str, Command] = {
     "mean": Command(
         "Estimate a mean from a table, privately.",
         "--value hours_per_week --low 1 --high 99 --epsilon0 0.5",
-        {**RANGE, "mechanism": (o.NumberMechanism, "one-bit"), "delta0": (o.OwnDelta0, 0.0), **COUNTS},
+        {
+            **RANGE,
+            "mechanism": (o.NumberMechanism, "one-bit"),
+            "delta0": (o.OwnDelta0, 0.0),
+            **e.typed_options("margins"),
+            **COUNTS,
+        },
     ),
     "frequency": Command(
         "Estimate how often each category occurs in a table, privately.",
@@ -96,7 +102,13 @@ QUESTIONS: Mapping[str, Command] = {
     "histogram": Command(
         "Estimate the histogram of a number in a table, privately.",
         "--value hours_per_week --low 0 --high 100 --bins 10 --epsilon0 1",
-        {"bins": (o.Bins, NEEDED), **RANGE, "mechanism": (o.FrequencyMechanism, "subset"), **SHARES},
+        {
+            "bins": (o.Bins, NEEDED),
+            **RANGE,
+            "mechanism": (o.FrequencyMechanism, "subset"),
+            **e.typed_options("margins"),
+            **SHARES,
+        },
     ),
     "quantiles": Command(
         "Estimate quantiles and the distribution function of a number in a table, privately.",

@@ -32,6 +32,7 @@ from shuffledp.collection.laws import covers, published
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
+from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
@@ -40,6 +41,7 @@ from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each
 from shuffledp.releases.entering import Entering
+from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
 
@@ -309,6 +311,8 @@ class Opened:
         The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
     more : tuple of More
         One a question: what its kind tells besides its shares.
+    weighted : tuple of (WeightedTable or None)
+        One a question: what it says of the people for whom the answers stand; None where it is not weighted.
     entered : bool or None
         Whether the ledger has entered the batch now; False if it was entered before; None without a ledger.
     """
@@ -319,6 +323,7 @@ class Opened:
     floor: tuple[float, ...]
     crowd: tuple[float | None, ...]
     more: tuple[More, ...]
+    weighted: tuple[WeightedTable | None, ...]
     entered: bool | None = None
 
     @property
@@ -342,6 +347,7 @@ def open_batch(
     population: str = EVERYBODY,
     fixed_in_advance: str | None = None,
     title: str = "",
+    margins: Margins | None = None,
 ) -> Opened:
     """Open a batch and estimate every question.
 
@@ -358,6 +364,8 @@ def open_batch(
         batch is entered once, however often it is opened.
     population, fixed_in_advance, title
         As for `shuffledp.release`; the title's default is the task's.
+    margins : Margins, optional
+        Public shares to which tables are weighted. If they fit none, nothing is entered or opened.
 
     Returns
     -------
@@ -375,18 +383,23 @@ def open_batch(
     key.check_task(opened.task)
     if manifest.n == 0:
         raise InvalidInput("nobody answered: the batch holds dummies alone")
+    if margins is not None:
+        fit_margins(draft, margins)
+        margins.check_people(manifest.n)
     entered = enter_batch(opened, ledger, population, fixed_in_advance, title)
     floors = tuple(
         max(certified, published(told, level.promise))
         for certified, told, level in zip(floor_of(draft), manifest.floor, draft.levels, strict=True)
     )
     crowd = crowd_of(draft, manifest.counts)
-    found = [_question(opened, key, place, processes) for place in range(len(draft.questions))]
-    releases, junk, more = zip(*found, strict=True)
-    return Opened(opened, releases, junk, floors, crowd, more, entered)
+    found = [_question(opened, key, place, processes, margins) for place in range(len(draft.questions))]
+    releases, junk, more, weighted = zip(*found, strict=True)
+    return Opened(opened, releases, junk, floors, crowd, more, weighted, entered)
 
 
-def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None) -> tuple[Release, Junk, More]:
+def _question(
+    batch: Batch, key: AnalyzerKey, place: int, processes: int | None, margins: Margins | None
+) -> tuple[Release, Junk, More, WeightedTable | None]:
     task, manifest = batch.task, batch.manifest
     question, columns = task.draft.questions[place], task.draft.columns
     own = [number for number, column in enumerate(columns) if column.question == place]
@@ -423,7 +436,11 @@ def _question(batch: Batch, key: AnalyzerKey, place: int, processes: int | None)
         unit="people" if task.has_codes else "reports",
         fingerprint=task.digest.hex(),
     )
-    return release, junk, more_of(task.draft, place, estimate, tallied[0].counts)
+    counts = tallied[0].counts
+    weighted = None
+    if margins is not None and place in fit_margins(task.draft, margins):
+        weighted = weigh(task.draft, place, estimate, counts, margins, manifest.n)
+    return release, junk, more_of(task.draft, place, estimate, counts), weighted
 
 
 def _column(

@@ -106,7 +106,16 @@ def run_answer(
         console().print("The shuffler holds your answer.", highlight=False)
 
 
-def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool) -> None:
+def run_open(
+    batch: Path,
+    key: Path,
+    out: Path | None,
+    report: Path | None,
+    entered: Entered,
+    margins: Path | None = None,
+    *,
+    as_json: bool,
+) -> None:
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     if batch.is_dir():
         from shuffledp.collection.opening_groups import run_open_groups
@@ -117,17 +126,22 @@ def run_open(batch: Path, key: Path, out: Path | None, report: Path | None, ente
     from shuffledp.collection.release import write_release
     from shuffledp.collection.release_json import release_document
     from shuffledp.collection.release_page import release_page
+    from shuffledp.releases.margins import LONGEST, Margins
 
     target = batch.parent / f"{batch.stem}.release" if out is None else out
-    if target.resolve() in {path.resolve() for path in (batch, key, report, entered.ledger) if path is not None}:
+    if target.resolve() in {
+        path.resolve() for path in (batch, key, report, margins, entered.ledger) if path is not None
+    }:
         raise InvalidInput(f"--out {target} is also an input or another output of this command; choose another name")
     secret = AnalyzerKey.parse(read_bytes(key, "the key", LONGEST_KEY))
+    public = None if margins is None else Margins.parse(read_bytes(margins, "the margins", LONGEST))
     with outputs({"--out": target, "--report": report}) as files:
         with working("Opening the batch"):
             opened = open_batch(
                 read_batch(batch, check=secret.check_task),
                 secret,
                 **entered.arguments(),
+                margins=public,
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
@@ -245,13 +259,13 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 
 def _print_opened(opened: Opened) -> None:
-    from shuffledp.collection.kinds_view import TOGETHER, more_lines
+    from shuffledp.collection.kinds_view import TOGETHER, covers_line, more_lines, weighted_lines
     from shuffledp.questions.view import CONFIDENCE
     from shuffledp.report.answer import cells, view_of
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
-    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
-    for place, (question, release, junk, more) in enumerate(asked):
+    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
+    for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         view = view_of(release, simultaneous=question.kind in TOGETHER)
         lines = [(entry.name, *cells(view, entry, hedged=False)) for entry in view.entries()]
@@ -265,7 +279,7 @@ def _print_opened(opened: Opened) -> None:
             for name, *numbers in lines:
                 table.add_row(escape(name), *numbers)
             shown.print(table)
-        for line in more_lines(question, more):
+        for line in (*more_lines(question, more), *weighted_lines(question, weighted)):
             shown.print(escape(line), highlight=False)
         shown.print(
             f"{counted(junk.total, 'row')} not used; 5 % of junk could shift this by "
@@ -274,6 +288,7 @@ def _print_opened(opened: Opened) -> None:
             f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), shares=shares)}",
             highlight=False,
         )
+    shown.print(covers_line(manifest.n), highlight=False)
     table = Table(
         title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"
     )

@@ -270,9 +270,16 @@ def _read_answers(key: str, most: int) -> Reader:
 def _distinct(fields: Fields, key: str, languages: frozenset[str], low: int, high: int) -> tuple[Text, ...]:
     """Take texts that read differently in every language."""
     texts = fields.texts(key, low, high, languages)
-    for language in languages:
-        if len({visible(text[language]) for text in texts}) < len(texts):
-            raise InvalidInput(f"{fields.what}: two {key} read the same in language {shown(language)}")
+    for language in sorted(languages):
+        first: dict[str, str] = {}
+        for text in texts:
+            read = visible(text[language])
+            if read in first:
+                raise InvalidInput(
+                    f"{fields.what}: two {key} read the same in language {shown(language)}: {shown(first[read])} and "
+                    f"{shown(text[language])}; write each once"
+                )
+            first[read] = text[language]
     return texts
 
 

@@ -310,6 +310,16 @@ def open_(
     population: e.PopulationName = "everybody",
     fixed_in_advance: e.FixedInAdvance = None,
     report: o.Report = None,
+    margins: Annotated[
+        Path | None,
+        typer.Option(
+            "--margins",
+            parser=o.file_path,
+            metavar="FILE.csv",
+            help="Public counts of all people (variable,category,people); tables whose rows or columns are the "
+            "categories are weighted to them.",
+        ),
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """Open a batch: estimate, certify again, and sign the release.
@@ -324,7 +334,7 @@ def open_(
     from shuffledp.collection.answers import run_open
     from shuffledp.shell.entered import Entered
 
-    run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), as_json=json)
+    run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), margins, as_json=json)
 
 
 def page(

@@ -7,6 +7,11 @@ shares, moved to the nearest ones that could be, and the dummies' law is exact (
 **A margin** of c of k cells is a share whose reports support it with the chances s + (1 - s) c/k and (1 - s) c/k, so
 its interval inverts the exact law of a count (`protocol.count_laws`).
 
+**Groups of a table.** In row i the share of column c is p_(c|i) = f_(ic)/f_(i+), and of two rows the difference has the
+derivative (1[cell = (i, c)] - p_(c|i) 1[row = i])/f_(i+) for the first, less the same for the second. Its variance is
+that of this linear functional, its interval that of `spread` with the law of one cell of the dummies brought to their
+variance. Rows are compared whose people can be told from none: below that a quotient has no interval.
+
 **Independence** of rows and columns is tested by simulation: the statistic is sum (f_ab - f_a f_b)^2 / v_ab, v_ab the
 variance that sampling people, their local noise and the dummies give a cell. It is compared with that of tables drawn
 under independence from the estimated margins, with the same people, levels and dummies; the p-value is (1 + number of
@@ -94,6 +99,8 @@ class More:
         Margins of a table.
     independence : Independence or None
         Of a table.
+    groups : tuple of (int, int, int, Estimate)
+        Of a table: share of a column (third) among the people of the first row less that among those of the second.
     present : tuple of bool or None
         Of a list, whether each word is present.
     least : float
@@ -105,6 +112,7 @@ class More:
     rows: Estimate | None = None
     columns: Estimate | None = None
     independence: Independence | None = None
+    groups: tuple[tuple[int, int, int, Estimate], ...] = ()
     present: tuple[bool, ...] | None = None
     least: float = 0.0
 
@@ -128,7 +136,7 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
         return More(differences=_between(question, known, shares, counts))
     if draft.version == 1 or not isinstance(shares, CountEstimate):
         return More()
-    task = _Asked(question, known, tuple(counts), shares)
+    task = Cells(question, known, tuple(counts), shares)
     if question.kind == "list":
         return task.words()
     if question.kind == "table":
@@ -169,7 +177,7 @@ def _between(
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class Cells:
     """One question of one column of choices with its estimated shares."""
 
     question: Question
@@ -179,10 +187,12 @@ class _Asked:
 
     @property
     def people(self) -> list[tuple[int, float]]:
+        """Count and slope of each level."""
         return list(zip(self.counts, self.known.slopes, strict=True))
 
     @property
     def total(self) -> float:
+        """Sum of the slopes over people: by so much a count is larger than a share."""
         return sum(count * slope for count, slope in self.people)
 
     def own_variance(self, values: Sequence[float]) -> float:
@@ -196,6 +206,12 @@ class _Asked:
         uneven = max(sum(count * s * s for count, s in self.people) / total**2 - 1.0 / n, 0.0) * n / max(n - 1, 1)
         dealt = uneven * max(float(likely @ v**2 - (likely @ v) ** 2), 0.0)
         return noise / total**2 + dealt
+
+    @property
+    def one_cell(self) -> tuple[float, ...]:
+        """The law of the dummies of one cell around their mean; cells add up to a constant, so all covary alike."""
+        k = self.question.family.cells
+        return dummies_along(self.question.family, self.question.dummies, (1,) + (0,) * (k - 1))
 
     def along(self, values: Sequence[float]) -> SpreadEstimate:
         """Estimate sum_j v_j f_j."""
@@ -242,7 +258,49 @@ class _Asked:
         shape = (len(self.question.rows), len(self.question.columns))
         counts = self.shares.counts.reshape(shape)
         rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))
-        return More(rows=rows, columns=columns, independence=self._independence(shape, simulation_random(seed >> 1)))
+        independence = self._independence(shape, simulation_random(seed >> 1))
+        return More(rows=rows, columns=columns, independence=independence, groups=self._groups(shape, rows))
+
+    def _groups(self, shape: tuple[int, int], rows: Estimate) -> tuple[tuple[int, int, int, Estimate], ...]:
+        """Compare every two rows of a few, column by column; rows that cannot be told from empty are left out."""
+        if shape[0] > MOST_COMPARED:
+            return ()
+        found = self.shares.value.reshape(shape)
+        there = np.flatnonzero(rows.confidence_interval(simultaneous=True)[0] > 0.0).tolist()
+        within = found / np.where(rows.value > 0.0, rows.value, 1.0)[:, None]
+
+        def slope(row: int, column: int) -> FloatArray:
+            along = np.zeros(shape)
+            along[row] = -within[row, column]
+            along[row, column] += 1.0
+            return along / rows.value[row]
+
+        return tuple(
+            (
+                one,
+                two,
+                column,
+                self._led(within[one, column] - within[two, column], (slope(one, column) - slope(two, column)).ravel()),
+            )
+            for place, one in enumerate(there)
+            for two in there[place + 1 :]
+            for column in range(shape[1])
+        )
+
+    def _led(self, value: float, along: FloatArray) -> SpreadEstimate:
+        """Return an estimate whose derivative by the shares is `along`, of the people who answered."""
+        noise = self.own_variance(along.tolist())
+        around = float(((along - along.mean()) ** 2).sum()) * along.size / (along.size - 1)
+        total = self.total
+        added = Spread(self.one_cell, float(np.sqrt(around)) / total)
+        return SpreadEstimate(
+            value=np.asarray(value),
+            standard_error=np.asarray(np.sqrt(noise + added.variance)),
+            step=float(along.max() - along.min()) / total,
+            support=(-1.0, 1.0),
+            uninformative=self.shares.uninformative,
+            added=added,
+        )
 
     def _margin(self, counts: NDArray[np.int64], cells: int) -> CountEstimate:
         """Estimate shares that are sums over so many cells each."""
@@ -344,7 +402,7 @@ class AnsweredMean(Estimate):
         return np.asarray(self.tried[low]), np.asarray(self.tried[high])
 
 
-def mean_of_answered(task: _Asked, values: Sequence[float]) -> AnsweredMean:
+def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     """Estimate the mean of a scale among those who answered; the last choice, which has no value, is "no answer".
 
     Parameters

@@ -8,13 +8,18 @@ import numpy as np
 
 from shuffledp.collection.asked import Question, Text
 from shuffledp.collection.kinds import ERROR_RATE, More
+from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
 from shuffledp.questions.view import CONFIDENCE, Entry
 from shuffledp.report.answer import interval_words
-from shuffledp.report.wording import counted, share, with_error
+from shuffledp.report.wording import count, counted, points, share, with_error
 
 TOGETHER = ("table", "list")
 """Kinds whose intervals hold together: each at 1 - 5 %/(number of cells), by Bonferroni's inequality."""
+COVERS = "the people who answered"
+"""Whom the intervals of answers that are not weighted are about."""
+STAND = "the people for whom the answers stand"
+"""Whom the intervals of weighted answers are about."""
 _NAMED = 50
 """Present words that are listed in a sentence."""
 
@@ -34,8 +39,16 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
         found["mean"] = _number(more.mean)
     if more.differences:
         found["differences"] = [
-            {"of": _first(question.choices[one]), "minus": _first(question.choices[two])} | _number(estimate)
+            {"of": _first(question.choices[one]), "minus": _first(question.choices[two])}
+            | _number(estimate, len(more.differences))
             for one, two, estimate in more.differences
+        ]
+    if more.groups:
+        found["group_differences"] = [
+            {"answer": _first(question.columns[column])}
+            | {"of": _first(question.rows[one]), "minus": _first(question.rows[two])}
+            | _number(estimate, len(more.groups))
+            for one, two, column, estimate in more.groups
         ]
     if more.rows is not None and more.columns is not None and more.independence is not None:
         margins = (("rows", question.rows, more.rows), ("columns", question.columns, more.columns))
@@ -69,11 +82,11 @@ def more_lines(question: Question, more: More) -> list[str]:
     apart = [
         f"{_first(question.choices[one])} and {_first(question.choices[two])}"
         for one, two, estimate in more.differences
-        if _excludes_zero(estimate)
+        if _excludes_zero(estimate, len(more.differences))
     ]
     if more.differences:
         told = ", ".join(apart) or "none"
-        lines.append(f"Shares that differ, each two at {CONFIDENCE:.0%} by themselves: {told}")
+        lines.append(f"Shares that differ, all {len(more.differences)} pairs together at {CONFIDENCE:.0%}: {told}")
     if more.rows is not None and more.columns is not None and more.independence is not None:
         for texts, estimate in ((question.rows, more.rows), (question.columns, more.columns)):
             lines.append("; ".join(_margin(texts, estimate)))
@@ -82,6 +95,8 @@ def more_lines(question: Question, more: More) -> list[str]:
             f"Rows and columns: p = {p:.3g} for independence, with all noise counted ({more.independence.tables} "
             "simulated tables)"
         )
+    if more.groups:
+        lines.append(_groups(question, more))
     if more.present is not None:
         words = [_first(word) for word, there in zip(question.choices, more.present, strict=True) if there]
         more_words = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
@@ -93,13 +108,100 @@ def more_lines(question: Question, more: More) -> list[str]:
     return lines
 
 
-def _number(estimate: Estimate) -> dict[str, Any]:
-    low, high = estimate.confidence_interval(CONFIDENCE)
+def covers_line(answered: int) -> str:
+    """Say whom the intervals of answers that are not weighted are about.
+
+    Parameters
+    ----------
+    answered : int
+        How many people answered.
+    """
+    return (
+        f"Intervals cover {COVERS} ({count(answered)}): all noise is in them, sampling is not; --margins weights a "
+        "table to the people for whom they stand"
+    )
+
+
+def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, Any]:
+    """Build the object of a table that is weighted to public margins.
+
+    Parameters
+    ----------
+    question : Question
+        What was asked.
+    weighted : WeightedTable
+        From `weights.weigh`.
+    """
+    texts = (question.rows, question.columns)
+    names = ("rows", "columns")
+    public = iter(weighted.known)
+    known = {
+        name: {
+            "variable": variable,
+            "shares": [{"category": _first(text), "share": each} for text, each in zip(own, next(public), strict=True)],
+        }
+        for name, variable, own in zip(names, weighted.variables, texts, strict=True)
+        if variable is not None
+    }
+    free = [(name, own) for name, own, v in zip(names, texts, weighted.variables, strict=True) if v is None]
     return {
+        "margins": known,
+        "estimates": _shares(question.choices, weighted.cells),
+        **{name: _shares(own, weighted.sums) for name, own in free if weighted.sums is not None},
+        "covers": STAND,
+        "answered": weighted.answered,
+        "population": weighted.population,
+        "missing": weighted.missing,
+    }
+
+
+def weighted_lines(question: Question, weighted: WeightedTable | None) -> list[str]:
+    """Say the same in sentences; none without weights.
+
+    Parameters
+    ----------
+    question, weighted
+        As for `weighted_to_json`.
+    """
+    if weighted is None:
+        return []
+    by = " and ".join(variable for variable in weighted.variables if variable is not None)
+    texts = question.rows if weighted.variables[0] is None else question.columns
+    listed = _margin(question.choices, weighted.cells) if weighted.sums is None else _margin(texts, weighted.sums)
+    said = f"Weighted to the public margins of {by}: {'; '.join(listed)}"
+    whom = f"These intervals cover {STAND}: noise and sampling are in them, and they hold together"
+    if weighted.missing is not None and weighted.population is not None:
+        whom += f". {count(weighted.missing)} of {count(weighted.population)} people did not answer"
+    return [said, f"{whom}. Those who did not answer are taken to be like the others of their group"]
+
+
+def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
+    """Say a value, its interval by itself and, of many, the one that holds together with the others'."""
+    low, high = estimate.confidence_interval(CONFIDENCE)
+    found = {
         "estimate": float(estimate.value),
         "standard_error": float(estimate.standard_error),
         "confidence_interval": [float(low), float(high)],
     }
+    return found if many == 1 else found | {"interval_together": [float(end) for end in _together(estimate, many)]}
+
+
+def _together(estimate: Estimate, many: int) -> Any:
+    return estimate.confidence_interval(1.0 - (1.0 - CONFIDENCE) / many)
+
+
+def _groups(question: Question, more: More) -> str:
+    """Say which rows differ in the share of a column, by how much."""
+    told: list[str] = []
+    for one, two, column, estimate in more.groups:
+        if _excludes_zero(estimate, len(more.groups)):
+            low, high = (points(float(end)) for end in _together(estimate, len(more.groups)))
+            names = (_first(question.columns[column]), _first(question.rows[one]), _first(question.rows[two]))
+            told.append(f"{names[0]}: {names[1]} less {names[2]} {points(float(estimate.value))} ({low} to {high})")
+    return (
+        f"Rows that differ in a column's share, all {len(more.groups)} comparisons together at {CONFIDENCE:.0%}: "
+        f"{'; '.join(told) or 'none'}"
+    )
 
 
 def _shares(texts: tuple[Text, ...], estimate: Estimate) -> list[dict[str, Any]]:
@@ -119,8 +221,8 @@ def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
     return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]
 
 
-def _excludes_zero(estimate: Estimate) -> bool:
-    low, high = estimate.confidence_interval(CONFIDENCE)
+def _excludes_zero(estimate: Estimate, many: int) -> bool:
+    low, high = _together(estimate, many)
     return float(low) > 0.0 or float(high) < 0.0
 
 

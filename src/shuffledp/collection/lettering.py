@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Literal
 from urllib.parse import urldefrag
 
+from shuffledp.collection.asked import Question
 from shuffledp.collection.codes import qr_svgs
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.promised import in_language
@@ -23,13 +24,21 @@ from shuffledp.errors import InvalidInput, shown
 
 LANGUAGES = ("en", "de", "fr")
 LONGEST_TEMPLATE = 1 << 20
-NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "page", "link", "code", "qr")
+NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "questions", "page", "link", "code", "qr")
 """What a template may name, between two braces each side."""
+_ASKED = {
+    "en": ("What is asked:", "one of", "any of", "from {low} to {high}", "and {count} more"),
+    "de": ("Gefragt wird:", "eines von", "beliebige von", "von {low} bis {high}", "und {count} weitere"),
+    "fr": ("Ce qui est demandé :", "l’une de", "n’importe lesquelles de", "de {low} à {high}", "et {count} autres"),
+}
+_LISTED = 12
+"""Answers of a question that a letter lists."""
 _PLACE = re.compile(r"\{\{\s*([\w-]*)\s*\}\}")
 _STYLE = """
 body{font:12pt/1.5 serif;margin:0}
 section{page-break-after:always;padding:2cm;max-width:17cm}
 h1{font-size:18pt}
+ol{font-size:10pt;margin:0;padding-left:1.2em}
 svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
 code{font-size:10pt;overflow-wrap:anywhere}
 """
@@ -112,6 +121,8 @@ def letters_html(
         "privacy_notice": draft.privacy_notice,
     }
     plain = {name: html.escape(text) for name, text in same.items()}
+    questions = "".join(f"<li>{html.escape(_in_words(question, known))}</li>" for question in draft.questions)
+    plain["questions"] = f"<p>{html.escape(_ASKED[known][0])}</p><ol>{questions}</ol>"
     pages: list[str] = []
     for link, picture in zip(links, qr_svgs(links), strict=True):
         page, code = urldefrag(link)
@@ -150,3 +161,20 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
     if not found:
         raise InvalidInput("the file of links holds none")
     return found
+
+
+def _in_words(question: Question, language: str) -> str:
+    """Say what a question asks and which answers it takes."""
+    _, one, some, between, rest = _ASKED[language]
+    text = in_language(question.text, language)
+    if question.kind == "number":
+        ends = (f"{end:g}".replace(".", "." if language == "en" else ",") for end in (question.low, question.high))
+        return f"{text} ({between.format(**dict(zip(('low', 'high'), ends, strict=True)))})"
+    lists = (question.rows, question.columns) if question.kind == "table" else (question.choices,)
+    said: list[str] = []
+    for texts in lists:
+        names = [in_language(each, language) for each in texts[:_LISTED]]
+        if len(texts) > _LISTED:
+            names.append(rest.format(count=len(texts) - _LISTED))
+        said.append(f"{some if question.kind == 'several' else one}: {', '.join(names)}")
+    return f"{text} ({'; '.join(said)})"

@@ -7,7 +7,7 @@ from typing import Any
 from shuffledp.collection.analyzer import Opened, by_level
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.kinds_view import TOGETHER, more_to_json
+from shuffledp.collection.kinds_view import COVERS, TOGETHER, more_to_json, weighted_to_json
 from shuffledp.report.to_json import dumps, release_to_json
 
 
@@ -26,13 +26,15 @@ def release_object(opened: Opened) -> dict[str, Any]:
     """Build the object: one answer a question, and what concerns the whole collection."""
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     answers: list[dict[str, Any]] = []
-    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
-    for place, (question, release, junk, more) in enumerate(asked):
+    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
+    for place, (question, release, junk, more, weighted) in enumerate(asked):
         answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.kind in TOGETHER)
-        answer |= {"kind": question.kind} | more_to_json(question, more)
+        answer |= {"kind": question.kind, "covers": COVERS} | more_to_json(question, more)
         if draft.version > 1:  # its part of the law of all columns, which is known to no setting
             law = {"law": question.dummies.law, "count": question.dummies.count}
             answer["guarantee"]["setting"]["dummies"] = law
+        if weighted is not None:
+            answer["weighted"] = weighted_to_json(question, weighted)
         rows = {"unreadable": junk.unreadable, "repeated": junk.repeated, "impossible": junk.impossible}
         effect = {"of_5_percent": junk.effect_of_share, "seen": junk.effect_seen}
         falsely = {

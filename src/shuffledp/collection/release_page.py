@@ -7,7 +7,7 @@ from typing import Any
 from shuffledp.collection.analyzer import Junk, Opened
 from shuffledp.collection.asked import Question
 from shuffledp.collection.checklist import collection_checklist
-from shuffledp.collection.kinds_view import TOGETHER, more_lines
+from shuffledp.collection.kinds_view import TOGETHER, covers_line, more_lines, weighted_lines
 from shuffledp.collection.promised import crowd_tells, in_100, quoted, what_is_promised, what_is_read
 from shuffledp.collection.result_words import results_in_words
 from shuffledp.collection.task import Draft
@@ -43,9 +43,16 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
     for column, rows in zip(draft.columns, manifest.rows, strict=True):
         rows_of[column.question] += rows
     answers = [
-        _answer(question, release, junk, more_lines(question, more), rows_of[place], known.get(place))
-        for place, (question, release, junk, more) in enumerate(
-            zip(draft.questions, opened.releases, opened.junk, opened.more, strict=True)
+        _answer(
+            question,
+            release,
+            junk,
+            [*more_lines(question, more), covers_line(manifest.n), *weighted_lines(question, weighted)],
+            rows_of[place],
+            known.get(place),
+        )
+        for place, (question, release, junk, more, weighted) in enumerate(
+            zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
         )
     ]
     return page_template("collection.html").render(

@@ -407,6 +407,7 @@ def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]
         elif key == "values":
             asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
         else:
+            _check_number(fields, key, _MOST[kind])
             asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
     if fields.has("explanation"):
         asked["explanation"] = _texts(_one_line(fields.take("explanation")), language)
@@ -447,6 +448,23 @@ def _one_line(value: object) -> object:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
+def _check_number(fields: Fields, key: str, most: int) -> None:
+    """Refuse too many answers by their number, and say what would do."""
+    given = fields.peek(key)
+    if isinstance(given, list) and len(given) > most:
+        raise InvalidInput(
+            f"{fields.what}: {key} must be at most {most:,}; got {len(given):,}; {_FEWER.get(key, _FEWER['choices'])}"
+        )
+
+
+_FEWER = {
+    "choices": "put rare ones together as one answer, such as other",
+    "words": "put rare ones together as one word, such as other, or ask for their first letter or their region",
+    "options": "ask two questions",
+    "rows": "join some of them, or ask two questions",
+    "columns": "join some of them, or ask two questions",
+}
+"""What would do in the place of too many answers, by the key."""
 _MOST = {
     "choice": MOST_CHOICES,
     "scale": MOST_CHOICES,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.collection.batch import Batch
+from shuffledp.collection.consistent import check_kind
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, covers
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
@@ -113,6 +114,9 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
         "floor, crowd and the guarantee of every question, certified anew, are not above the published ones, but for "
         f"what two machines differ by (at most {FLOOR_SLACK:g} of a floor and {CROWD_SLACK:g} of a crowd)",
     ]
+    checks.append(
+        "each question has the answer of its kind: means, differences, margins and weights follow from the shares"
+    )
     if batch is not None:
         if (batch if isinstance(batch, Batch) else Batch.parse(batch)).manifest.data != manifest.data:
             raise InvalidInput("the release is not about this batch: their manifests differ")
@@ -130,6 +134,7 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
         raise InvalidInput(f"the release: the answer to {what} must be a JSON object")
     _same(f"{what}, n", answer.get("n"), signed.manifest.n)
     _same(f"{what}, mechanism", answer.get("mechanism"), question.family.name)
+    check_kind(question, answer, what)
     guarantee = answer.get("guarantee")
     levels = guarantee.get("levels") if isinstance(guarantee, dict) else None
     chosen = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]

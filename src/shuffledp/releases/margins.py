@@ -159,6 +159,16 @@ class Margins:
                 _enough(people, round(known[category] * self.people), f" of {variable} {shown(category)}")
         return np.array([known[category] for category in categories])
 
+    def check_people(self, answered: int) -> None:
+        """Raise InvalidInput if more people answered than the margins count.
+
+        Parameters
+        ----------
+        answered : int
+            How many people answered.
+        """
+        _enough(answered, self.people)
+
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
@@ -176,6 +186,8 @@ class Weighted:
         For how many they stand, if that is known.
     covariance : ndarray, shape (k, k), or None
         Where it is known; its diagonal is `variance`.
+    support : tuple of float
+        The range of what is estimated: [0, 1] for shares.
     """
 
     value: FloatArray
@@ -183,6 +195,7 @@ class Weighted:
     answered: int
     population: int | None = None
     covariance: FloatArray | None = None
+    support: tuple[float, float] = (0.0, 1.0)
 
     @property
     def standard_error(self) -> FloatArray:
@@ -190,7 +203,7 @@ class Weighted:
         return np.sqrt(np.maximum(self.variance, 0.0))
 
     def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Both ends of normal intervals, in [0, 1], for the people for whom the answers stand.
+        """Both ends of normal intervals, in the range, for the people for whom the answers stand.
 
         Parameters
         ----------
@@ -198,7 +211,7 @@ class Weighted:
             Confidence level, in (0, 1).
         """
         half = -ndtri(chance_of_a_miss(level) / 2.0) * self.standard_error
-        return around(self.value, half, half, (0.0, 1.0))
+        return around(self.value, half, half, self.support)
 
     @property
     def missing(self) -> int | None:

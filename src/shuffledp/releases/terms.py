@@ -433,7 +433,7 @@ class Terms:
     margins: Margins | None = field(
         default=None,
         metadata=said(
-            "With --by: public counts of all people (variable,category,people), to which shares are weighted.",
+            "With --by: public counts of all people (variable,category,people), to which answers are weighted.",
             Typed("FILE.csv", "file", GROUPS),
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -372,8 +372,59 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
     return said
 
 
-def grouped_parts(found: GroupedRelease, *, simultaneous: bool = False) -> dict[str, Any]:
-    """Return what the page of groups has besides each group's answer: the table of all, and what holds for whom."""
+def grouped_parts(
+    found: GroupedRelease, *, simultaneous: bool = False, weighted: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what the page of groups has besides each group's answer: the table of all, and what holds for whom.
+
+    Parameters
+    ----------
+    found : GroupedRelease
+        What was released.
+    simultaneous : bool
+        Whether the intervals of one group hold together.
+    weighted : mapping, optional
+        The answer weighted to public margins, as `shuffledp.report.to_json.weighted_to_json` makes it.
+    """
     every = list(grouped_lines(found, simultaneous=simultaneous))
-    overview = {"headings": grouped_headings(found, INTERVAL), "rows": every, "remark": PUBLIC}
+    remark = PUBLIC
+    if weighted is not None:
+        each = weighted_cells(weighted, first_of(found).question.shape)
+        lines = "; ".join(f"{' '.join(cells[:-2])} ({cells[-1]})" for cells in each)
+        remark += f" All groups weighted to the margins: {lines}. {whom_weights_cover(weighted)}"
+    overview = {"headings": grouped_headings(found, INTERVAL), "rows": every, "remark": remark}
     return {"remark": grouped_notes(found)[0], "overview": overview}
+
+
+def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each estimate that is weighted to margins: category (of shares), value, error, interval.
+
+    Parameters
+    ----------
+    told : mapping
+        From `shuffledp.report.to_json.weighted_to_json`.
+    shape : Shape
+        Of the question.
+    """
+    for row in told["estimates"]:
+        error, ends = row["standard_error"], row["confidence_interval"]
+        if shape.scale == "share":
+            names = (" to ".join(str(row[key]) for key in shape.keys if key in row),)
+            yield (*names, share(row[shape.key]), points(error), " to ".join(map(share, ends)))
+        else:
+            value, low, high = (with_error(x, error) for x in (row[shape.key], *ends))
+            yield value, near(error, 2), f"{low} to {high}"
+
+
+def whom_weights_cover(told: Mapping[str, Any]) -> str:
+    """Say whom weighted intervals cover, and how many people did not answer.
+
+    Parameters
+    ----------
+    told : mapping
+        From `shuffledp.report.to_json.weighted_to_json`.
+    """
+    said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
+    if told["missing"] is not None:
+        said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
+    return f"{said} Those who did not answer are taken to be like the others of their group."

@@ -23,6 +23,8 @@ from shuffledp.report.answer import (
     notes,
     people,
     view_of,
+    weighted_cells,
+    whom_weights_cover,
 )
 from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
 from shuffledp.report.to_json import weighted_to_json
@@ -35,10 +37,8 @@ from shuffledp.report.wording import (
     lower_end,
     moves,
     near,
-    points,
     probability,
     promise,
-    share,
     situation,
     some_levels,
     unit,
@@ -332,20 +332,15 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
 
 
 def print_weighted(console: Console, found: GroupedRelease, margins: Margins) -> None:
-    """Print shares that are weighted to margins, and how many did not answer; see `weighted_to_json`."""
+    """Print shares, or a mean, weighted to margins, and how many did not answer; see `weighted_to_json`."""
     told, shape = weighted_to_json(found, margins), first_of(found).question.shape
     table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
     for heading in headings(shape, f"{CONFIDENCE:.0%} interval"):
         table.add_column(heading, justify="left" if heading in LEFT else "right")
-    for row in told["estimates"]:
-        low, high = row["confidence_interval"]
-        numbers = (share(row[shape.key]), points(row["standard_error"]), f"{share(low)} to {share(high)}")
-        table.add_row(Text(row[shape.keys[0]]), *numbers)
+    for line in weighted_cells(told, shape):
+        table.add_row(*map(Text, line))
     console.print(table)
-    said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
-    if told["missing"] is not None:
-        said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
-    console.print(Text(f"{said} Those who did not answer are taken to be like the others of their group."))
+    console.print(Text(whom_weights_cover(told)))
 
 
 # Audits.

@@ -272,7 +272,7 @@ def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneou
 
 
 def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
-    """Build the object of shares that are weighted to margins.
+    """Build the object of shares, or of a mean, weighted to margins.
 
     Parameters
     ----------
@@ -285,11 +285,12 @@ def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
     low, high = weighted.confidence_interval(CONFIDENCE)
     columns = (weighted.value, weighted.standard_error, low, high)
     shape = first_of(found).question.shape
+    labels = [dict(zip(shape.keys, label, strict=True)) for label in view_of(first_of(found)).labels]
     return {
         "estimates": [
-            {shape.keys[0]: str(label), shape.key: value, "standard_error": error, "confidence_interval": [first, last]}
+            label | {shape.key: value, "standard_error": error, "confidence_interval": [first, last]}
             for label, value, error, first, last in zip(
-                first_of(found).categories or (), *(column.tolist() for column in columns), strict=True
+                labels, *(np.atleast_1d(column).tolist() for column in columns), strict=True
             )
         ],
         "covers": "the people for whom the answers stand",

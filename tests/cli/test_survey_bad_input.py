@@ -1,0 +1,124 @@
+"""What a survey may not be: one line each that says what would do, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from shuffledp.ledger import Ledger
+from shuffledp.numerics.randomness import simulation_random
+from tests.collection.batches import analyzer_key, batch_of, reports_of_people
+from tests.collection.tasks import choice, posted_second, table
+
+SURVEY = """
+title = "Lunch"
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+operated_by = {analyzer = "The kitchen", shuffler = "The works council", page = "A newspaper"}
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T08:00:00Z
+expires = 2099-02-28T08:00:00Z
+people = 500
+"""
+ASKED = '[[questions]]\ntext = "Which?"\n'
+FIVE = ASKED + 'choices = ["a", "b", "c", "d", "e"]\n'
+
+
+def names(count: int) -> str:
+    return json.dumps([f"name {j}" for j in range(count)])
+
+
+SURVEYS = {
+    "promise": ("promise = 0.0001\n" + FIVE, "keeps promise 0.0001", "promise a larger epsilon, ask fewer questions"),
+    "promise of a level": (
+        FIVE + '[[levels]]\nname = "x"\nepsilon0 = 2.0\nplanned = 500\npromise = 0.0001\n',
+        "keeps promise 0.0001",
+        "promise a larger epsilon",
+    ),
+    "table": (ASKED + f"rows = {names(9)}\ncolumns = {names(8)}\n", "at most 64 cells.*make 72", "join some of them"),
+    "rows": (ASKED + f"rows = {names(65)}\ncolumns = {names(2)}\n", "at most 64; got 65", "ask two questions"),
+    "options": (ASKED + f"options = {names(33)}\n", "options must be at most 32; got 33", "ask two questions"),
+    "words": (ASKED + f"words = {names(1001)}\n", "words must be at most 1,000; got 1,001", "rare ones together"),
+    "equal words": (ASKED + 'words = ["Bonn", "Essen", "bonn "]\n', "'Bonn' and 'bonn '", "write each once"),
+    "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
+    "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 1,000 known words as words"),
+    "wanted": ("wanted = 0.1\n" + FIVE, "cannot be had", "It takes [0-9,]+ people"),
+}
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, name):
+    text, message, way_out = SURVEYS[name]
+    (tmp_path / "survey.toml").write_text(SURVEY + text, encoding="utf-8")
+    for words in (("draft", "--out", "lunch"), ("plan",)):
+        if words == ("plan",) and name in ("promise of a level", "wanted"):
+            continue  # a plan is a table of what can be had and what cannot
+        found = run("task", words[0], "survey.toml", *words[1:])
+        if words == ("plan",) and found.status == 0:
+            continue  # what only a draft knows, such as equal words, is not planned
+        assert (found.status, found.out, found.err.count("\n")) == (2, "", 1)
+        assert re.search(f"{message}.*{way_out}", found.err)
+        assert len(found.err) < 400
+        assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]
+
+
+HEAD = "variable,category,people\n"
+MARGINS = {
+    "not adding up": ("age,row 1,30\nage,row 2,70\nx,column 1,9\nx,column 2,9\n", "do not add up.*the same people"),
+    "an empty cell": ("age,row 1,300\nage,row 2,0\n", "at least 1; got '0'.*put it together"),
+    "negative": ("age,row 1,300\nage,row 2,-5\n", "at least 1; got '-5'"),
+    "nan": ("age,row 1,300\nage,row 2,nan\n", "at least 1; got 'nan'"),
+    "nothing": ("", "no line; give each category"),
+    "twice": ("age,row 1,300\nage,row 1,300\n", "one twice"),
+    "a category missing": ("age,row 1,300\n", "lack 'row 2'; add its line"),
+    "an unknown category": ("age,row 1,300\nage,row 2,30\nage,old,3\n", "'old', of which nothing was asked; put it"),
+    "another question": ("x,choice 1,300\nx,choice 2,300\n", "question 2.*asked by itself.*ask both in one table"),
+    "no question": ("x,f,300\nx,m,300\n", "fit no table of this survey.*ask both in one table"),
+    "too few": ("age,row 1,30\nage,row 2,20\n", "60 people answered, and the margins count 50; give margins of all"),
+}
+
+
+@pytest.fixture
+def collected(tmp_path):
+    task = posted_second(table(2, 2), choice(2), levels=((6.0, 60, 4.0),))
+    people = [(0, [i % 4, i % 2]) for i in range(60)]
+    (tmp_path / "lunch.batch").write_bytes(batch_of(task, *reports_of_people(task, people, simulation_random(1))))
+    (tmp_path / "lunch.key").write_bytes(analyzer_key(task).document())
+    (tmp_path / "lunch.task").write_bytes(task.data)
+    return tmp_path
+
+
+OPEN = ("open", "lunch.batch", "--key", "lunch.key", "--margins", "margins.csv")
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_margins_that_cannot_be_are_one_line_and_write_nothing(run, collected, name):
+    text, message = MARGINS[name]
+    (collected / "margins.csv").write_text(HEAD + text, encoding="utf-8")
+    assert run("ledger", "p.ledger", "--new").status == 0
+    before = {path.name for path in collected.iterdir()}
+    found = run(*OPEN, "--ledger", "p.ledger", "--report", "lunch.html")
+    assert (found.status, found.out, found.err.count("\n")) == (2, "", 1)
+    assert re.search(message, found.err)
+    assert {path.name for path in collected.iterdir()} == before
+    with Ledger(collected / "p.ledger") as ledger:
+        assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("more", ["", "stay,column 1,4000\nstay,column 2,6000\n"])
+def test_margins_that_fit_are_on_every_output(run, collected, more):
+    (collected / "margins.csv").write_text(HEAD + "age,row 1,3000\nage,row 2,7000\n" + more, encoding="utf-8")
+    told = json.loads(run(*OPEN, "--report", "lunch.html", "--json").out)
+    weighted = told["releases"][0]["weighted"]
+    shares = [{"category": "row 1", "share": 0.3}, {"category": "row 2", "share": 0.7}]
+    assert weighted["margins"]["rows"] == {"variable": "age", "shares": shares}
+    assert weighted["missing"] == 9940
+    assert ("columns" in weighted) == (not more)
+    assert "weighted" not in told["releases"][1]
+    assert run("task", "verify", "lunch.task", "lunch.release").status == 0
+    for shown in (run(*OPEN).out, (collected / "lunch.html").read_text(encoding="utf-8")):
+        assert "9,940 of 10,000 people did not answer" in " ".join(shown.split())
+        assert "the people for whom the answers stand" in " ".join(shown.split())
