@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from shuffledp.accounting.theorems.floor import floor_profile
+from shuffledp.accounting.theorems.floor.bound import floor_profile
 from shuffledp.ball import WHOLE, BallDummies, Column, below_of, chance_touched, default_weights
 from shuffledp.dummies import OnesLaw
 from shuffledp.errors import InvalidInput

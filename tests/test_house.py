@@ -131,7 +131,7 @@ COUNTING = {
     "accounting/theorems/chain/pure.py": {""},
     "accounting/theorems/count/channel.py": {"log_values"},
     "accounting/theorems/count/cover.py": {"", "of", "evaluate", "_possible", "_powers"},
-    "accounting/theorems/floor.py": {"", "among_ones", "among_cells", "_counts"},
+    "accounting/theorems/floor/bound.py": {"", "among_ones", "among_cells", "_counts"},
 }
 """Functions of theorems that return arrays or tables and count the rounding errors of them; "": its constants."""
 

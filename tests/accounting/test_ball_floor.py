@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import shuffledp as sdp
-from shuffledp.accounting.theorems.floor import chance_kept
+from shuffledp.accounting.theorems.floor.bound import chance_kept
 from shuffledp.ball import WHOLE
 from shuffledp.dummies import Dummies, column_of
 from shuffledp.planning.question import NOBODY

@@ -17,9 +17,9 @@ from shuffledp.accounting.published.closed import ErlingssonProfile, gspa_mu
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
 from shuffledp.accounting.theorems.chain.bound import chain_or_alone, chain_profile
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
-from shuffledp.accounting.theorems.floor import BallFloor, Floor, ball_floor, compose_floors, floor_profile
+from shuffledp.accounting.theorems.floor.bound import BallFloor, Floor, ball_floor, compose_floors, floor_profile
+from shuffledp.accounting.theorems.floor.normal import NormalFloor
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.accounting.theorems.normal_floor import NormalFloor
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 

@@ -23,7 +23,7 @@ from shuffledp.accounting.theorems.clones.bound import ClonesBound
 from shuffledp.accounting.theorems.count.bound import CountBound
 from shuffledp.accounting.theorems.count.exact import CountWitness
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness
-from shuffledp.accounting.theorems.floor import FloorBound
+from shuffledp.accounting.theorems.floor.bound import FloorBound
 from shuffledp.accounting.theorems.krr_exact import KaryWitness
 from shuffledp.accounting.theorems.linked import LinkedBound, LinkedWitness
 from shuffledp.accounting.theorems.local import LocalBound

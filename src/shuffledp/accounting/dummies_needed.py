@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NoReturn
 
 from shuffledp.accounting.profiles.profile import check_delta
-from shuffledp.accounting.theorems.floor import (
+from shuffledp.accounting.theorems.floor.bound import (
     MOST_REPORTS,
     Floor,
     ball_floor,

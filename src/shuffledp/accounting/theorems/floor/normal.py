@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.accounting.theorems.floor import double_above
+from shuffledp.accounting.theorems.floor.bound import double_above
 from shuffledp.ball import WHOLE
 from shuffledp.errors import InvalidInput
 from shuffledp.normal import StatedCells

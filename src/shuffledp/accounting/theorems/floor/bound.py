@@ -385,7 +385,7 @@ def _positive(first: FloatArray, second: FloatArray, weights: FloatArray, doubt:
 #     H <= F(eps) = sum_t [ sum_y (R(x0)(y) - e^eps R(x1)(y)) G(t - e_y) ]_+ ,                             (D3)
 #
 # with equality if the observer knows all other reports. F belongs to one finite pair, which is evaluated atom by atom
-# (`shuffledp.accounting.theorems.floor`); the floors of several questions multiply. See
+# (`shuffledp.accounting.theorems.floor.bound`); the floors of several questions multiply. See
 # docs/theorems/floor.md.
 
 _FARTHEST = 709.0

@@ -1,0 +1,1 @@
+"""The floor: what dummies alone guarantee, whoever else takes part."""
