@@ -32,11 +32,15 @@ def names(count: int) -> str:
 
 
 SURVEYS = {
-    "promise": ("promise = 0.0001\n" + FIVE, "keeps promise 0.0001", "promise a larger epsilon, ask fewer questions"),
+    "promise": (
+        "promise = 0.0001\n" + FIVE,
+        "keeps promise 0.0001",
+        "promise 0.0044, 0.0044 would do, or ask fewer questions",
+    ),
     "promise of a level": (
         FIVE + '[[levels]]\nname = "x"\nepsilon0 = 2.0\nplanned = 500\npromise = 0.0001\n',
         "keeps promise 0.0001",
-        "promise a larger epsilon",
+        "promise 0.0026 would do",
     ),
     "table": (ASKED + f"rows = {names(9)}\ncolumns = {names(8)}\n", "at most 64 cells.*make 72", "join some of them"),
     "rows": (ASKED + f"rows = {names(65)}\ncolumns = {names(2)}\n", "at most 64; got 65", "ask two questions"),

@@ -94,7 +94,7 @@ def test_cryptography_stands_in_one_short_file():
     folder = ROOT / "src/shuffledp/collection"
     users = [path.name for path in folder.glob("*.py") if "from cryptography" in path.read_text(encoding="utf-8")]
     assert users == ["sealing.py"]
-    assert (folder / "sealing.py").read_text(encoding="utf-8").count("\n") < 120
+    assert (folder / "sealing.py").read_text(encoding="utf-8").count("\n") < 160  # with the keys of small order
 
 
 @pytest.mark.slow

@@ -239,6 +239,10 @@ def needed_law(
     return _needed_law(tuple(levels), tuple(families), delta, reports)
 
 
+MOST_TIMES = 1 << 20
+"""A promise so many times as large is not looked for."""
+
+
 @lru_cache(maxsize=64)
 def _needed_law(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
@@ -258,17 +262,17 @@ def _needed_law(
     told = ", ".join(f"{promise:g}" for _, promise in levels)
     names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
     times = _least_times(levels, families, delta, reports)
-    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels)
+    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels if times < math.inf)
     raise InvalidInput(
         f"no law with up to {MOST_ROWS:,} dummies a column keeps promise {told} for {names} "
-        f"at delta = {delta:g}; promise {would_do} would do, or ask fewer questions"
+        f"at delta = {delta:g}; {f'promise {would_do} would do, or ask' if would_do else 'ask'} fewer questions"
     )
 
 
 def _least_times(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
 ) -> float:
-    """Return about the least number of times by which larger promises a ball law keeps.
+    """Return about the least number of times by which larger promises a ball law keeps; infinity beyond `MOST_TIMES`.
 
     Radius and dummies fall like the inverse of the promise, so one law says where the next one ends.
     """
@@ -281,6 +285,8 @@ def _least_times(
     times = 2.0
     while (served := law(times)) is None:
         times *= 2.0
+        if times > MOST_TIMES:
+            return math.inf
     fewer = 1.05 * times * max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
     return fewer if 1.0 < fewer < times and law(fewer) is not None else times
 

@@ -39,6 +39,8 @@ LINKS = 3
 """How many people can try the page."""
 DAY = 86_400
 MOST_MADE_UP = 100_000
+LONGEST_BATCH = 1 << 32
+"""Bytes of the batch of a rehearsal, which this process has just written."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict
         store.add_codes(trial.task.digest, [code_hash(code) for code in codes if code])
     for own, level, code in zip(answers, levels, codes, strict=True):
         hold(store, [open_reports(Client(trial.task).seal(own, level, code), trial.task, opener)])
-    batch = close_task(store, trial.task.digest).read_bytes()
+    batch = read_bytes(close_task(store, trial.task.digest), "the batch", LONGEST_BATCH)
     store.close()
     return open_batch(batch, trial.key), {place: _truth(draft, place, answers) for place in range(len(draft.questions))}
 

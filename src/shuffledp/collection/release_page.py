@@ -47,7 +47,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
             question,
             release,
             junk,
-            [*more_lines(question, more), covers_line(manifest.n), *weighted_lines(question, weighted)],
+            [*more_lines(question, more), *weighted_lines(question, weighted)],
             rows_of[place],
             known.get(place),
         )
@@ -61,7 +61,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         people=manifest.n,
         dummies=sum(manifest.dummies),
         answers=answers,
-        common=_common(answers),
+        common=[covers_line(manifest.n), *_common(answers)],
         in_words=results_in_words(opened),
         headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
         levels=_levels(opened),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -611,7 +611,7 @@ class GroupedRelease(Told):
         return all(release.private for release in self.releases.values())
 
     def weighted(self, margins: Margins) -> Weighted:
-        """Weight the groups' shares to their public shares of the population: post-stratification.
+        """Weight the groups' answers to their public shares of the population: post-stratification.
 
         Parameters
         ----------
@@ -626,7 +626,12 @@ class GroupedRelease(Told):
         Raises
         ------
         InvalidInput
-            If the question has no shares, the margins do not fit, or a group has one person.
+            If the question has neither shares nor a mean, the margins do not fit, or a group has one person.
+
+        Notes
+        -----
+        Of a mean the spread of the people's numbers is not known: it is put at its largest, (mean - low)(high - mean),
+        but for one-bit, whose reports have one law however they spread, so that its own error holds sampling too.
         """
         from shuffledp.records.people import Groups
         from shuffledp.releases.margins import post_stratified
@@ -637,11 +642,13 @@ class GroupedRelease(Told):
         values: list[FloatArray] = []
         variances: list[FloatArray] = []
         for release in self.releases.values():
-            share = np.clip(release.estimate, 0.0, 1.0)
-            sampling = share * (1.0 - share) / (release.n - 1.0)
+            low, high = release.analysis.support
+            inside = np.clip(release.estimate, low, high)
+            sampling = (inside - low) * (high - inside) / (release.n - 1.0) * (release.mechanism != "one-bit")
             values.append(np.asarray(release.estimate))
             variances.append(np.asarray(release.standard_error) ** 2 + sampling)
-        return post_stratified(values, variances, answered, shares, margins.people)
+        found = post_stratified(values, variances, answered, shares, margins.people)
+        return replace(found, support=first.analysis.support)
 
     @overload
     def to_frame(
@@ -693,8 +700,11 @@ def targets(margins: Margins, question: Question, groups: Groups, answered: Sequ
     InvalidInput
         If answers cannot be weighted to them.
     """
-    if question.name not in SHARES:
-        raise InvalidInput(f"only shares of categories or bins are weighted to margins; got {question.name}")
+    if question.name not in (*SHARES, "mean"):
+        raise InvalidInput(
+            f"only shares of categories or bins, and means, are weighted to margins; got {question.name}; ask for a "
+            "histogram in its place"
+        )
     for name, people in zip(groups.names, answered, strict=True):
         if people < 2:
             raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
