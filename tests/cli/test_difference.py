@@ -26,6 +26,8 @@ COMMANDS = {
 }
 
 
+SOUTH_HAS_MORE = "The numbers of north are subtracted from those of south: above 0 means that south has more."
+
 MADE: dict[tuple[object, ...], str] = {}
 """What releases printed; each is made once, whichever tests subtract it."""
 
@@ -84,11 +86,13 @@ def test_two_groups_of_one_file(run, wave):
     found = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6, "--json").json
     north, south = (group["estimates"][0]["frequency"] for group in known["groups"])
     assert found["estimates"][0]["difference"] == south - north
+    assert found["direction"] == SOUTH_HAS_MORE
     assert found["disjoint"] is True
     assert found["n"] == [300, 600]
     assert found["epsilon"]["upper"] == known["guarantee"]["epsilon"]["upper"]
     out = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6).out
     assert "south minus north, in percentage points" in out
+    assert SOUTH_HAS_MORE in " ".join(out.split())
     assert "Both together: epsilon at most" in out
 
 
@@ -179,6 +183,7 @@ def test_the_page_of_two_groups_says_that_nobody_is_in_both(run, wave, tmp_path)
     assert "Written:" in out
     page = (tmp_path / "d.html").read_text(encoding="utf-8")
     assert "south minus north" in page
+    assert SOUTH_HAS_MORE in page
     assert "Nobody is in both" in page
 
 

@@ -90,16 +90,18 @@ def test_one_row_each_does_not_look_at_the_records():
         rows = pl.DataFrame({"name": ["a", "a", "a", "b"] * 2, "vote": [vote] * 8, "budget": [700.0] * 8})
         source = sdp.simulation_random(3)
         from shuffledp.records.people import Owners
+        from shuffledp.records.person import Person
+        from shuffledp.records.sources import Batch
 
-        owners = Owners("name", "one", source)
-        owners.add(rows["name"], 0)
+        owners = Owners(Person("name"), "one", source)
+        owners.add(Batch({"name": rows["name"]}, 8, 0), np.array(1.0), np.array(0.0))
         chosen.append(owners.settle().used.tolist())
     assert chosen[0] == chosen[1]
     assert sum(chosen[0]) == 2
     counts = np.zeros(4)
     for seed in range(4000):
-        owners = Owners("name", "one", sdp.simulation_random(seed))
-        owners.add(pl.Series(["a", "a", "a", "b"]), 0)
+        owners = Owners(Person("name"), "one", sdp.simulation_random(seed))
+        owners.add(Batch({"name": pl.Series(["a", "a", "a", "b"])}, 4, 0), np.array(1.0), np.array(0.0))
         counts += owners.settle().used
     assert counts[3] == 4000
     # six standard errors of a count with chance 1/3: a false alarm in 1e8, and seeded

@@ -78,6 +78,16 @@ def test_persons_that_change_between_the_passes_release_nothing(changes, rule):
         sdp.release(VOTE, data, **TOLD, seen="reports", person="who", rows_per_person=rule)
 
 
+@pytest.mark.parametrize("kept", [range(300, N), range(N)])
+def test_a_row_that_loses_its_person_between_the_passes_releases_nothing(changes, kept):
+    """Two rows of one person were counted, and would be two people's; or rows without a person become one's."""
+    data = arrays_of(TABLE) | {"who": TABLE["who"].to_numpy(writable=True).astype(object)}
+    data["who"][: N - len(kept)] = ""
+    changes(lambda: data["who"].__setitem__(slice(2), "p0" if kept[0] else ""))
+    with pytest.raises(InvalidInput, match=OTHER):
+        sdp.release(VOTE, data, **TOLD, seen="reports", person="who", rows_per_person=2, missing_person="own")
+
+
 def test_persons_that_swap_their_budgets_release_nothing(changes):
     """Rows of p0 got budgets 1 and 2, and so did those of p1: as many at each level, and nothing is proved for them."""
     data = arrays_of(TABLE)

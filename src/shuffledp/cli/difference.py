@@ -270,7 +270,7 @@ def run_difference(
             made = {"command": COMMAND_LINE.get(), "version": __version__}
             page.write(difference_page(heading, found, names, simultaneous=simultaneous, **made))
     if as_json:
-        print(dumps(difference_to_json(found, simultaneous=simultaneous)))
+        print(dumps(difference_to_json(found, names, simultaneous=simultaneous)))
         return
     print_difference(console(), found, names, simultaneous=simultaneous)
     if report is not None:

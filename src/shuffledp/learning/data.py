@@ -16,7 +16,7 @@ from shuffledp.learning.features import PICTURE_MAPS as PICTURES
 from shuffledp.learning.features import Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.records.people import person_words
+from shuffledp.records.person import person_words
 from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns
 from shuffledp.tables.options import AS_FOUND
 from shuffledp.tables.spelling import twice

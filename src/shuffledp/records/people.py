@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,11 +15,12 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes
+from shuffledp.records.person import Person
 from shuffledp.records.sources import Batch, Source, in_order
-from shuffledp.tables.spelling import MISSING, one_spelling, spelled
+from shuffledp.tables.spelling import one_spelling
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 # A public grid that budgets are rounded down to, so that any number of different ones become a few thousand.
 #
@@ -315,10 +315,6 @@ class Groups:
 # key, which n people meet with a chance of n^2 2^-65, are taken as one person: never too many people, never too few
 # rows of one.
 
-_SEED = secrets.randbits(64)
-"""Of the keys of persons, which live as long as this process."""
-
-
 RowsPerPerson = int | Literal["refuse", "one"]
 
 
@@ -346,8 +342,8 @@ class Owners:
 
     Parameters
     ----------
-    column : str
-        The person column; its entries are compared as words, see `shuffledp.tables.spelling`.
+    person : Person
+        The person column.
     rows_per_person : {"refuse", "one"} or int
         "refuse": people with several rows are an error, which says how many they are. "one": one row of each is used,
         chosen by `random` without looking at any other column. A number K: every row is used, whoever owns more than K
@@ -361,8 +357,8 @@ class Owners:
         If `rows_per_person` is none of these.
     """
 
-    def __init__(self, column: str, rows_per_person: RowsPerPerson, random: Randomness) -> None:
-        self.column = column
+    def __init__(self, person: Person, rows_per_person: RowsPerPerson, random: Randomness) -> None:
+        self.person = person
         self.rule = checked_rule(rows_per_person)
         self._random = random
         self._people: list[Words] = []
@@ -379,24 +375,22 @@ class Owners:
         """Whether a person may have several rows that are all used."""
         return self.rule not in ("one", "refuse", 1)
 
-    def add(self, names: Any, before: int, epsilons: FloatArray, deltas: FloatArray) -> None:
+    def add(self, batch: Batch, epsilons: FloatArray, deltas: FloatArray) -> None:
         """Take the person column of more rows.
 
         Parameters
         ----------
-        names : sequence, array or polars Series
-            Whose row each is.
-        before : int
-            Rows that came before these.
+        batch : Batch
+            The rows, with the person column.
         epsilons, deltas : ndarray, shape () or (rows,)
             The budget of each row.
 
         Raises
         ------
         InvalidInput
-            If an entry is empty.
+            If an entry is empty, and such rows are refused.
         """
-        people = person_keys(names, self.column, before)
+        people = self.person.keys(batch)
         self._people.append(people)
         self._marks.append(row_marks(people, epsilons, deltas))
         if self.chooses:
@@ -477,48 +471,13 @@ class Owners:
         return Owned(chosen.size, 1, used)
 
 
-def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
-    """Return whose row each is, as words in their one spelling.
-
-    Parameters
-    ----------
-    names : sequence, array or polars Series, length n
-        As they are in the table.
-    column : str
-        The person column, for the message.
-    before : int
-        Rows that came before these.
-
-    Raises
-    ------
-    InvalidInput
-        If an entry is empty, or a word for nothing.
-    """
-    words = spelled(names)
-    empty = (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)
-    if empty.any():  # taken as one person, whoever owns such a row would have reports that nobody counts
-        row = int(empty.arg_max() or 0)
-        entry, several = words[row], f" ({int(empty.sum())} such rows in all)" if int(empty.sum()) > 1 else ""
-        what = shown(entry) if entry else "empty"
-        raise InvalidInput(
-            f"{column} in row {before + row + 1} is {what}, so nobody knows whose row it is; "
-            f"give every row its person{several}"
-        )
-    return words
-
-
-def person_keys(names: Any, column: str, before: int) -> Words:
-    """Return a key of 64 bits for each row's person, see `person_words`."""
-    return person_words(names, column, before).hash(_SEED).to_numpy()
-
-
 def row_marks(people: Words, epsilons: FloatArray, deltas: FloatArray) -> Words:
     """Return a mark of each row, a word of 64 bits of its person and budget; their sum tells tables apart.
 
     Parameters
     ----------
     people : ndarray of uint64, shape (n,)
-        From `person_keys`.
+        From `Person.keys`.
     epsilons, deltas : ndarray, shape () or (n,)
         The budget of each row.
     """
@@ -621,7 +580,7 @@ class Headcount:
         Most rows that one person owns: the guarantee is for that many rows.
     used : ndarray of bool, shape (rows,), optional
         Which rows are used; None: all of them.
-    person : str, optional
+    person : Person, optional
         The column that told whose row it is, to be read again with the records.
     mark : int
         What the marks of the rows that are used add up to, see `row_marks`.
@@ -635,14 +594,15 @@ class Headcount:
     n: int
     group_size: int = 1
     used: NDArray[np.bool_] | None = None
-    person: str | None = None
+    person: Person | None = None
     mark: int = 0
     group: tuple[Groups, int] | None = None
 
     @property
     def told_by(self) -> tuple[str, ...]:
         """Columns of words that tell whose row it is, and in which group."""
-        return tuple(name for name in (self.person, self.group[0].column if self.group else None) if name is not None)
+        person, group = self.person, self.group
+        return (*((person.column,) if person else ()), *((group[0].column,) if group else ()))
 
     def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Which rows of a batch are used, shape (rows,); None: all of them."""
@@ -675,7 +635,7 @@ class Headcount:
 
 
 def count_people(
-    source: Source, who: RowBudgets, person: str | None, rule: RowsPerPerson, random: Randomness
+    source: Source, who: RowBudgets, person: Person | None, rule: RowsPerPerson, random: Randomness
 ) -> Headcount:
     """Count the budgets, and the rows of each person: the first pass, which reads no record.
 
@@ -685,7 +645,7 @@ def count_people(
         The data.
     who : RowBudgets
         Where the budget of each row comes from.
-    person : str, optional
+    person : Person, optional
         The column that tells whose row it is; None: each row is taken as a person.
     rule : {"refuse", "one"} or int
         What happens to people with several rows, see `Owners`.
@@ -698,7 +658,8 @@ def count_people(
         On a bad budget, an empty person cell, or a person with more rows than allowed.
     """
     counted = BudgetCounter()
-    wanted = {"numbers": who.numbers, "texts": (*who.texts, *(() if person is None else (person,))), "gaps": who.gaps}
+    told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
+    wanted = {"numbers": who.numbers, "texts": (*who.texts, *told), "gaps": (*who.gaps, *missing)}
     if not (who.numbers or who.texts or person):
         counted.add(counted_part(who.epsilons(NOTHING), who.deltas(NOTHING), source.count()))
         return _everybody(who, counted)
@@ -711,7 +672,7 @@ def count_people(
     kept: list[tuple[FloatArray, FloatArray]] = []  # the budgets of all rows, until it is known which are used
     for batch in batches:
         epsilons, deltas = who.epsilons(batch), who.deltas(batch)
-        owners.add(batch.texts(owners.column), batch.before, epsilons, deltas)
+        owners.add(batch, epsilons, deltas)
         if owners.chooses:
             kept.append((np.broadcast_to(epsilons, (batch.rows,)), np.broadcast_to(deltas, (batch.rows,))))
         if not owners.chooses:

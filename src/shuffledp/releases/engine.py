@@ -34,9 +34,9 @@ from shuffledp.records.people import (
     count_people,
     counted_part,
     explained,
-    person_keys,
     row_marks,
 )
+from shuffledp.records.person import Person
 from shuffledp.records.sources import Batch, Source, watched, workers
 
 # What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
@@ -91,13 +91,13 @@ class Told:
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
-        self._keys: dict[str, Words] = {}
+        self._keys: dict[Person, Words] = {}
         self._codes: dict[int, NDArray[np.int64]] = {}
 
-    def keys(self, person: str) -> Words:
-        """Return the key of each row's person, see `person_keys`."""
+    def keys(self, person: Person) -> Words:
+        """Return the key of each row's person, see `Person.keys`."""
         if person not in self._keys:
-            self._keys[person] = person_keys(self.batch.texts(person), person, self.batch.before)
+            self._keys[person] = person.keys(self.batch)
         return self._keys[person]
 
     def codes(self, groups: Groups) -> NDArray[np.int64]:
@@ -191,7 +191,7 @@ def changed(name: str) -> InvalidInput:
 def count_groups(
     source: Source,
     who: RowBudgets,
-    person: str | None,
+    person: Person | None,
     rule: RowsPerPerson,
     random: Randomness,
     groups: Groups,
@@ -216,17 +216,18 @@ def count_groups(
         As `count_people`; if a group is empty, or a person has rows in several.
     """
     owners = None if person is None else Owners(person, rule, random)
-    texts = (*who.texts, groups.column, *(() if person is None else (person,)))
+    told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
+    texts = (*who.texts, groups.column, *told)
     codes: list[NDArray[np.int64]] = []
     budgets: list[tuple[FloatArray, FloatArray]] = []
     # a missing group is refused here, with a line of its own
-    gaps = (*who.gaps, groups.column)
+    gaps = (*who.gaps, groups.column, *missing)
     for batch in explained(source.batches(numbers=who.numbers, texts=tuple(dict.fromkeys(texts)), gaps=gaps), who):
         shape = (batch.rows,)
         budgets.append((np.broadcast_to(who.epsilons(batch), shape), np.broadcast_to(who.deltas(batch), shape)))
         codes.append(groups.codes(batch))
         if owners is not None:
-            owners.add(batch.texts(owners.column), batch.before, *budgets[-1])
+            owners.add(batch, *budgets[-1])
     whole = np.concatenate(codes)
     owned = None if owners is None else owners.settle()
     size = 1 if owned is None else owned.group_size
@@ -533,7 +534,7 @@ class Engine(ABC):
     def people(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
@@ -560,7 +561,7 @@ class Engine(ABC):
     def groups(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         groups: Groups,
@@ -630,7 +631,7 @@ class OneMachine(Engine):
     def people(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
@@ -641,7 +642,7 @@ class OneMachine(Engine):
     def groups(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         groups: Groups,

@@ -24,6 +24,7 @@ from shuffledp.questions.task import Weights
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.people import RowBudgets, RowsPerPerson
+from shuffledp.records.person import MissingPerson
 from shuffledp.releases import verb
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import (
@@ -48,6 +49,7 @@ class _Shared(TypedDict, total=False):
     seen: Seen | None
     delta: Required[float]
     rows_per_person: RowsPerPerson
+    missing_person: MissingPerson
     missing_budget: float | None
     target_epsilon: float | None
     any_delta: bool

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shuffledp.questions.task import Weights
     from shuffledp.records.columns import Recode
     from shuffledp.records.people import RowBudgets, RowsPerPerson
+    from shuffledp.records.person import MissingPerson, Person
     from shuffledp.releases.margins import Margins
     from shuffledp.setting import Seen
     from shuffledp.tables import TableOptions
@@ -96,6 +97,13 @@ def _rule(given: object) -> object:
     from shuffledp.records.people import checked_rule
 
     return checked_rule(given)
+
+
+def _missing_person(given: object) -> object:
+    from shuffledp.randomizers.checks import check_choice
+
+    check_choice("missing_person", given, ("refuse", "own"))  # type: ignore[arg-type]
+    return given
 
 
 def _weights(given: object) -> object:
@@ -226,6 +234,9 @@ class People:
         What happens to people with several rows. "refuse": an error says how many there are. "one": one row of each is
         used, chosen by secure randomness without looking at the records. A number K: every row is used, and the
         guarantee is for groups of K rows.
+    missing_person : {"refuse", "own"}
+        What a row is whose person is missing. "refuse": an error. "own": the only row of a person of its own; the
+        guarantee then holds only if such rows are of different people, who have no other row.
     consent : mapping of str to float, optional
         What each word of the column of budgets stands for, such as ``{"strict": 0.1, "open": 1.0}``.
     missing_budget : float, optional
@@ -240,7 +251,8 @@ class People:
     Raises
     ------
     InvalidInput
-        If a value is bad, `rows_per_person` is given without `person`, or one of `by` and `groups` without the other.
+        If a value is bad, `rows_per_person` or `missing_person` is given without `person`, or one of `by` and `groups`
+        without the other.
 
     Examples
     --------
@@ -269,6 +281,15 @@ class People:
             "groups of K rows.",
             Typed("refuse|one|K", panel=ROWS),
             check=_rule,
+        ),
+    )
+    missing_person: MissingPerson = field(
+        default="refuse",
+        metadata=said(
+            "Rows without a person: refuse; or each counts as a person of its own, which must be true: the guarantee "
+            "is for one such row.",
+            Typed("refuse|own", panel=ROWS),
+            check=_missing_person,
         ),
     )
     consent: Mapping[str, float] | None = field(
@@ -307,13 +328,21 @@ class People:
                 f"`rows_per_person = {self.rows_per_person}` needs the column that tells whose row it is; "
                 "name it with `person`"
             )
+        if self.person is None and self.missing_person != "refuse":
+            raise InvalidInput(
+                f"`missing_person = {self.missing_person}` needs the column that tells whose row it is; "
+                "name it with `person`"
+            )
         if (self.by is None) != (self.groups is None):
             raise InvalidInput("`by` names the column of public groups, and `groups` all of them; give both")
 
     @property
-    def whose(self) -> tuple[str | None, RowsPerPerson]:
+    def whose(self) -> tuple[Person | None, RowsPerPerson]:
         """The column that tells whose row it is, and what happens to people with several."""
-        return self.person, self.rows_per_person
+        from shuffledp.records.person import Person
+
+        person = None if self.person is None else Person(self.person, self.missing_person)
+        return person, self.rows_per_person
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

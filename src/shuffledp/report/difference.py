@@ -59,18 +59,38 @@ def difference_notes(found: Difference) -> list[str]:
     return [who, *([] if alone else [besides]), *owned, read]
 
 
-def difference_to_json(found: Difference, *, simultaneous: bool = False) -> dict[str, Any]:
+def direction(names: tuple[str, str]) -> str:
+    """Say which of two releases is subtracted from which.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What the two are called.
+
+    Examples
+    --------
+    >>> direction(("north", "south"))
+    'The numbers of north are subtracted from those of south: above 0 means that south has more.'
+    """
+    before, after = names
+    return f"The numbers of {before} are subtracted from those of {after}: above 0 means that {after} has more."
+
+
+def difference_to_json(found: Difference, names: tuple[str, str], *, simultaneous: bool = False) -> dict[str, Any]:
     """Build the object that `shuffledp difference --json` prints.
 
     Parameters
     ----------
     found : Difference
         Of two releases.
+    names : tuple of str
+        What the two are called.
     simultaneous : bool
         Whether the intervals hold together.
     """
     return {
         "question": found.before.question,
+        "direction": direction(names),
         "n": [found.before.n, found.after.n],
         "estimates": [
             label | {"before": before, "after": after, "difference": value, "standard_error": error,
@@ -144,11 +164,7 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
     console.print(table)
     if len(lines) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(lines))}; --json gives all.")
-    console.print(
-        f"The numbers of {names[0]} are subtracted from those of {names[1]}: above 0 means that {names[1]} has more.",
-        highlight=False,
-        markup=False,
-    )
+    console.print(direction(names), highlight=False, markup=False)
     together = f"Both together: epsilon at most {up(found.epsilon)} at delta = {probability(found.delta)}"
     console.print(f"[bold]{together}[/]", highlight=False)
     if found.epsilon == float("inf"):
@@ -303,6 +319,7 @@ def difference_page(
     page = page_template("difference.html").render(
         heading=heading,
         title=title,
+        direction=direction(names),
         question=found.before.question.replace("-", " "),
         confidence=f"{CONFIDENCE:.0%}",
         picture=_picture(found, simultaneous),

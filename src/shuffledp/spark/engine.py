@@ -26,6 +26,7 @@ from shuffledp.records.people import (
     several_rows,
     steps_of,
 )
+from shuffledp.records.person import Person
 from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
     asked,
@@ -180,6 +181,16 @@ def offered(rule: RowsPerPerson) -> RowsPerPerson:
     return rule
 
 
+def named_by_all(person: Person) -> str:
+    """Return the column that tells whose row it is, or refuse what Spark cannot do."""
+    if person.missing == "own":
+        raise InvalidInput(
+            "`missing_person = 'own'` is not offered on Spark, where a row has no place that two passes agree on; give "
+            "every row its person when you write the table"
+        )
+    return person.column
+
+
 class SparkEngine(Engine):
     """Asks a dataframe of Spark.
 
@@ -203,7 +214,7 @@ class SparkEngine(Engine):
     def people(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
@@ -211,7 +222,7 @@ class SparkEngine(Engine):
         """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
         del random, progress
         columns = budget_columns(who)
-        check_columns(self.frame, (*columns, *(() if person is None else (person,))))
+        check_columns(self.frame, (*columns, *(() if person is None else (named_by_all(person),))))
         if columns:
             wanted = {"numbers": who.numbers, "texts": who.texts, "gaps": who.gaps}
             _check_types(without_rows(self.frame, columns), wanted)
@@ -224,7 +235,7 @@ class SparkEngine(Engine):
             raise InvalidInput("the dataframe has no rows; give one row per user")
         if person is None:
             return Headcount(who, population, population.n, population.n)
-        people, group_size, mark = self._owners(person, offered(rule), population.n, who)
+        people, group_size, mark = self._owners(person.column, offered(rule), population.n, who)
         return Headcount(who, population, population.n, people, group_size, person=person, mark=mark)
 
     def tallies(
@@ -238,7 +249,8 @@ class SparkEngine(Engine):
         job = Job(tuple(parts), None if people.person is None else people.mark)
         wanted = columns_wanted(parts, people.who)
         check_columns(self.frame, job.columns)
-        read = chosen(self._marked(people.person, people.group_size, people.who), job.names)
+        person = None if people.person is None else people.person.column
+        read = chosen(self._marked(person, people.group_size, people.who), job.names)
         _check_types(without_rows(self.frame, job.columns), wanted)
         found = Counted.nothing(job)
         root = None if random.private else int(random.words(1)[0])

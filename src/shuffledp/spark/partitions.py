@@ -11,6 +11,7 @@ from shuffledp.progress import Progress
 from shuffledp.questions.question import Question
 from shuffledp.questions.tally import Tally
 from shuffledp.records.people import Headcount, RowBudgets, RowsPerPerson, count_people
+from shuffledp.records.person import Person
 from shuffledp.records.sources import Rows
 from shuffledp.releases import keywords
 from shuffledp.releases.engine import Engine, Part
@@ -41,7 +42,7 @@ class Partitions(Engine):
     def people(
         self,
         who: RowBudgets,
-        person: str | None,
+        person: Person | None,
         rule: RowsPerPerson,
         random: Randomness,
         progress: Progress | None = None,
