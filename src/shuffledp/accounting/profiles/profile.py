@@ -197,7 +197,7 @@ class PrivacyProfile(ABC):
         return None
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose log H(P, Q) and log H(Q, P) at e^epsilon; finite also where a profile knows them below double range."""
+        """Enclose log H(P, Q) and log H(Q, P) at e^epsilon; some profiles know them below double range."""
         first, second = self.delta_pair(epsilon)
         found = _log_interval(first)
         return found, found if second is first else _log_interval(second)
