@@ -1,4 +1,4 @@
-"""What a theorem is to the accountant: a key, a kind, a reference, a regime, and a profile per victim."""
+"""A theorem as the accountant uses it: key, kind, reference, hypotheses, and a privacy profile for each victim."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class PrivacyProfile(ABC):
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose delta(epsilon) for 0 <= epsilon < vanishes_at."""
+        """Enclose delta(epsilon), epsilon in nats with 0 <= epsilon < vanishes_at."""
 
     @property
     def mass_at_infinity(self) -> Interval:

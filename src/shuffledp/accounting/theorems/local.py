@@ -32,6 +32,13 @@ class LocalProfile(PrivacyProfile):
     """The worst profile of an (epsilon0, delta0)-LDP report seen by itself (Kairouz, Oh, Viswanath 2015).
 
     delta(eps) = delta0 + (1 - delta0) (e^epsilon0 - e^eps)/(1 + e^epsilon0) for eps < epsilon0, then delta0.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Local budget, nats, at least 0.
+    delta0 : float
+        Approximate part of the local budget, in [0, 1].
     """
 
     epsilon0: float

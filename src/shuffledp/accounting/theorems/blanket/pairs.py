@@ -668,7 +668,7 @@ def _compositions(m: int, cells: int) -> FloatArray:
 
 
 def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
-    """Enclose h(m - 1) for each number of reports m by summing over all compositions.
+    """Enclose h(m - 1) of (I) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
     cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and

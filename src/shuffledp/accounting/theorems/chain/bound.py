@@ -1,4 +1,4 @@
-"""No common blanket: the victim's report moves along a chain of seats (docs/theorems/chain.md)."""
+"""The chain theorem, which needs no common blanket, as an upper bound (docs/theorems/chain.md)."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def any_law(epsilon0: float) -> PureLaw:
 
 
 def laplace_law(epsilon0: float) -> PureLaw:
-    """Return what is known of reports with Laplace noise, where records in one bin of the range form a group.
+    """Return what is known of the law of reports with Laplace noise; records in one bin of the range form a group.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, gr
 
 
 def laplace_moments(epsilon0: float) -> RatioMoments:
-    """Return the moments at eps = 0 for Laplace noise on a number in a range of width epsilon0 scales.
+    """Return bounds of the moments of L at eps = 0, for Laplace noise on a range of width epsilon0 scales.
 
     In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k) is convex in K, as
     f_K^(1-k) is: K is an end, say 0. There for a <= b
