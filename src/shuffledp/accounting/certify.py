@@ -324,13 +324,6 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
     epsilon0 : float
         Local budget of the victim (the user whose privacy is analysed), nats; some user must have it.
 
-    Parameters
-    ----------
-    setting : Setting
-        Population, randomizer, who sees what.
-    epsilon0 : float
-        The victim's budget (nats); some user must have it.
-
     Returns
     -------
     PrivacyProfile

@@ -150,13 +150,6 @@ class PrivacyFilter:
             The share of this round: the probability, in [0, 1), with which it may reveal the record outright,
             beside the Gaussian shift; default a hundredth of the filter's limit.
 
-        Parameters
-        ----------
-        guarantee : Guarantee
-            Of the collection by itself, from `certify`; its delta is not used.
-        outside : float, optional
-            The share of this round; default a hundredth of the filter's.
-
         Raises
         ------
         InvalidInput

@@ -592,15 +592,6 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHOR
         Relative width of the composed epsilon that may be lost for speed, about; default 5e-4. Rounds with different
         upper and lower bounds (brackets) use 5e-3 from above and 1e-3 from below instead.
 
-    Parameters
-    ----------
-    parts : sequence of (PrivacyProfile, int)
-        Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
-        counted together, and rounds that are compositions themselves are taken apart.
-    chords : float
-        As for `ComposedProfile`; default 5e-4. Rounds with different brackets have 5e-3 from above and 1e-3 from
-        below whatever it is.
-
     Raises
     ------
     InvalidInput

@@ -74,17 +74,6 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
         Relative amount by which chords between knots may raise the answer above the least that the knots need; default
         2e-4.
 
-    Parameters
-    ----------
-    profile : PrivacyProfile
-        Its upper ends are used.
-    outside : float
-        The share t, in [0, 1).
-    at_least : float
-        A smaller answer is not looked for; default 0.
-    tolerance : float
-        Relative, by which chords may raise the answer above what the knots alone ask for; default 2e-4.
-
     Returns
     -------
     float
@@ -432,17 +421,6 @@ def from_dp_accounting(pld: PrivacyLossDistribution) -> PrivacyProfile:
     PrivacyProfile
         Upper ends are as sure as the distribution is; lower ends are 0. The two directions are composed separately, as
         in dp_accounting: a record is in the same one of the two neighbours in every round.
-
-    Parameters
-    ----------
-    pld : PrivacyLossDistribution
-        Pessimistic. Its neighbouring relation must be the one you account for: dp_accounting does not store it.
-
-    Returns
-    -------
-    PrivacyProfile
-        Upper ends are as sure as the distribution is; lower ends are 0. Two directions compose apart, as they do in
-        dp_accounting: a record is in the same one of the two neighbours in every part.
 
     Raises
     ------

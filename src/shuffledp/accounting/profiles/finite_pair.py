@@ -197,20 +197,6 @@ def valleys(
         Position (nats) and log of the value of each valley. The broken line through knots (at their lower bounds) and
         valleys is on or below the curve.
 
-    Parameters
-    ----------
-    eps : ndarray, shape (knots,)
-        Ascending from 0.
-    lower, upper : ndarray, shape (knots,)
-        Log of bounds on the curve there; both non-increasing unless masses are given.
-    masses : Enclosure, shape (knots,), optional
-        Minus the slope of a line through the lower bound that is nowhere above the curve; then ``upper`` is not used.
-
-    Returns
-    -------
-    eps, log : ndarray, shape (knots - 1,)
-        The broken line through knots (at their lower bounds) and valleys is on or below the curve.
-
     Notes
     -----
     By convexity the curve is above any line through (x_k, lower_k) with a slope that is certainly a subgradient

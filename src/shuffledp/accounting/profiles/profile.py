@@ -496,11 +496,6 @@ def remembered_by_thread(most: int) -> Callable[[Callable[P, T]], RememberedByTh
     most : int
         Number of calls that each thread remembers.
 
-    Parameters
-    ----------
-    most : int
-        Calls that each thread remembers.
-
     Examples
     --------
     >>> made = []

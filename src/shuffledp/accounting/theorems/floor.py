@@ -230,17 +230,6 @@ def among_uniform(one_in: int, disjoint: bool, dummies: int, reports: int, kept:
     kept : Kept
         How a report is drawn.
 
-    Parameters
-    ----------
-    one_in : int
-        A record's set holds one in so many of the possible reports, at least 2.
-    disjoint : bool
-        Whether the sets of two records are disjoint; otherwise they are independent under a uniform report.
-    dummies, reports : int
-        m >= 0 and c >= 1.
-    kept : Kept
-        How a report is drawn.
-
     Raises
     ------
     OutOfRegime

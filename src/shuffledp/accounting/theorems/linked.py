@@ -129,13 +129,6 @@ def check_linked(setting: Setting, key: str) -> None:
     key : str
         Key of the bound that refuses, for the message.
 
-    Parameters
-    ----------
-    setting : Setting
-        The question.
-    key : str
-        Who refuses.
-
     Raises
     ------
     OutOfRegime
@@ -175,13 +168,6 @@ def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
         The collection, with linked rounds and `Setting.same_record`.
     epsilon0 : float
         The victim's budget of a single report, nats.
-
-    Parameters
-    ----------
-    setting : Setting
-        Of linked rounds with `Setting.same_record`.
-    epsilon0 : float
-        The victim's budget of a single report (nats).
 
     Raises
     ------

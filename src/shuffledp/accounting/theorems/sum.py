@@ -391,17 +391,6 @@ def supports_profile(setting: Setting, epsilon0: float, others: FloatArray, key:
     key : str
         Key of the bound that refuses, for the message.
 
-    Parameters
-    ----------
-    setting : Setting
-        Plain, with `counts_supports`.
-    epsilon0 : float
-        The victim's budget, nats.
-    others : ndarray, shape (levels,)
-        Other users of each level.
-    key : str
-        Who refuses.
-
     Raises
     ------
     OutOfRegime

@@ -122,11 +122,6 @@ def ratio_moments(mu: float) -> RatioMoments:
     mu : float
         Diameter in standard deviations, in [1e-4, 1.2].
 
-    Parameters
-    ----------
-    mu : float
-        In [1e-4, 1.2].
-
     Raises
     ------
     ValueError
