@@ -125,7 +125,7 @@ class ApproximateProfile(PrivacyProfile):
         return low, self.point.total(low)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the smallest of (D) at epsilon, (D) at a smaller epsilon, and the local profile."""
+        """Enclose the smallest of the bound (D) at epsilon, (D) at a smaller epsilon, and the local profile."""
         parts = [self.point.total(epsilon)]
         parts.append(LocalProfile(self.point.epsilon0, self.point.delta0).delta_at(epsilon))
         where, value = self._lowest
@@ -232,7 +232,7 @@ class ApproximateBound(AmongEquals):
     reference = "clone theorem within the victim's level, delta0 charged by coupling (own proof), n = n_g"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of (D) for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`.
+        """Return the upper bound (D) on the profile of a victim of budget ``epsilon0``.
 
         Levels that differ only in delta0 share one epsilon0: the profile holds for the worst of them.
         """

@@ -682,7 +682,7 @@ class FloorBound(AmplificationBound):
     reference = "dummies of the shuffler alone, whatever everybody else sends (own proof)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by (D3) for all reports of a user or group that differ between neighbours.
+        """Return the profile by the floor theorem (D3) for all reports that differ between neighbours.
 
         For ball dummies it is the profile of docs/theorems/ball.md.
         """

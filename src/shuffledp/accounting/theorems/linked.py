@@ -64,7 +64,7 @@ class LinkedBound(AmplificationBound):
         return super().level_epsilons(self._changing(setting), delta, levels, ceilings)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of theorem (I) for a victim whose reports of all rounds are taken as one report."""
+        """Return the common blanket theorem's profile (I) for a victim whose reports of all rounds are one."""
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
         found, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n

@@ -39,7 +39,7 @@ _SMOOTHING = 0.03
 
 @dataclass(frozen=True, eq=False)
 class OrderedProfile(PrivacyProfile):
-    """Upper bound (II) of the module for one population of steps, with any pure randomizers.
+    """Upper bound by the clone theorem for ordered outputs (II), for steps with any pure randomizers.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class OrderedProfile(PrivacyProfile):
         return Upper(float(self.budgets.epsilons[-1]))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the right side of (II) at epsilon, by the tilted transform."""
+        """Enclose the theorem's bound (II) on delta(epsilon), by the tilted transform."""
         trivial = inflated(victim_line(epsilon, self.vanishes_at)[0], 16)
         steps, counts = self.budgets.epsilons, self.budgets.counts.astype(np.float64)
         with np.errstate(over="ignore"):
@@ -103,7 +103,7 @@ class KnownStepsProfile(PrivacyProfile):
         return max(pair.largest_loss for pair in self.pairs)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the right side of (II); outputs outside a step's blanket are charged to that step's victim."""
+        """Enclose the bound (II) on delta(epsilon); outputs outside a step's blanket are charged."""
         laws = [loss_law(pair, epsilon) for pair in self.pairs]
         sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
         if not all(law.finite for law in sums):
@@ -138,7 +138,7 @@ class OrderedBound(AmplificationBound):
         return without_smallest(budgets, budgets.levels - 1, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by (II), the same for every user; see `AmplificationBound.one_round`."""
+        """Return the profile by the ordered clone theorem (II), the same for every user."""
         require_one_pure_round(setting, self.key)
         if setting.seen != "users":
             raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")

@@ -298,11 +298,11 @@ class SupportsProfile(PrivacyProfile):
         return not np.array_equal(self.others.up, self.others.down)
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose (D) in both directions, x0 against x1 and x1 against x0."""
+        """Enclose the lower bound (D) on delta(epsilon) in both directions, x0 against x1 and x1 against x0."""
         return self._test(epsilon, False)[0], self._test(epsilon, self.directed)[0]
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose (D) at epsilon, the larger of both directions."""
+        """Enclose the lower bound (D) on delta(epsilon), the larger of both directions."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
@@ -442,7 +442,7 @@ class SumWitness(SumBound):
     reference = "the released sum, the victim at one end of the range or at the other, or in one of two categories"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the attack's profile for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
+        """Return the attack's profile for a victim of budget ``epsilon0``."""
         if not counts_supports(setting):
             return super().one_round(setting, epsilon0)
         others = setting.budgets.counts.astype(np.float64)

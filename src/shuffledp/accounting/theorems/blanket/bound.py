@@ -278,7 +278,7 @@ _RANGES, _FEW_RANGES = 24, 6
 
 
 class BlanketBound(AmplificationBound):
-    """Upper bound (I) by the randomizer's common blanket, with a local budget for each user.
+    """Upper bound by the randomizer's common blanket, theorem (I), with a local budget for each user.
 
     See docs/theorems/blanket.md.
     """
@@ -288,7 +288,7 @@ class BlanketBound(AmplificationBound):
     reference = "common blanket theorem (own proof; privacy blanket of Balle, Bell, Gascon, Nissim 2019)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of (I) for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
+        """Return the common blanket theorem's profile (I) for a victim of budget ``epsilon0``."""
         budgets = setting.budgets
         level = budgets.index_of(epsilon0)
         if setting.adds_noise is not None:

@@ -521,7 +521,7 @@ def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
 
 
 def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
-    """Return the profile of (I) for a victim of one level among users whose reports carry added noise.
+    """Return the blanket theorem's profile (I) for a victim of one level among users whose reports carry added noise.
 
     Parameters
     ----------
@@ -558,7 +558,7 @@ def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile(PrivacyProfile):
-    """Profile of (I) for the records 0 and 1, the worst pair, with the core (blanket) that suits the question.
+    """Profile of the blanket theorem (I) for the records 0 and 1, the worst pair, with the core (blanket) that suits it.
 
     Parameters
     ----------
@@ -595,7 +595,7 @@ class NoiseProfile(PrivacyProfile):
         return Interval(0.0, 0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the right side of (I) at epsilon, with the core that suits the delta expected there."""
+        """Enclose the blanket theorem's bound (I) on delta(epsilon), with the core that suits that delta."""
         return self._view(self.best_core(epsilon)).delta(epsilon)
 
     def best_core(self, epsilon: float) -> Core:

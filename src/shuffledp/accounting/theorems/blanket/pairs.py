@@ -374,7 +374,7 @@ _LARGEST_OF_PAIR = 600.0
 
 @dataclass(frozen=True, eq=False)
 class OneBudgetProfile(PrivacyProfile):
-    """Upper bound (Z) of the module, for n users who share one budget; exact where the pair is the attack's own.
+    """Upper bound by the common blanket theorem, formula (Z), for n users who share one budget.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ class OneBudgetProfile(PrivacyProfile):
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose (Z) at epsilon by the tilted transform, or for few users (I) by summing over all compositions."""
+        """Enclose the bound (Z) on delta(epsilon) by the tilted transform, or for few users by all compositions."""
         if epsilon not in self._known:
             self._known[epsilon] = self._evaluated(epsilon)
         return self._known[epsilon]
@@ -446,7 +446,7 @@ class OneBudgetProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class OwnBudgetsProfile(PrivacyProfile):
-    """Upper bound (I) of the module, for users with different budgets.
+    """Upper bound by the common blanket theorem, formula (I), for users with different budgets.
 
     Parameters
     ----------
@@ -479,7 +479,7 @@ class OwnBudgetsProfile(PrivacyProfile):
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose (I) at epsilon, by h at the ends of blocks of the number of blanket reports.
+        """Enclose the bound (I) on delta(epsilon), by h at the ends of blocks of the number of blanket reports.
 
         The far lower tail of that number is resolved only if it matters.
         """

@@ -382,7 +382,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class ChainProfile(PrivacyProfile):
-    """Upper bound (H) for a victim among users who all add normal noise of one scale to a vector of bounded length.
+    """Upper bound by the chain theorem (H) for a victim among users who add normal noise of one scale to a vector.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ class ChainProfile(PrivacyProfile):
         return links(self.mu, self.n - 1)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the interval from 0 to (H) at epsilon, or to the divergence of one message where that is smaller."""
+        """Return the interval from 0 to the chain theorem's (H), or to one message's divergence if smaller."""
         return Interval(0.0, self._links.divergence(epsilon))
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -490,7 +490,7 @@ class ChainBound(AmongEquals):
     reference = "chain theorem within the victim's level (own proof), n = n_g"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of (H) for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`.
+        """Return the chain theorem's profile (H) for a victim of budget ``epsilon0``.
 
         If the level has too few users or too little noise, it is the profile of one message by itself.
         """
@@ -552,7 +552,7 @@ def chain_hides(mu: float, n: int) -> bool:
 
 
 def chain_profile(mu: float, n: int) -> ChainProfile:
-    """Return the profile of (H), or refuse a level for which the theorem gives no bound.
+    """Return the chain theorem's profile (H), or refuse a level for which the theorem gives no bound.
 
     Parameters
     ----------
@@ -579,7 +579,7 @@ def chain_profile(mu: float, n: int) -> ChainProfile:
 
 
 def chain_or_alone(mu: float, n: int) -> PrivacyProfile:
-    """Return the profile of (H), or that of one message by itself where the theorem gives no bound.
+    """Return the chain theorem's profile (H), or that of one message by itself where the theorem gives no bound.
 
     Parameters
     ----------

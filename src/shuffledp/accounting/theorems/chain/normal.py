@@ -476,7 +476,7 @@ class Links:
     mu : float
         Diameter of the ball of messages in standard deviations of their noise, rounded up.
     charges : ndarray, shape (ways,)
-        P of (H), the total charge.
+        P of the chain theorem (H), the total charge.
     weights : Weights
         Bounds on the weights in the last group, with the cut of the tail.
     sizes : tuple of tuple of int

@@ -54,7 +54,7 @@ class ClonesBound(AmongEquals):
     reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the clone pair's profile for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
+        """Return the clone pair's profile for a victim of budget ``epsilon0``."""
         if not self._together(setting):
             return self._in_level(setting, epsilon0)
         require_one_pure_round(setting, self.key)
