@@ -558,7 +558,7 @@ def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile(PrivacyProfile):
-    """Profile of the blanket theorem (I) for the records 0 and 1, the worst pair, with the core (blanket) that suits it.
+    """Profile of the blanket theorem (I) for records 0 and 1, the worst pair, with a core (blanket) that suits it.
 
     Parameters
     ----------
