@@ -41,11 +41,11 @@ class NoNoiseLeft(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """0: the released sum does not depend on the record."""
+        """Epsilon from which on delta is 0: 0, since the released sum does not depend on the record."""
         return Upper(0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """0: the released sum does not depend on the record."""
+        """Return [0, 0]: delta is 0, since the released sum does not depend on the record."""
         del epsilon
         return Interval(0.0, 0.0)
 

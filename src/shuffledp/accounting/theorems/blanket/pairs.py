@@ -59,7 +59,7 @@ class LossLaw:
 
     @property
     def finite(self) -> bool:
-        """Whether all values fit into double precision with room for a transform."""
+        """Whether all values of the law fit into double precision with room for a Fourier transform."""
         return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
 
     @property
