@@ -1,4 +1,4 @@
-"""What a theorem is to the accountant: a key, a kind, a reference, a regime, and a profile per victim."""
+"""A theorem as the accountant uses it: key, kind, reference, hypotheses, and a privacy profile for each victim."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ MANY_LEVELS = 32
 
 
 class AmplificationBound(ABC):
-    """A theorem: it answers for the settings its hypotheses fit, and refuses every other.
+    """A privacy theorem: it answers for the settings that meet its hypotheses, and refuses all others.
 
-    A subclass states one plain round (`one_round`); colluding users, several reports, groups and rounds are
-    reduced to it here, once (docs/theorems/situations.md).
+    A subclass states one plain round (`one_round`). Colluding users, several reports per user, groups and rounds are
+    reduced to a plain round here, once for all theorems (docs/theorems/situations.md). The *victim* is the user whose
+    privacy is analysed; a *level* is the set of users with the same local budget.
     """
 
     key: ClassVar[str]
@@ -40,14 +41,19 @@ class AmplificationBound(ABC):
 
     @abstractmethod
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the theorem's own quantity for a victim of the given level, in a plain setting.
+        """Return the privacy profile that the theorem proves for a victim of the given level, in a plain setting.
 
         Parameters
         ----------
         setting : Setting
-            The question, with `Setting.is_plain`.
+            The collection, with `Setting.is_plain`: one round, one report per user, nobody colluding.
         epsilon0 : float
-            A budget that some user of the setting has (nats).
+            The victim's local budget, nats; some user of the setting must have it.
+
+        Returns
+        -------
+        PrivacyProfile
+            Encloses the curve delta(epsilon) that the theorem states: an upper or a lower bound, as `kind` says.
 
         Raises
         ------
@@ -56,22 +62,39 @@ class AmplificationBound(ABC):
         """
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Return who of ``budgets`` is left, the victim included, when so many others hide nobody: the worst choice.
+        """Remove ``exposed`` users in the worst way; return the population that still hides the victim.
 
-        A smaller budget means a larger blanket, so those with the smallest budgets are missed most.
+        By default those with the smallest budgets are removed: a smaller budget means more noise, which hides the
+        victim more.
+
+        Parameters
+        ----------
+        setting : Setting
+            The collection.
+        budgets : Budgets
+            The whole population, counted in reports.
+        level : int
+            Position of the victim's level among the budgets; one user of it is always kept.
+        exposed : int
+            How many reports do not hide the victim, because their users collude or drop out.
         """
         del setting
         return without_smallest(budgets, level, exposed)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the theorem's own quantity for a victim of the given level.
+        """Return the privacy profile that the theorem proves for a victim of the given level, in any setting.
 
         Parameters
         ----------
         setting : Setting
-            The question.
+            The collection: population, randomizer, rounds, colluding users.
         epsilon0 : float
-            A budget that some user of the setting has (nats).
+            The victim's local budget, nats; some user of the setting must have it.
+
+        Returns
+        -------
+        PrivacyProfile
+            Encloses the curve delta(epsilon) that the theorem states, over all rounds and all changed reports.
 
         Raises
         ------
@@ -94,23 +117,25 @@ class AmplificationBound(ABC):
         return self.over_rounds(setting, remembered(type(self), plain, epsilon0))
 
     def among_dummies(self, setting: Setting) -> Setting:
-        """Return a plain setting with its dummies as users of budget 0, whom nothing has removed (D1).
+        """Return a plain setting in which uniform dummies are counted as users of budget 0 (D1).
 
         Parameters
         ----------
         setting : Setting
-            Plain; whoever may hide nobody has left it already.
+            A plain setting, from which the users who do not hide the victim have been removed already.
 
         Returns
         -------
         Setting
-            Without dummies. Uniform ones are users whose report is uniform whatever their record. Others are left
-            out, because what is released with them is a post-processing of what would be without.
+            The setting without dummies. Uniform dummies become users whose report is uniform whatever their record.
+            Other dummies are left out, because what is released with them is a post-processing of what would be
+            released without.
 
         Raises
         ------
         OutOfRegime
-            If this is a witness, which may not leave out what hides its victim.
+            If this bound is a witness (a certified lower bound, by an attack): it may not leave out reports that hide
+            its victim.
         """
         if setting.dummies is None:
             return setting
@@ -126,12 +151,14 @@ class AmplificationBound(ABC):
         return replace(people, budgets=Budgets(*(np.append(column, own) for column, own in columns)))
 
     def links_matter(self, setting: Setting) -> bool:
-        """Whether rounds must be taken as one because outputs can be linked; an attacker may forget links.
+        """Return whether all rounds must be analysed as one, because one user's reports can be linked across rounds.
+
+        A witness (a certified lower bound, by an attack) may ignore the links, so for it the answer is False.
 
         Raises
         ------
         OutOfRegime
-            If this is a witness of reports drawn anew in each round, and all are made from one memo.
+            If this bound is a witness that attacks fresh reports, and the setting's reports are all made from one memo.
         """
         if not (setting.linked and setting.rounds > 1):
             return False
@@ -142,10 +169,22 @@ class AmplificationBound(ABC):
         return False
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """From one changed report in one round to the setting's rounds, groups and reports.
+        """Extend the profile of one changed report in one round to the setting's rounds, groups and several reports.
 
-        Rounds come first: the chain of neighbours pays its factor once, not once a round. A witness against one
-        changed report is one against more.
+        Rounds come first: the chain of neighbours pays its factor once, not once a round. A witness against one changed
+        report is also a witness against several.
+
+        Parameters
+        ----------
+        setting : Setting
+            States the number of rounds and of changed reports.
+        one : PrivacyProfile
+            The profile of one changed report in one round.
+
+        Returns
+        -------
+        PrivacyProfile
+            The profile over all rounds, for all reports that change with one record.
         """
         every = composed(one, setting.rounds)
         if setting.changed_reports == 1 or self.kind is Kind.CERTIFIED_LOWER:
@@ -155,18 +194,23 @@ class AmplificationBound(ABC):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose the central epsilon of each listed level at one delta, shape (listed,).
+        """Enclose the central epsilon of each listed level at one delta.
 
         Parameters
         ----------
         setting : Setting
-            The question.
+            The collection.
         delta : float
             Central delta, in (0, 1).
         levels : ndarray of int, shape (listed,)
             Levels, by their position among the budgets.
         ceilings : ndarray, shape (listed,), optional
-            Upper bounds that are known already: an upper bound that is above them may be enclosed more widely.
+            Upper bounds that are known already, nats: an upper bound that is above them may be enclosed more widely.
+
+        Returns
+        -------
+        Enclosure, shape (listed,)
+            Lower and upper ends of what the theorem states as each level's epsilon, nats.
         """
         if self.links_matter(setting):
             return self.level_epsilons(setting.as_one_round(), delta, levels, ceilings)
@@ -202,26 +246,44 @@ class AmplificationBound(ABC):
     def level_by_level(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """`level_epsilons` by the profile of each level."""
+        """Enclose the central epsilon of each listed level by inverting its own profile; see `level_epsilons`."""
         epsilons = setting.budgets.epsilons[levels].tolist()
         most = [math.inf] * levels.size if ceilings is None else ceilings.tolist()
         found = [self.profile(setting, e).epsilon_below(delta, c) for e, c in zip(epsilons, most, strict=True)]
         return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """`level_epsilons` for a plain setting with more than MANY_LEVELS levels; from a few victims if need be."""
+        """Enclose the central epsilon of each listed level in a plain setting with more than MANY_LEVELS (32) levels.
+
+        Only some of the levels are computed; the others are bounded by their neighbours (`epsilons_by_anchors`).
+        Parameters are as for `level_epsilons`.
+        """
         victim, rising = self.any_victim(setting), self.rises_with_budget(setting)
         return epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, rising=rising)
 
     def rises_with_budget(self, setting: Setting) -> bool:
-        """Whether a victim of a larger budget, all else equal, leaks at least as much: so one tells of others."""
+        """Return whether a victim with a larger local budget, all else equal, has at least as large a central epsilon.
+
+        If so, the epsilon of one level bounds that of every smaller one. The default is True.
+        """
         del setting
         return True
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return profiles of victims who share one conservative company; see `rises_with_budget`.
+        """Return a function from a victim's local budget (nats) to a profile, with the same other users for all.
 
-        For a plain setting with more than MANY_LEVELS levels.
+        It serves plain settings with more than MANY_LEVELS (32) levels: the shared population of others is one that is
+        safe for every victim. The default refuses.
+
+        Parameters
+        ----------
+        setting : Setting
+            The collection, plain.
+
+        Raises
+        ------
+        OutOfRegime
+            If the theorem is not evaluated for so many levels, as by default.
         """
         del setting
         raise OutOfRegime(f"{self.key} is not evaluated for more than {MANY_LEVELS} levels")
@@ -229,12 +291,25 @@ class AmplificationBound(ABC):
 
 @remembered_by_thread(64)
 def remembered(bound: type[AmplificationBound], setting: Setting, epsilon0: float) -> PrivacyProfile:
-    """`one_round`, remembered: rounds, groups and other bounds ask for the same profile, and it keeps its table."""
+    """Return ``bound().one_round(setting, epsilon0)``, cached for each thread.
+
+    Rounds, groups and other bounds ask for the same profile, which also keeps the values that it has evaluated.
+    """
     return bound().one_round(setting, epsilon0)
 
 
 def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
-    """Drop so many users of the smallest budgets, keeping one of ``level``."""
+    """Return the population without ``exposed`` users of the smallest budgets, keeping one user of ``level``.
+
+    Parameters
+    ----------
+    budgets : Budgets
+        The population.
+    level : int
+        Position of a level among the budgets; one of its users is kept.
+    exposed : int
+        How many users are removed.
+    """
     if exposed == 0:
         return budgets
     others = budgets.counts.copy()
@@ -247,7 +322,7 @@ def without_smallest(budgets: Budgets, level: int, exposed: int) -> Budgets:
 
 
 def several_reports(setting: Setting) -> Budgets:
-    """Return the population counted in reports."""
+    """Return the setting's population with every count multiplied by the number of reports per user."""
     budgets = setting.budgets
     if setting.reports_per_user == 1:
         return budgets
@@ -255,10 +330,11 @@ def several_reports(setting: Setting) -> Budgets:
 
 
 def levels_to_check(setting: Setting) -> range:
-    """Levels among which the worst is: the top one where bounds rise with the victim's budget, else all.
+    """Return positions of the levels among which the largest central epsilon is, the largest local budget first.
 
-    They rise if one blanket serves all budgets, and are the same for everybody if budgets belong to steps
-    (docs/theorems/situations.md). The largest budgets come first: they fail first.
+    Only the top level where the certified epsilon rises with the victim's local budget, else all levels. It rises if
+    all budgets share one blanket; it is the same for everybody if budgets belong to steps of the protocol
+    (docs/theorems/situations.md).
     """
     top = setting.budgets.levels - 1
     common = setting.seen == "reports" and setting.discrete is not None and setting.discrete.mixture
@@ -276,26 +352,32 @@ def epsilons_by_anchors(
     rising: bool = True,
     ceilings: FloatArray | None = None,
 ) -> Enclosure:
-    """Enclose many victims' epsilons from a few.
+    """Enclose the central epsilon of many victims, of whom only some (the anchors) are computed.
 
     Parameters
     ----------
     epsilon0 : ndarray, shape (victims,)
-        Ascending budgets.
+        The victims' local budgets, nats, ascending.
     delta : float
-        Central delta.
+        Central delta, in (0, 1).
     profile : callable
-        Profile of a victim of the given budget, everything else being the same for all victims.
+        From a local budget to the privacy profile of a victim with it, everything else being the same for all victims.
     anchors : int
         How many victims are computed; the others take the next larger anchor's upper end and the next smaller
         one's lower end.
     capped : bool
-        Whether nobody is worse off than by the own budget: true of one pure report, false of several together.
+        Whether a victim's central epsilon is at most the local budget: true of one pure report, false of several.
     rising : bool
-        Whether the quantity does not decrease in the victim's budget. If it may, nothing is said of victims that are
-        not computed.
+        Whether epsilon does not decrease in the victim's budget. If it may, victims that are not computed get the
+        trivial interval.
     ceilings : ndarray, shape (victims,), optional
-        As for `AmplificationBound.level_epsilons`: an anchor is asked with the largest ceiling of those it speaks for.
+        Upper bounds that are known already, as for `AmplificationBound.level_epsilons`: an anchor uses the largest
+        ceiling of the victims that it bounds.
+
+    Returns
+    -------
+    Enclosure, shape (victims,)
+        Certified lower and upper ends of each victim's central epsilon, nats.
     """
     chosen = np.unique(np.round(np.linspace(0, epsilon0.size - 1, min(anchors, epsilon0.size))).astype(np.int64))
     most = np.full(epsilon0.size, math.inf) if ceilings is None else ceilings
@@ -312,14 +394,14 @@ def epsilons_by_anchors(
 
 
 def require_one_pure_round(setting: Setting, key: str) -> None:
-    """Refuse local delta0 > 0, and whatever is not one plain round."""
+    """Raise OutOfRegime, naming the bound ``key``, unless the setting is one plain round with delta0 = 0."""
     require_plain(setting, key)
     if not setting.budgets.is_pure:
         raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {setting.budgets.deltas.max():g}")
 
 
 def require_plain(setting: Setting, key: str) -> None:
-    """Refuse several rounds, and colluding, missing, grouped or repeated reports."""
+    """Raise OutOfRegime, naming the bound ``key``, for several rounds, or colluding, missing or grouped reports."""
     if setting.is_plain:
         return
     told = {
@@ -335,20 +417,26 @@ def require_plain(setting: Setting, key: str) -> None:
 
 
 def refuse_third_records(setting: Setting, key: str) -> None:
-    """Refuse settings whose records take two values: the attack needs others who hold a third one."""
+    """Raise OutOfRegime if records take only two values: the attack named ``key`` needs others who hold a third one."""
     if setting.records is not None:
         raise OutOfRegime(f"{key} needs a third record for the others; records take {setting.records} values")
 
 
 def shows_levels(setting: Setting) -> bool:
-    """Whether an attacker may know each report's level: levels visible, or any randomizer, which may append it."""
+    """Return whether an attacker may know the level (local budget) of each report.
+
+    True if levels are visible, or if the randomizer is "any", which may append the level to the report.
+    """
     if setting.budgets.levels == 1:
         return False
     return setting.seen == "levels" or (setting.seen == "reports" and isinstance(setting.randomizer, str))
 
 
 def level_alone(setting: Setting, epsilon0: float) -> Setting:
-    """Return the sub-population of one level, which is all that hides a user whose level is visible."""
+    """Return the setting restricted to the users of budget ``epsilon0``.
+
+    They are all that hides a user whose level is visible.
+    """
     level = setting.budgets.index_of(epsilon0)
     alone = Budgets([epsilon0], [int(setting.budgets.counts[level])], [float(setting.budgets.deltas[level])])
     return replace(setting, budgets=alone, seen="reports")
@@ -362,7 +450,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer(Generic[Asked, T]):
-    """What one bound said to one question.
+    """The answer of one bound to one question, or the reason why it refused.
 
     Parameters
     ----------
@@ -380,22 +468,22 @@ class Answer(Generic[Asked, T]):
 
 
 def weigh(chosen: Iterable[Asked], ask: Callable[[Asked], T]) -> Iterator[Answer[Asked, T]]:
-    """Ask several bounds one question, in order; a bound that does not apply refuses and is passed over.
+    """Ask several bounds the same question, in order, and record each answer or refusal.
 
-    Nothing else in the library decides which bound applies. The bounds are asked one after the other as the answers
-    are read, so a caller who has read enough may stop.
+    Nothing else in the library decides which bound applies. A bound is asked only when its answer is read, so a caller
+    who has read enough may stop.
 
     Parameters
     ----------
     chosen : iterable of AmplificationBound, or of str
         The bounds; a training run names its own by their keys.
     ask : callable
-        From a bound to its answer.
+        From a bound to its answer; raises OutOfRegime or NotConverged to refuse.
 
     Yields
     ------
     Answer
-        One per bound.
+        One per bound, in the order of ``chosen``.
     """
     for bound in chosen:
         try:

@@ -37,12 +37,14 @@ _NEAR = 0.2
 
 @dataclass(frozen=True)
 class Target:
-    """The wanted guarantee.
+    """The central guarantee that a calibration has to reach.
 
     Parameters
     ----------
-    epsilon, delta : float
-        Central, for the worst level.
+    epsilon : float
+        Central epsilon of the worst level, nats, positive.
+    delta : float
+        Central delta of the worst level, in (0, 1).
     """
 
     epsilon: float
@@ -50,18 +52,19 @@ class Target:
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> Target:
-        """Check the question of the search, and keep it."""
+        """Return the target, or raise InvalidInput if epsilon (nats) is not positive or delta is not in (0, 1)."""
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0.0 < epsilon < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"epsilon must be a positive number of nats; got {shown(epsilon)}")
         return cls(float(epsilon), check_delta(delta))
 
     def excess(self, setting: Setting) -> float:
-        """At most 0 if every level is certified to be within the target; how far from 0 says how far to go on.
+        """Return a number that is at most 0 if every level is certified to be within the target, else positive.
 
-        One evaluation of delta per level and bound; but of added noise and of delta0 > 0 the computed delta may rise
-        with epsilon, and many levels are certified together: they are asked for epsilons. The first level found to
-        be outside decides. Of several budgets the computed delta may be a little coarser than the epsilon
-        (docs/theorems/count.md): where it alone is above, and not far, `certify` is asked.
+        Its size tells a search how far to go on: usually log(certified delta/wanted delta) at the wanted epsilon, for
+        the first level found to be outside. For noise added to records, for delta0 > 0 and for many levels it is the
+        certified epsilon less the wanted one, because there the computed delta may rise with epsilon, or all levels are
+        certified together. With several budgets the computed delta may be a little coarser than the epsilon
+        (docs/theorems/count.md): where delta alone is above the target, and not far, the epsilon decides.
         """
         falling = setting.adds_noise is None and setting.budgets.is_pure
         if setting.budgets.levels > MANY_LEVELS or not falling:
@@ -88,7 +91,7 @@ class Target:
                 return
 
     def certified(self, setting: Setting) -> float:
-        """Certified epsilon of the worst level, as `certify` publishes it."""
+        """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""
         worst = 0.0
         for level in levels_to_check(setting):
             found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting))
@@ -98,14 +101,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Search:
-    """Settings numbered by the whole number searched for; each is certified once.
+    """A search over whole numbers, each of which stands for a setting; each setting is certified at most once.
 
     Parameters
     ----------
     target : Target
         The wanted guarantee.
     at : callable
-        The setting for a number.
+        From a whole number to its setting, for instance the setting with that many users.
     """
 
     target: Target
@@ -113,42 +116,43 @@ class Search:
     _known: dict[int, float] = field(default_factory=dict[int, float])
 
     def excess(self, number: int) -> float:
-        """Return how far the setting for this number is above the target; at most 0 if it is within."""
+        """Return a number that is at most 0 if the setting for ``number`` is within the target, else positive."""
         return self.target.excess(self.at(number))
 
     def certified(self, number: int) -> float:
-        """Certified epsilon of the worst level."""
+        """Return the certified central epsilon of the worst level of the setting for ``number``, in nats."""
         if number not in self._known:
             self._known[number] = self.target.certified(self.at(number))
         return self._known[number]
 
     def room(self, number: int) -> float:
-        """At most 0 if the certified epsilon exceeds the target."""
+        """Return a number that is positive if the certified epsilon for ``number`` is within the target."""
         return next_above(self.target.epsilon) - self.certified(number)
 
 
 def last_within(
     value: Callable[[int], float], low: int, limit: int, stride: int = 1, *, geometric: bool = False
 ) -> int:
-    """Last whole number at which a value that increases through 0 is at most 0.
+    """Return the last whole number at which a function that increases through 0 is at most 0.
 
     Parameters
     ----------
     value : callable
-        May be infinite, never NaN. Evaluated at the answer (unless that is ``low``) and at its successor (unless
-        it is ``limit``), so that both signs are known and monotonicity is only a guide.
+        The function, from a whole number to a float; may be infinite, never NaN. It is evaluated at the answer (unless
+        that is ``low``) and at its successor (unless the answer is ``limit``), so that both signs are known and
+        monotonicity is only a guide.
     low : int
-        Where the value is at most 0; taken for granted.
+        A number at which the function is at most 0; taken for granted.
     limit : int
-        The largest answer.
+        The largest possible answer.
     stride : int
         First step upwards; it quadruples until the value is positive.
     geometric : bool
-        Whether the value is about linear in log(1 + x), x >= 0, rather than in x.
+        Whether the function is about linear in log(1 + x), x >= 0, rather than in x.
 
     Notes
     -----
-    Regula falsi, in turns with a point beyond the expected root, so that both ends move, and now and then bisection.
+    Regula falsi, alternating with a point beyond the expected root, so that both ends move, and now and then bisection.
     """
     at_low, at_high, high = math.nan, math.nan, low
     while not at_high > 0.0:
@@ -181,10 +185,10 @@ def _between(low: int, high: int, share: float, *, geometric: bool) -> int:
 
 
 def apportioned(budgets: Budgets, n: int) -> Budgets:
-    """Return so many users in the proportions of the population, by Adams's rule of apportionment.
+    """Return ``n`` users in the proportions of the population, by Adams's rule of apportionment.
 
-    Each level has ceil(x count) users, for the largest x with at most n users in all; if several levels are next in
-    line, the largest budgets come first. So every level has a user, and a larger batch contains the smaller ones.
+    Each level has ceil(x count) users, for the largest x with at most n users in all; if several levels would grow at
+    the same x, the largest budgets come first. So every level has a user, and a larger batch contains the smaller ones.
 
     Parameters
     ----------
@@ -219,7 +223,7 @@ _STRIDE = 1 << 17
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Told):
-    """Answer to an inverse question.
+    """Answer to an inverse question: the number found, and the guarantee certified with it.
 
     Parameters
     ----------
@@ -278,7 +282,7 @@ def calibrate_epsilon0(
     records: int | None = None,
     same_record: bool = False,
 ) -> Calibration:
-    """Largest common local budget whose certified central guarantee is within (epsilon, delta).
+    """Return the largest common local budget whose certified central guarantee is within (epsilon, delta).
 
     Parameters
     ----------
@@ -344,7 +348,7 @@ def calibrate_n(
     records: int | None = None,
     same_record: bool = False,
 ) -> Calibration:
-    """Smallest batch in which a common local budget has a certified central guarantee within (epsilon, delta).
+    """Return the smallest batch in which a common local budget has a certified guarantee within (epsilon, delta).
 
     Parameters
     ----------
@@ -358,6 +362,11 @@ def calibrate_n(
         As in `Setting`; colluding users are counted in the batch.
     delta0 : float
         Approximate part of the local budget, in [0, 1).
+
+    Returns
+    -------
+    Calibration
+        ``n`` is the number of users; one user fewer is not certified.
 
     Raises
     ------
@@ -389,12 +398,12 @@ def calibrate_n(
 
 
 def calibrate_batch(setting: Setting, epsilon: float, delta: float) -> Calibration:
-    """Smallest batch of the population's mix of levels whose certified guarantee is within (epsilon, delta).
+    """Return the smallest batch, with the population's mix of levels, that is certified within (epsilon, delta).
 
     Parameters
     ----------
     setting : Setting
-        The question; of its counts only the proportions matter. Colluding users are counted in the batch.
+        The collection; only the proportions of its counts matter. Colluding users are counted in the batch.
     epsilon : float
         Wanted central epsilon of every level, nats, positive.
     delta : float
@@ -403,9 +412,9 @@ def calibrate_batch(setting: Setting, epsilon: float, delta: float) -> Calibrati
     Returns
     -------
     Calibration
-        ``setting.budgets.counts`` are how many users of each level the batch needs: unless budgets belong to
-        steps (``seen="users"``), more users of any level only hide better, so it may be opened as soon as each
-        level has as many. One user fewer, taken by the same rule, is not certified.
+        ``setting.budgets.counts`` states how many users of each level the batch needs. Unless budgets belong to
+        steps (``seen="users"``), more users of any level only improve privacy, so the batch may be released as soon as
+        each level has that many. One user fewer, taken by the same rule, is not certified.
 
     Raises
     ------
@@ -442,12 +451,12 @@ def calibrate_batch(setting: Setting, epsilon: float, delta: float) -> Calibrati
 
 
 def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibration:
-    """Largest number of rounds whose certified central guarantee is within (epsilon, delta).
+    """Return the largest number of rounds whose certified central guarantee is within (epsilon, delta).
 
     Parameters
     ----------
     setting : Setting
-        The question; its own number of rounds is not used.
+        One round of the collection; its own number of rounds is not used.
     epsilon : float
         Wanted central epsilon of every level over all rounds, nats, positive.
     delta : float
@@ -456,12 +465,13 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
     Returns
     -------
     Calibration
-        ``rounds``; one more is not certified, unless ``capped``: the search ends at 1e12.
+        ``rounds`` is the number; one round more is not certified. If ``capped``, the search ended at 1e12 rounds, and
+        more may be possible.
 
     Raises
     ------
     InvalidInput
-        If a value is out of range, or one round is too much already.
+        If a value is out of range, or already one round exceeds the target.
 
     Examples
     --------
@@ -484,12 +494,12 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
 
 
 def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibration:
-    """Largest factor for all local budgets with a certified central guarantee within (epsilon, delta).
+    """Return the largest factor for all local budgets with a certified central guarantee within (epsilon, delta).
 
     Parameters
     ----------
     setting : Setting
-        The question; each epsilon0 is multiplied by the factor, up to 700; delta0 is not.
+        The collection; each epsilon0 is multiplied by the factor, up to 700; delta0 is not changed.
     epsilon : float
         Wanted central epsilon of every level, nats, positive.
     delta : float
@@ -498,9 +508,9 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
     Returns
     -------
     Calibration
-        ``scale``, within 1e-6 relative of the largest, always on the safe side; ``setting.budgets`` are the
-        scaled budgets. If no budget up to 700 is too much, the factor that brings the smallest one there; it is
-        ``capped``.
+        ``scale`` is the factor, within 1e-6 relative of the largest, always on the safe side; ``setting.budgets`` are
+        the scaled budgets. If even budgets of 700 are within the target, ``scale`` is the factor that brings the
+        smallest positive budget to 700, and ``capped`` is True.
 
     Raises
     ------

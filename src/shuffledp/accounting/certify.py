@@ -50,15 +50,16 @@ _FIRST_OVER_ROUNDS = {
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What several bounds together certify of some levels.
+    """The certified ends of some levels' central epsilon, from several bounds together.
 
     Parameters
     ----------
     lower, upper : ndarray, shape (listed,)
-        Per level the largest witness (0 if there is none) and the smallest upper bound (inf if there is none), that of
-        the floor left out.
+        Per level, nats: the largest certified lower bound (0 if there is none), and the smallest certified upper bound
+        (inf if there is none), without the floor.
     floor : Enclosure, shape (listed,), or None
-        What the dummies alone keep; None without dummies, or if the floor refused.
+        The epsilon that the dummies alone guarantee, even if all other users collude; None without dummies, or if the
+        floor does not apply.
     evidence : tuple of Evidence
         One per bound that was asked.
     """
@@ -70,7 +71,7 @@ class Weighed:
 
     @property
     def smallest(self) -> FloatArray:
-        """The smallest upper bound of each level, the floor's among them."""
+        """Smallest upper bound of each level's central epsilon (nats), with the floor's; shape (listed,)."""
         return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
 
 
@@ -81,20 +82,25 @@ def weigh_levels(
     chosen: Sequence[AmplificationBound],
     progress: Progress | None = None,
 ) -> Weighed:
-    """Enclose the central epsilon of each listed level by several bounds.
+    """Enclose the central epsilon of each listed level by several bounds together.
 
     Parameters
     ----------
     setting : Setting
-        The question.
+        The collection.
     delta : float
         Central delta, in (0, 1).
     listed : ndarray of int, shape (listed,)
         Levels, by their position among the budgets.
     chosen : sequence of AmplificationBound
-        The bounds; those that may not enter the certified interval are evidence alone.
+        The bounds; those that may not enter the certified interval are reported as evidence only.
     progress : callable, optional
         Called with the share of the bounds that were asked, from 0 to 1.
+
+    Returns
+    -------
+    Weighed
+        Per level the largest lower and the smallest upper bound, and the answer of every bound.
     """
     lower, upper = np.zeros(listed.size), np.full(listed.size, math.inf)
     floor: Enclosure | None = None
@@ -133,7 +139,9 @@ RENAMED = {"levels": "clones", "rr-exact": "count-exact"}
 
 
 class Keyed(Mapping[str, AmplificationBound]):
-    """Bounds by key; a key of `RENAMED` warns and answers with the bound that has taken its place.
+    """Read-only mapping from a theorem's key to its bound.
+
+    A key of `RENAMED` raises a FutureWarning and returns the bound under its present name.
 
     Parameters
     ----------
@@ -188,9 +196,10 @@ it; other published bounds on request."""
 
 
 def entering(setting: Setting) -> list[AmplificationBound]:
-    """Return the bounds that may enter the bracket of a setting.
+    """Return the bounds that may enter the certified interval of a setting.
 
-    `approximate` is left out where 'blanket' and 'chain' know more: of shuffled reports of a stated randomizer.
+    The bound 'approximate' is left out where 'blanket' and 'chain' are never larger: for shuffled reports of a stated
+    randomizer.
 
     Parameters
     ----------
@@ -202,7 +211,7 @@ def entering(setting: Setting) -> list[AmplificationBound]:
 
 
 def certified_uppers(setting: Setting) -> list[AmplificationBound]:
-    """Return those of `entering` that bound from above.
+    """Return the certified upper bounds among those that may enter the certified interval of a setting.
 
     Parameters
     ----------
@@ -215,7 +224,8 @@ def certified_uppers(setting: Setting) -> list[AmplificationBound]:
 def consulted(setting: Setting, *, published: bool) -> list[AmplificationBound]:
     """Return the bounds that `certify` asks about a setting, in order.
 
-    The floor is asked where there are dummies; what is about linked rounds, where they are linked or made from a memo.
+    The floor is asked only if there are dummies; bounds for linked rounds only if rounds are linked or reports are made
+    from a memo.
 
     Parameters
     ----------
@@ -244,11 +254,11 @@ def certify(
     Parameters
     ----------
     setting : Setting
-        Population, randomizer, who sees what.
+        The collection: population, randomizer, who sees what.
     delta : float
         Central delta, in (0, 1); far below 1/n is customary.
     max_levels : int
-        At most so many levels are listed, spread evenly over the users, the worst always among them.
+        At most that many levels are listed, spread evenly over the users, the worst always among them.
     published : bool
         Whether to show every published bound besides, as evidence; none of them enters the certified interval.
     progress : callable, optional
@@ -257,8 +267,9 @@ def certify(
     Returns
     -------
     Guarantee
-        Per level the smallest certified upper bound and the largest witness, and the evidence; all ends are rounded
-        outward to 10 significant digits, so that every machine states the same.
+        Per level the smallest certified upper bound of the central epsilon (nats) and the largest witness (a lower
+        bound that a real attack attains), and the evidence; all ends are rounded outward to 10 significant digits, so
+        that every machine states the same.
 
     Raises
     ------
@@ -304,14 +315,14 @@ def _level_guarantees(setting: Setting, listed: NDArray[np.int64], found: Weighe
 
 
 def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
-    """Certified bracket of one victim's privacy profile: smallest upper bound, largest witness.
+    """Return certified upper and lower bounds on one victim's privacy profile delta(epsilon).
 
     Parameters
     ----------
     setting : Setting
         Population, randomizer, who sees what.
     epsilon0 : float
-        The victim's budget (nats); some user must have it.
+        Local budget of the victim (the user whose privacy is analysed), nats; some user must have it.
 
     Returns
     -------
@@ -336,12 +347,14 @@ def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
 
 @remembered_by_thread(32)
 def remembered_bracket(setting: Setting, epsilon0: float) -> BracketProfile:
-    """`privacy_profile` of a budget that some user has, remembered: what one composition evaluated serves the next.
+    """Return the bounds of `privacy_profile`, cached for each thread: values evaluated once serve later compositions.
 
     Parameters
     ----------
-    setting, epsilon0
-        As for `privacy_profile`.
+    setting : Setting
+        Population, randomizer, who sees what.
+    epsilon0 : float
+        The victim's local budget, nats; some user must have it.
     """
     uppers: list[PrivacyProfile] = []
     witnesses: list[PrivacyProfile] = []
@@ -396,14 +409,22 @@ def _worst_level(setting: Setting, delta: float) -> int:
 
 
 def worst_mu(setting: Setting, outside: float) -> float:
-    """Return a mu that dominates the profile of every victim, all but a share (docs/theorems/mu.md).
+    """Return a mu whose Gaussian shift, but for a share, dominates every victim's profile (docs/theorems/mu.md).
+
+    "But for a share" means: delta(epsilon) <= outside + (1 - outside) g_mu(epsilon), g_mu the profile of N(0, 1)
+    against N(mu, 1).
 
     Parameters
     ----------
     setting : Setting
-        The question.
+        The collection.
     outside : float
-        The share, in [0, 1).
+        Probability that may be revealed outright, in [0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, possibly inf; rounded up to 10 significant digits.
 
     Raises
     ------

@@ -32,16 +32,17 @@ DEPTH = 1e-3
 
 @dataclass(frozen=True)
 class ProfileCurve:
-    """Points of a privacy profile delta(epsilon) to draw.
+    """Points of a privacy profile delta(epsilon), to be drawn.
 
     Parameters
     ----------
     name : str
-        What the curve is.
+        Label of the curve.
     kind : {"certified", "witness", "asymptotic"}
-        Whether the truth lies on or below it, a real attack reaches it, or a published formula claims it.
+        Whether the true curve is certified to lie on or below it, a real attack attains it, or a published formula
+        claims it.
     epsilons, deltas : sequence of float, same length
-        The points, epsilons ascending; deltas of 0 end the line.
+        The points, epsilons in nats, ascending; a delta of 0 ends the line.
     """
 
     name: str
@@ -51,7 +52,7 @@ class ProfileCurve:
 
 
 def drawn_profile(guarantee: Guarantee) -> tuple[ProfileCurve, ...]:
-    """Evaluate the privacy profile of the worst level where a page draws it.
+    """Return the privacy profile of the worst level as curves to be drawn on a page.
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ def drawn_profile(guarantee: Guarantee) -> tuple[ProfileCurve, ...]:
     Returns
     -------
     tuple of ProfileCurve
-        The certified upper end, what a witness reaches, and what GSPA's formula claims, where it applies; nothing where
-        there is no finite, positive epsilon.
+        The certified upper bound, the lower bound that a real attack attains (witness), and the curve that GSPA's
+        formula claims, where it applies; empty if the certified epsilon is 0 or infinite.
     """
     worst, setting = guarantee.worst, guarantee.setting
     if not 0.0 < worst.epsilon.upper < np.inf:
@@ -83,28 +84,28 @@ def drawn_profile(guarantee: Guarantee) -> tuple[ProfileCurve, ...]:
 
 
 def worst_profile(guarantee: Guarantee) -> PrivacyProfile:
-    """Certified bracket of the privacy profile of the guarantee's worst level."""
+    """Return certified upper and lower bounds on the privacy profile of the guarantee's worst level."""
     return privacy_profile(guarantee.setting, epsilon0=guarantee.worst.epsilon0)
 
 
 def profile_epsilons(
     guarantee: Guarantee, profile: PrivacyProfile, points: int, depth: float, widest: float = math.inf
 ) -> list[float]:
-    """Choose where to evaluate a profile: from 0 to where delta has fallen far enough, the published point included.
+    """Return epsilons (nats, ascending) at which to draw a profile: from 0 up, the guarantee's own epsilon included.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Its worst level's epsilon is the published point.
+        Its worst level's certified epsilon is one of the points.
     profile : PrivacyProfile
         That level's profile.
     points : int
         How many evenly spread points, at least 2.
     depth : float
         At the last point delta is at most depth times the guarantee's, in (0, 1); where no finite epsilon brings
-        it there, the last point is the level's own budget.
+        it there, the last point is the level's local budget.
     widest : float
-        The last point is at most so many times the published one, above 1.1.
+        The last point is at most that many times the certified epsilon; above 1.1.
     """
     published, own = guarantee.worst.epsilon.upper, guarantee.worst.epsilon0
     deep = profile.epsilon(max(guarantee.delta * depth, TINY)).upper
@@ -119,7 +120,7 @@ def profile_epsilons(
 
 
 def renyi_points(profile: PrivacyProfile, orders: Sequence[float] = ORDERS) -> list[tuple[float, Interval]]:
-    """Enclose the Renyi divergence at each order."""
+    """Return pairs of an order above 1 and the interval that encloses the Renyi divergence there, nats."""
     found = profile.renyi_curve(orders)
     ends = zip(found.lower.tolist(), found.upper.tolist(), strict=True)
     return [(order, Interval(lower, upper)) for order, (lower, upper) in zip(orders, ends, strict=True)]

@@ -61,7 +61,7 @@ Promises = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class DummiesNeeded:
-    """The dummies that keep every level's promise, against every other participant and for every batch.
+    """The dummies that keep every level's promise, even if all other participants collude, and for every batch size.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class DummiesNeeded:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Number of dummies of each question."""
+        """Number of dummies of each question, in the order of the questions."""
         rows = (each.rows if isinstance(each, BallDummies) else (each.count,) for each in self.dummies)
         return tuple(chain.from_iterable(rows))
 
@@ -97,7 +97,7 @@ def calibrate_dummies(
     reports: int = 1,
     most: int = MOST,
 ) -> DummiesNeeded:
-    """Find the least number of dummies whose floor keeps every level's promise.
+    """Return the least number of dummies with which every level's promised epsilon is certified from the dummies alone.
 
     Parameters
     ----------
@@ -112,17 +112,19 @@ def calibrate_dummies(
         Number of questions of one family, from 1 to 32; with a sequence it is the sequence's length.
     law : {"uniform", "laplace", "ball", "normal"}
         Law of the dummies. "laplace" is for questions of one bit; questions of other families keep uniform dummies.
-        "ball" is one law for all questions together, of rr, krr:K and one-bit, and costs an estimate least for few
-        questions or few answers; "normal" is a law of each of these questions, better for long questionnaires.
+        "ball" is one law for all questions together, for rr, krr:K and one-bit, and adds the least error to an estimate
+        for few questions or few answers; "normal" is a law of each of these questions, better for long questionnaires.
     reports : int
         Reports of one person to each question, from 1 to 64; default 1.
     most : int
-        Give up beyond so many dummies for a question; default 100,000. A discrete Laplace law has at most 20,000.
+        Largest number of dummies that is tried for a question; default 100,000. A discrete Laplace law has at most
+        20,000.
 
     Returns
     -------
     DummiesNeeded
-        With one dummy fewer for any kind of question some promise is no longer certified.
+        The dummies, and the certified epsilon of each level. With one dummy fewer for any kind of question some promise
+        is no longer certified.
 
     Raises
     ------

@@ -43,14 +43,14 @@ _USUAL_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Allowance:
-    """A mu together with what may be revealed beyond it.
+    """A Gaussian shift mu, together with a probability that everything is revealed outright.
 
     Parameters
     ----------
     mu : float
-        Gaussian shift, at least 0.
+        Shift of the standard Gaussian to which a privacy loss is compared, at least 0; 0 is perfect privacy.
     outside : float
-        Probability, in [0, 1).
+        Probability that the record is revealed outright, in [0, 1).
     """
 
     mu: float
@@ -61,16 +61,17 @@ class PrivacyFilter:
     """Admits collections while all of them together stay within a limit fixed before the first one.
 
     Each collection may be chosen by what earlier ones released: its people, budgets, randomizer and size. It must use
-    fresh randomness and a fresh shuffle, and everything it depends on besides must not depend on the person's records
-    otherwise than through those releases. Ask `admit` before a collection is run, and run it only if the answer is
-    True.
+    fresh randomness and a fresh shuffle, and otherwise must not depend on the person's records except through those
+    releases. Call `admit` before a collection is run, and run it only if the answer is True.
 
     Parameters
     ----------
     mu : float
-        Limit: the squares of the rounds' mu may add up to its square. In (0, 1000].
+        Limit, in (0, 1000]: the squares of the mu of all rounds may add up to its square. The mu of a round is the
+        Gaussian shift that dominates its privacy loss.
     outside : float
-        Limit of the sum of the rounds' shares, in (0, 1).
+        Limit, in (0, 1), of the sum of the rounds' shares. The share of a round is the probability with which
+        it may reveal the record outright, beside the Gaussian shift.
 
     Raises
     ------
@@ -103,14 +104,16 @@ class PrivacyFilter:
 
     @classmethod
     def within(cls, epsilon: float, delta: float) -> PrivacyFilter:
-        """Return the filter that keeps (epsilon, delta)-differential privacy, a hundredth of delta for the shares.
+        """Return the filter that keeps (epsilon, delta)-differential privacy over all admitted collections.
+
+        A hundredth of delta is the limit of the rounds' shares (``outside``); the rest determines the limit of mu.
 
         Parameters
         ----------
         epsilon : float
-            Nats, positive.
+            Central epsilon of all collections together, nats, positive.
         delta : float
-            In (0, 1).
+            Central delta of all collections together, in (0, 1).
 
         Raises
         ------
@@ -122,29 +125,30 @@ class PrivacyFilter:
 
     @property
     def limit(self) -> Allowance:
-        """What was fixed before the first round."""
+        """The limits of mu and of the shares, fixed before the first round."""
         return self._limit
 
     @property
     def spent(self) -> Allowance:
-        """Of all admitted rounds together, rounded up."""
+        """Root of the summed squares of mu, and sum of the shares, over all admitted rounds; rounded up."""
         return Allowance(root_up(self._squares), fraction_up(self._shares))
 
     @property
     def left(self) -> Allowance:
-        """What one more round may have, rounded down."""
+        """Largest mu and largest share that one more round may have; rounded down."""
         squares, shares = Fraction(self._limit.mu) ** 2 - self._squares, Fraction(self._limit.outside) - self._shares
         return Allowance(root_down(squares), fraction_down(shares))
 
     def admit(self, guarantee: Guarantee, outside: float | None = None) -> bool:
-        """Say whether a collection may be run; if so, it is counted.
+        """Return whether a collection may be run; if True, it is counted against the limit.
 
         Parameters
         ----------
         guarantee : Guarantee
-            Of the collection by itself, from `certify`; its delta is not used.
+            The guarantee of the collection by itself, from `certify`; its delta is not used.
         outside : float, optional
-            The share of this round; default a hundredth of the filter's.
+            The share of this round: the probability, in [0, 1), with which it may reveal the record outright,
+            beside the Gaussian shift; default a hundredth of the filter's limit.
 
         Raises
         ------
@@ -158,14 +162,16 @@ class PrivacyFilter:
         return self.admit_round(guarantee.mu(share), share)
 
     def admit_round(self, mu: float, outside: float) -> bool:
-        """Say whether a round of known mu and share may be run; if so, it is counted.
+        """Return whether a round of known mu and share may be run; if True, it is counted against the limit.
 
         Parameters
         ----------
         mu : float
-            As `Guarantee.mu` has it for this share; at least 0, possibly infinite (then the answer is False).
+            Gaussian shift that dominates the round's privacy loss but for its share, as `Guarantee.mu` returns it; at
+            least 0, possibly infinite (then the answer is False).
         outside : float
-            Its share, in [0, 1).
+            The round's share: the probability, in [0, 1), with which it may reveal the record outright,
+            beside the shift.
 
         Raises
         ------
@@ -184,12 +190,14 @@ class PrivacyFilter:
         return True
 
     def epsilon(self, delta: float) -> Upper:
-        """Return the epsilon that all admitted rounds keep together at a delta, however many there are.
+        """Return the central epsilon (nats) that all admitted rounds together keep at a delta, however many they are.
+
+        It follows from the limit alone, not from what was spent.
 
         Parameters
         ----------
         delta : float
-            In (0, 1), above the limit's ``outside``.
+            Central delta, in (0, 1), above the limit's ``outside``.
 
         Raises
         ------
@@ -205,7 +213,9 @@ class PrivacyFilter:
         return Upper(found)  # where the certified divergence is at most the target
 
     def delta(self, epsilon: float) -> Upper:
-        """Return the delta that all admitted rounds keep together at an epsilon >= 0 (nats).
+        """Return the central delta, in [0, 1], that all admitted rounds together keep at an epsilon >= 0 (nats).
+
+        It follows from the limit alone, not from what was spent.
 
         Raises
         ------
@@ -219,16 +229,21 @@ class PrivacyFilter:
 
 
 def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
-    """Return the mu of a limit that keeps (epsilon, delta) beside a share: about the largest, never above it.
+    """Return the largest limit of mu, up to rounding down, with which a filter keeps (epsilon, delta).
 
     Parameters
     ----------
     epsilon : float
-        Nats, positive.
+        Central epsilon of all rounds together, nats, positive.
     delta : float
-        In (0, 1).
+        Central delta of all rounds together, in (0, 1).
     outside : float
-        The share, from 0 to below delta.
+        Limit of the sum of the rounds' shares, from 0 to below delta.
+
+    Returns
+    -------
+    Lower
+        A Gaussian shift, at least 0.
 
     Raises
     ------
@@ -248,10 +263,11 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
 
 
 def largest_pure(mu: float) -> Lower:
-    """Return the largest epsilon such that every (epsilon, 0)-private release is covered by one Gaussian shift of mu.
+    """Return the largest epsilon (nats) such that a Gaussian shift of mu dominates every (epsilon, 0)-private release.
 
-    The worst is randomized response; its trade-off function has one kink, at equal errors 1/(1 + e^epsilon), and the
-    Gaussian one, convex and symmetric, is below it exactly if it is there: Phi(-mu/2) <= 1/(1 + e^epsilon).
+    The worst such release is randomized response; its trade-off function has one kink, at equal errors
+    1/(1 + e^epsilon). The Gaussian trade-off function, convex and symmetric, is below it exactly if it is below it at
+    that kink: Phi(-mu/2) <= 1/(1 + e^epsilon).
 
     Parameters
     ----------

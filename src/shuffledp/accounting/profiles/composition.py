@@ -47,7 +47,9 @@ def check_rounds(rounds: int) -> int:
 
 
 def merged_rounds(parts: Sequence[tuple[PrivacyProfile, int]]) -> Parts:
-    """Return single rounds with how often each occurs: compositions taken apart, equal profiles counted together.
+    """Return the distinct single rounds of several profiles, and how often each occurs.
+
+    Compositions are taken apart into their rounds, and equal profiles are counted together.
 
     Parameters
     ----------
@@ -71,17 +73,17 @@ def merged_rounds(parts: Sequence[tuple[PrivacyProfile, int]]) -> Parts:
 
 @dataclass(frozen=True, eq=False)
 class ComposedProfile(PrivacyProfile):
-    """Profile of independent rounds. Use `combined.compose`, or `ComposedProfile.of`, to make one.
+    """Privacy profile of several independent rounds together. Use `compose`, or `ComposedProfile.of`, to make one.
 
     Parameters
     ----------
     parts : tuple of (PrivacyProfile, int)
         Profiles of single rounds, not themselves composed, and how many rounds have each.
     chords : float
-        Relative width of the composed epsilon that chords between known values may cost, about. The bracket is
-        certified whatever it is; with a larger one it is found sooner, and is wider.
+        Relative width of the composed epsilon that straight lines (chords) between known values may cost, about. The
+        interval is certified whatever this width is; with a larger one it is found sooner, and is wider.
     apart : tuple of ProfileTable, optional
-        Tables of the rounds to use in place of their own.
+        Tables of the rounds' values to use in place of their own.
     """
 
     tolerance: ClassVar[float] = 1e-5
@@ -95,24 +97,24 @@ class ComposedProfile(PrivacyProfile):
 
     @staticmethod
     def of(profile: PrivacyProfile, rounds: int) -> PrivacyProfile:
-        """Return the profile of ``rounds`` rounds that all have the given one."""
+        """Return the profile of ``rounds`` independent rounds that each have the given profile."""
         parts = merged_rounds([(profile, rounds)])
         return profile if parts == ((profile, 1),) else ComposedProfile(parts)
 
     @property
     def rounds(self) -> Parts:
-        """The profiles of the single rounds."""
+        """The profiles of the single rounds, and how often each occurs."""
         return self.parts
 
     @property
     def vanishes_at(self) -> Upper:
-        """The sum over rounds."""
+        """Epsilon (nats) from which on delta is 0: the sum of that number over all rounds, rounded up."""
         total = math.fsum(count * part.vanishes_at for part, count in self.parts)
         return Upper(inflated(total, 4))  # products and their sum, each rounded once; 0 is exact
 
     @property
     def directed(self) -> bool:
-        """Whether some round is."""
+        """Whether some round is directed: a real pair whose two directions H(P, Q) and H(Q, P) are known apart."""
         return any(part.directed for part, _ in self.parts)
 
     @property
@@ -122,12 +124,12 @@ class ComposedProfile(PrivacyProfile):
 
     @property
     def known_below(self) -> bool:
-        """Whether some round is: of the others an attacker may forget what he sees."""
+        """Whether lower ends are more than 0: if some round's are, since an attacker may ignore the other rounds."""
         return any(part.known_below for part, _ in self.parts)
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """1 - prod (1 - d) over rounds."""
+        """Interval that encloses the limit of delta for large epsilon: 1 - prod (1 - d), d the limit of each round."""
         logs = [
             math.fsum(n * math.log1p(-end) if end < 1.0 else -math.inf for end, n in ends)
             for ends in (
@@ -139,12 +141,16 @@ class ComposedProfile(PrivacyProfile):
         return Interval(lower, upper).inflated(16).clipped(0.0, 1.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the larger of the two directions."""
+        """Enclose delta(epsilon) of all rounds together: the larger of the two directions."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Both directions; the same rounds lie the same way round."""
+        """Enclose both directions' hockey-stick divergences H(P, Q) and H(Q, P) of all rounds together.
+
+        P is the product of the rounds' first laws and Q that of their second laws; without directed rounds both
+        intervals are the same.
+        """
         if epsilon >= self.vanishes_at or math.isinf(epsilon):
             return self.mass_at_infinity, self.mass_at_infinity
         first = self._direction(epsilon, "forward")
@@ -198,17 +204,19 @@ class ComposedProfile(PrivacyProfile):
         return self._sums[key][1]
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Return the saddle-point approximation; it only saves time."""
+        """Return an approximation of epsilon(delta), nats, by a saddle point; it is only where a search starts."""
         view: View = "forward"
         guess = self._sum(True, view).guess(math.log(delta))
         self._refine(guess, view)
         return self._sum(True, view).guess(math.log(delta))
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Compose few knots first: if that leaves no doubt that epsilon is above the ceiling, it is the answer.
+        """Enclose epsilon(delta), nats; more widely, and sooner, where epsilon is certainly above the ceiling.
 
-        Every answer is certified: which one is given decides only how wide it is. Where the rounds are not known from
-        below, what chords may cost is taken off the upper end, twice.
+        First the rounds are composed from few known values: if the result leaves no doubt that epsilon is above the
+        ceiling, it is returned. Every answer is certified: which one is given decides only how wide it is. Where
+        nothing is known from below, twice the width that chords may cost is subtracted from the upper end for this
+        decision.
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
@@ -226,7 +234,7 @@ class ComposedProfile(PrivacyProfile):
         return self.epsilon(delta)
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
-        """Renyi divergences of a product are the sums of the rounds'."""
+        """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
         found = [(part.renyi_directions(t), count) for part, count in self.parts]
         room = roundoff(4, len(found) + 1)
         ends = [
@@ -248,17 +256,17 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class FromAbove(PrivacyProfile):
-    """Upper ends of the pointwise minimum of several upper bounds; nothing is known from below.
+    """Upper ends of the pointwise minimum of several upper bounds; the lower end of delta is always 0.
 
     Every bound is an upper bound at every epsilon, so which of them are evaluated is a free choice. Between two
-    epsilons already asked for it is those that were the smallest at one of the two.
+    epsilons already evaluated only the bounds that were the smallest at one of the two are evaluated.
 
     Parameters
     ----------
     parts : tuple of PrivacyProfile
-        At least one.
+        Upper bounds on one profile, at least one.
     finely : bool
-        Whether parts are looked at by `delta`, which some of them know better than what their knots hold.
+        Whether parts are evaluated by `delta`, which for some of them is more accurate than the values at their knots.
     """
 
     parts: tuple[PrivacyProfile, ...]
@@ -270,31 +278,31 @@ class FromAbove(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """From the first point on at which a part vanishes."""
+        """Epsilon (nats) from which on delta is 0: the smallest such number of the parts."""
         return min(part.vanishes_at for part in self.parts)
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """The smallest of the parts', from above."""
+        """Interval from 0 to the smallest upper bound on the limit of delta for large epsilon."""
         return Interval(0.0, min(part.mass_at_infinity.upper for part in self.parts))
 
     @property
     def known_below(self) -> bool:
-        """Whether a lower end is known: it is not."""
+        """Whether lower ends of delta are more than 0: always False."""
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the exponential of `log_above`."""
+        """Return the interval from 0 to the smallest upper bound on delta(epsilon)."""
         log = self.log_above(epsilon)
         return Interval(0.0, min(inflated(math.exp(log), 8), 1.0) if log > -math.inf else 0.0)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return the same both ways round."""
+        """Return, for both directions alike, the interval from -inf to the least upper bound on log delta."""
         both = Interval(-math.inf, self.log_above(epsilon))
         return both, both
 
     def log_above(self, epsilon: float) -> float:
-        """Return the smallest logarithm of the parts looked at."""
+        """Return the smallest upper bound on log delta(epsilon) among the parts that are evaluated there."""
         if epsilon not in self._known:
             found = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
             least = min(found.values())
@@ -305,7 +313,10 @@ class FromAbove(PrivacyProfile):
 
     @classmethod
     def of(cls, bounds: tuple[PrivacyProfile, ...]) -> FromAbove:
-        """Return the smallest of several bounds, looked at finely; smallest ones of smallest ones are taken apart."""
+        """Return the upper ends of the smallest of several bounds, each evaluated by its `delta`.
+
+        A bound that is itself the smallest of several is taken apart.
+        """
         return cls(tuple(_leaves(SmallestProfile(bounds))), finely=True)
 
     def _look(self, part: PrivacyProfile, epsilon: float) -> float:
@@ -343,34 +354,34 @@ class SmallestProfile(PrivacyProfile):
     Parameters
     ----------
     parts : tuple of PrivacyProfile
-        At least one.
+        The upper bounds, at least one.
     """
 
     parts: tuple[PrivacyProfile, ...]
 
     @property
     def vanishes_at(self) -> Upper:
-        """From the first point on at which a part vanishes."""
+        """Epsilon (nats) from which on delta is 0: the smallest such number of the parts."""
         return min(part.vanishes_at for part in self.parts)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the smallest of the parts' deltas."""
+        """Enclose the smallest of the parts' deltas at epsilon."""
         found = [part.delta(epsilon) for part in self.parts]
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """The smallest of the parts'."""
+        """Interval that encloses the smallest of the parts' limits of delta for large epsilon."""
         found = [part.mass_at_infinity for part in self.parts]
         return Interval(min(f.lower for f in found), min(f.upper for f in found))
 
     @cached_property
     def from_above(self) -> FromAbove:
-        """Upper ends alone, found with fewer looks at the parts."""
+        """The same minimum without lower ends, found with fewer evaluations of the parts."""
         return FromAbove(tuple(_leaves(self)))
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return the smallest of the parts' logs; the same both ways round."""
+        """Enclose, for both directions alike, the smallest of the parts' log delta(epsilon)."""
         found = [part.log_delta_pair(epsilon) for part in self.parts]
         both = Interval(
             min(max(ends[0].lower, ends[1].lower) for ends in found),
@@ -387,7 +398,7 @@ class SmallestProfile(PrivacyProfile):
         return self._smallest(target, math.inf)
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Return the smallest of the parts' epsilons, none of them looked at more closely than the ceiling deserves."""
+        """Enclose the smallest of the parts' epsilons at delta, nats; more widely where it is above the ceiling."""
         target = check_delta(delta)
         return self._inverses[target] if target in self._inverses else self._smallest(target, ceiling)
 
@@ -405,9 +416,10 @@ class SmallestProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class GroupProfile(PrivacyProfile):
-    """From one changed report to several: delta_m(m eps) <= delta_1(eps) (e^{m eps} - 1)/(e^eps - 1).
+    """Upper bound for m changed reports: delta_m(m eps) <= delta_1(eps) (e^{m eps} - 1)/(e^eps - 1).
 
-    The triangle inequality of the hockey-stick divergence along a chain of m neighbours (docs/theorems/situations.md).
+    It follows from that for one report, delta_1, by the triangle inequality of the hockey-stick divergence along a
+    chain of m neighbours (docs/theorems/situations.md).
 
     Parameters
     ----------
@@ -422,11 +434,11 @@ class GroupProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """So many times as far."""
+        """Epsilon (nats) from which on delta is 0: ``size`` times that number for one changed report, rounded up."""
         return Upper(inflated(self.one.vanishes_at * self.size, 4))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """As in the class docstring; the factor's lower end is 1 (one changed report is among several)."""
+        """Return the interval from 0 to the upper bound of the class docstring on delta(epsilon)."""
         share = epsilon / self.size
         found = self.one.delta(deflated(share, 2))
         growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
@@ -436,7 +448,10 @@ class GroupProfile(PrivacyProfile):
 
 
 def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
-    """Compose rounds with fresh randomness (docs/theorems/composition.md); of several bounds, each by itself."""
+    """Return the profile of ``rounds`` rounds with fresh randomness, each with the profile ``one``.
+
+    If ``one`` is the smallest of several bounds, each bound is composed by itself (docs/theorems/composition.md).
+    """
     if rounds == 1:
         return one
     if isinstance(one, SmallestProfile):
@@ -450,7 +465,7 @@ def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
 
 @dataclass(frozen=True, eq=False)
 class BracketProfile(PrivacyProfile):
-    """Upper ends from a certified upper bound, lower ends from witnesses.
+    """Privacy profile between a certified upper bound and certified lower bounds (witnesses, attained by attacks).
 
     Parameters
     ----------
@@ -465,24 +480,28 @@ class BracketProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where the upper bound vanishes."""
+        """Epsilon (nats) from which on the upper bound on delta is 0."""
         return self.upper.vanishes_at
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Largest witness and upper bound."""
+        """Return the interval from the largest witness to the upper bound on delta(epsilon)."""
         return self._bracket(self.upper.delta(epsilon), [w.delta(epsilon) for w in self.witnesses])
 
     def epsilon(self, delta: float) -> Interval:
-        """Largest witness and upper bound, each inverted by itself."""
+        """Return the interval from the largest witness to the upper bound on epsilon(delta), nats."""
         return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """The upper bound's; no witness is certain of any."""
+        """Interval from 0 to the upper bound's limit of delta for large epsilon."""
         return Interval(0.0, self.upper.mass_at_infinity.upper)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """As `delta`, in logs, with one witness: only one real pair has divergences, trade-offs and rounds."""
+        """Enclose log delta(epsilon), for both directions alike, between the strongest witness and the upper bound.
+
+        One witness is used for all epsilons, because divergences, trade-offs and rounds belong to one real pair of
+        laws.
+        """
         high = max(end.upper for end in self.upper.log_delta_pair(epsilon))
         low = -math.inf
         if self.strongest is not None:
@@ -493,7 +512,7 @@ class BracketProfile(PrivacyProfile):
 
     @cached_property
     def strongest(self) -> PrivacyProfile | None:
-        """The witness with the largest epsilon at delta = 1e-6; None without witnesses."""
+        """The witness (certified lower bound) with the largest epsilon at delta = 1e-6; None without witnesses."""
         return max(self.witnesses, key=lambda witness: witness.epsilon(_TYPICAL).lower, default=None)
 
     @staticmethod
@@ -506,9 +525,9 @@ class BracketProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class ComposedBracket(BracketProfile):
-    """Several rounds of which some are brackets: upper ends compose by themselves, and so does every witness.
+    """Several rounds of which some are enclosed by different upper and lower bounds (`BracketProfile`).
 
-    Use `compose` to make one.
+    Upper bounds are composed by themselves, and so is every witness (certified lower bound). Use `compose` to make one.
 
     Parameters
     ----------
@@ -522,10 +541,11 @@ class ComposedBracket(BracketProfile):
 
     @classmethod
     def of(cls, parts: Parts) -> ComposedBracket:
-        """Compose each bound and each witness by itself if all rounds are alike, as `certify` does.
+        """Return the composition of the given rounds, each a profile with how often it occurs.
 
-        Among different rounds the smallest of the bounds is composed, and the strongest witness of each round: together
-        they are one real pair.
+        If all rounds are alike, each bound and each witness is composed by itself, as `certify` does. Of different
+        rounds, the smallest of each round's upper bounds is composed, and each round's strongest witness: together
+        these witnesses are one real pair.
         """
         if len(parts) == 1:
             ((one, rounds),) = parts
@@ -542,7 +562,7 @@ class ComposedBracket(BracketProfile):
 
     @property
     def rounds(self) -> Parts:
-        """The profiles of the single rounds."""
+        """The profiles of the single rounds, and how often each occurs."""
         return self.parts
 
     @cached_property
@@ -552,16 +572,16 @@ class ComposedBracket(BracketProfile):
 
     @cached_property
     def table(self) -> ProfileTable:
-        """Knots of the rounds as they are."""
+        """Certified values of the composed profile at knots, each round taken between its upper and lower bound."""
         return self._whole.table
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
-        """Return the sums over the rounds."""
+        """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
         return self._whole.renyi_directions(t)
 
 
 def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHORDS) -> PrivacyProfile:
-    """Return the profile of several rounds together.
+    """Return the privacy profile of several independent rounds together.
 
     Parameters
     ----------
@@ -569,8 +589,8 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHOR
         Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
         counted together, and rounds that are compositions themselves are taken apart.
     chords : float
-        As for `ComposedProfile`; default 5e-4. Rounds with different brackets have 5e-3 from above and 1e-3 from
-        below whatever it is.
+        Relative width of the composed epsilon that may be lost for speed, about; default 5e-4. Rounds with different
+        upper and lower bounds (brackets) use 5e-3 from above and 1e-3 from below instead.
 
     Raises
     ------

@@ -50,7 +50,7 @@ _LARGEST = 80.0
 
 
 def check_outside(outside: float) -> float:
-    """Return what may be revealed beyond mu as a float in [0, 1), or raise InvalidInput."""
+    """Return ``outside``, the probability that may be revealed outright, as a float in [0, 1), or refuse."""
     number = isinstance(outside, int | float) and not isinstance(outside, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not (number and 0.0 <= float(outside) < 1.0):
         raise InvalidInput(f"outside must be a probability in [0, 1); got {shown(outside)}; try 1e-3 of your delta")
@@ -58,18 +58,21 @@ def check_outside(outside: float) -> float:
 
 
 def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> Upper:
-    """Return a mu, about the smallest one, for which (M) holds.
+    """Return a mu, about the smallest one, whose Gaussian shift dominates the profile but for a share: inequality (M).
+
+    (M) is delta(eps) <= t + (1 - t) g_mu(eps) for every eps >= 0, with g_mu the profile of N(0, 1) against N(mu, 1).
 
     Parameters
     ----------
     profile : PrivacyProfile
-        Its upper ends are used.
+        The profile to dominate; its upper ends are used.
     outside : float
-        The share t, in [0, 1).
+        The share t, in [0, 1): the probability that may be revealed outright.
     at_least : float
-        A smaller answer is not looked for; default 0.
+        A smaller answer is not searched for; default 0.
     tolerance : float
-        Relative, by which chords may raise the answer above what the knots alone ask for; default 2e-4.
+        Relative amount by which chords between knots may raise the answer above the least that the knots need; default
+        2e-4.
 
     Returns
     -------
@@ -230,7 +233,7 @@ _ROUNDING = 128  # in units of a roundoff: NumPy adds pairwise, so a sum of 2^25
 
 
 def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: float = 1e-4) -> PrivacyLossDistribution:
-    """Return a pessimistic privacy loss distribution that dominates the profile's pair.
+    """Return a pessimistic privacy loss distribution, for dp_accounting, that dominates the profile's pair of laws.
 
     Parameters
     ----------
@@ -243,7 +246,7 @@ def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: flo
     Returns
     -------
     PrivacyLossDistribution
-        With one direction if both are alike.
+        The distribution; with a single direction if both are alike.
 
     Raises
     ------
@@ -252,8 +255,8 @@ def to_dp_accounting(profile: PrivacyProfile, value_discretization_interval: flo
 
     Notes
     -----
-    Without the hull the differences of certified deltas, jagged by their own slack, are no masses at all; here the
-    total mass is 1, and checked.
+    Without the hull, the differences of certified deltas are not masses at all, because these deltas are jagged by
+    their own slack. Here the total mass is checked to be 1.
     """
     from dp_accounting.pld.pld_pmf import DensePLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -309,18 +312,19 @@ def _share_above(distance: FloatArray, gap: FloatArray | float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class PldProfile(PrivacyProfile):
-    """A pessimistic privacy loss distribution, summed up with rounding counted.
+    """Profile of a pessimistic privacy loss distribution of dp_accounting, summed with its rounding counted.
 
-    **Two directions.** dp_accounting's "remove" bounds what D shows that holds one record more than D', its "add" the
-    other way round. Who lacks the record lacks it in every part, so each direction composes by itself, and the larger
-    result counts, as it does there. A pair as bad both ways in every part would cost a fifth more epsilon.
+    **Two directions.** dp_accounting's "remove" direction bounds what a data set D shows that holds one record more
+    than D', its "add" direction the other way round. A data set that lacks the record lacks it in every round, so each
+    direction composes by itself, and the larger result counts, as in dp_accounting. Using the worse direction in every
+    round would cost a fifth more epsilon.
 
     Parameters
     ----------
     losses, masses : tuple of ndarray
-        Per direction, one or two: where there is mass, ascending, and the probabilities.
+        For each of one or two directions: the privacy losses (nats) that have mass, ascending, and their probabilities.
     infinite : tuple of float
-        Per direction, the mass at infinity.
+        For each direction, the probability of infinite loss.
     """
 
     losses: tuple[FloatArray, ...]
@@ -329,28 +333,28 @@ class PldProfile(PrivacyProfile):
 
     @property
     def sided(self) -> bool:
-        """Whether there are two directions."""
+        """Whether there are two directions, "remove" and "add", each composed by itself."""
         return len(self.losses) == 2
 
     @property
     def known_below(self) -> bool:
-        """No: the distribution is pessimistic."""
+        """Whether lower ends of delta are more than 0: always False, since the distribution is pessimistic."""
         return False
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest loss, if none is infinite."""
+        """Epsilon (nats) from which on delta is 0: the largest loss, or infinite if a loss is infinite."""
         if max(self.infinite) > 0.0:
             return UNBOUNDED
         return Upper(max(0.0, *(float(losses.max(initial=0.0)) for losses in self.losses)))
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """Mass at infinite loss, the larger of both directions."""
+        """Interval from 0 to the probability of infinite loss, the larger of both directions."""
         return Interval(0.0, max(self.infinite))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the larger sum; from below nothing is known, since the distribution is pessimistic."""
+        """Return the interval from 0 to E (1 - e^(epsilon - loss))_+, the larger of both directions."""
         return Interval(0.0, max(self._above(side, epsilon) for side in range(len(self.losses))))
 
     def _above(self, side: int, epsilon: float) -> float:
@@ -361,7 +365,7 @@ class PldProfile(PrivacyProfile):
 
     @cached_property
     def table(self) -> ProfileTable:
-        """Knots only at losses: there the curve bends, and between two of them it is a line in e^epsilon."""
+        """Table of certified values whose knots are losses: between two losses the curve is a line in e^epsilon."""
         return _LossTable(self)
 
 
@@ -404,18 +408,19 @@ class _LossTable(ProfileTable):
 
 
 def from_dp_accounting(pld: PrivacyLossDistribution) -> PrivacyProfile:
-    """Return the profile of a privacy loss distribution of dp_accounting, to compose with profiles of ours.
+    """Return the profile of a privacy loss distribution of dp_accounting, to compose with profiles of this library.
 
     Parameters
     ----------
     pld : PrivacyLossDistribution
-        Pessimistic. Its neighbouring relation must be the one you account for: dp_accounting does not store it.
+        A pessimistic distribution. Its neighbouring relation must be the one you account for: dp_accounting does not
+        store it.
 
     Returns
     -------
     PrivacyProfile
-        Upper ends are as sure as the distribution is; lower ends are 0. Two directions compose apart, as they do in
-        dp_accounting: a record is in the same one of the two neighbours in every part.
+        Upper ends are as sure as the distribution is; lower ends are 0. The two directions are composed separately, as
+        in dp_accounting: a record is in the same one of the two neighbours in every round.
 
     Raises
     ------

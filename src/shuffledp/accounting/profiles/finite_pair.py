@@ -36,14 +36,14 @@ _NEIGHBOURS = 8
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Log-values over ascending exponents eps_0 = 0 < eps_1 < ... of one direction, and of its limit at infinity.
+    """Logarithms of a curve in one direction, at exponents eps_0 = 0 < eps_1 < ..., and of its limit at infinity.
 
     Parameters
     ----------
     eps, log : ndarray, shape (points,)
-        Nats, and log of the value there (-inf for 0).
+        The exponents, nats, and the logarithm of the curve's value at each (-inf for 0).
     log_infinite : float
-        Log of the limit for eps to infinity, on the same side of the truth.
+        Logarithm of the curve's limit for eps to infinity; an upper bound if the values are, a lower bound if they are.
     """
 
     eps: FloatArray
@@ -53,16 +53,16 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class FinitePair:
-    """A finite pair (P, Q): masses at the kinks of its two curves.
+    """A pair of laws (P, Q) with finitely many privacy losses, given by its masses at the kinks of its two curves.
 
     Parameters
     ----------
     forward, backward : Points
-        The pair's own H(P, Q) and H(Q, P) at its kinks, and possibly at more points.
+        The pair's own hockey-stick divergences H(P, Q) and H(Q, P) at its kinks, and possibly at more points.
     log_p, log_q : ndarray, shapes of ``forward.eps`` and ``backward.eps``
         Log of P's mass at loss eps > 0, and of Q's mass at loss -eps < 0; the first entry of each is -inf.
     log_tie : float
-        Log of the common mass at loss 0.
+        Log of the mass that P and Q have in common at loss 0.
     """
 
     forward: Points
@@ -73,7 +73,7 @@ class FinitePair:
 
     @property
     def law(self) -> LossLaw:
-        """The law of log P/Q under P."""
+        """The law of the privacy loss log P/Q (nats) under P."""
         losses, log_masses = self._nonzero()
         tied = [self.log_tie] if self.log_tie > -math.inf else []
         return LossLaw(
@@ -84,13 +84,13 @@ class FinitePair:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the loss under P, an estimate; 1 if it is constant."""
+        """Standard deviation of the privacy loss under P (nats), not certified; 1 if the loss is constant."""
         return math.sqrt(float(self.law.tilted_moments(np.zeros(1))[1][0])) or 1.0
 
     def log_moment(self, t: FloatArray) -> FloatArray:
-        """Log of E_P exp(t log P/Q) - 1 for t > 0, shape of t: all terms positive, nothing cancels.
+        """Return log of E_P exp(t log P/Q) - 1 for t > 0, in the shape of t: all terms positive, nothing cancels.
 
-        With no P-mass at infinite loss l, and Q-mass b where P has none, it is
+        With no P-mass at infinite loss l, and Q-mass b where P has none, it is the log of
         E_P [ (e^(t l) - 1 - t l) + t (e^-l - 1 + l) ] + t b; infinite if P has mass at infinite loss.
         """
         if self.forward.log_infinite > -math.inf:
@@ -101,7 +101,7 @@ class FinitePair:
         return log_sum(np.concatenate((log_masses + kernel, log_t + self.backward.log_infinite), axis=-1))
 
     def moment_doubt(self, t: FloatArray) -> FloatArray:
-        """Bound on the absolute error of `log_moment`."""
+        """Return an upper bound on the absolute error of `log_moment`, in the shape of t."""
         losses, log_masses = self._nonzero()
         largest = float(np.max(np.abs(losses), initial=0.0))
         deepest = float(np.max(np.abs(log_masses), initial=0.0))
@@ -118,7 +118,7 @@ class FinitePair:
 
 
 def dominating_pair(forward: Points, backward: Points) -> FinitePair:
-    """Return a finite pair whose curves are nowhere below curves that are on or below the given points.
+    """Return a finite pair of laws whose curves are nowhere below curves that are on or below the given points.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def dominating_pair(forward: Points, backward: Points) -> FinitePair:
 
 
 def dominated_pair(forward: Points, backward: Points) -> FinitePair:
-    """Return a finite pair whose curves are nowhere above those through the given points.
+    """Return a finite pair of laws whose curves are nowhere above the broken lines through the given points.
 
     Parameters
     ----------
@@ -185,16 +185,17 @@ def valleys(
     Parameters
     ----------
     eps : ndarray, shape (knots,)
-        Ascending from 0.
+        Nats, ascending from 0.
     lower, upper : ndarray, shape (knots,)
-        Log of bounds on the curve there; both non-increasing unless masses are given.
+        Log of bounds on the curve at the knots; both non-increasing unless masses are given.
     masses : Enclosure, shape (knots,), optional
         Minus the slope of a line through the lower bound that is nowhere above the curve; then ``upper`` is not used.
 
     Returns
     -------
     eps, log : ndarray, shape (knots - 1,)
-        The broken line through knots (at their lower bounds) and valleys is on or below the curve.
+        Position (nats) and log of the value of each valley. The broken line through knots (at their lower bounds) and
+        valleys is on or below the curve.
 
     Notes
     -----

@@ -20,7 +20,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     epsilon : float
         Nats, at least 0.
     mu : float
-        In [0, inf]; 0 is perfect privacy, inf none.
+        Gaussian shift, in [0, inf]; 0 is perfect privacy, inf none.
     """
     if mu == 0.0:
         return 0.0
@@ -32,7 +32,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Return the epsilon at which mu-GDP has this delta (bisection to double precision; inf for mu = inf)."""
+    """Return the epsilon (nats) at which mu-GDP has this delta, by bisection to double precision; inf for mu = inf."""
     if math.isinf(mu):
         return math.inf
     if gaussian_delta(0.0, mu) <= delta:
@@ -48,28 +48,28 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 @dataclass(frozen=True)
 class GaussianProfile(PrivacyProfile):
-    """Profile of mu-GDP, evaluated in double precision as published; no certificate is attached.
+    """Profile of mu-GDP (Gaussian differential privacy), in double precision as published; nothing is certified.
 
     Parameters
     ----------
     mu : float
-        In [0, inf].
+        Gaussian shift, in [0, inf].
     """
 
     mu: float
 
     @property
     def vanishes_at(self) -> Upper:
-        """Zero if mu is zero; a Gaussian profile is positive everywhere otherwise."""
+        """Epsilon from which on delta is 0: 0 if mu is 0, else infinite."""
         return Upper(0.0) if self.mu == 0.0 else UNBOUNDED
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return delta by Fact 3."""
+        """Return delta(epsilon) of mu-GDP (GSPA Fact 3) as an interval of one point, not certified."""
         value = gaussian_delta(epsilon, self.mu)
         return Interval(value, value)
 
     def epsilon(self, delta: float) -> Interval:
-        """Return epsilon by Fact 3, inverted."""
+        """Return epsilon(delta) of mu-GDP, nats (GSPA Fact 3, inverted), as an interval of one point, not certified."""
         value = gaussian_epsilon(delta, self.mu)
         return Interval(value, value)
 
@@ -95,23 +95,23 @@ def safe_side(
     Parameters
     ----------
     function : callable
-        Delta of an epsilon (nats) in [0, top], non-increasing up to small errors, never NaN.
+        From epsilon (nats) in [0, top] to delta; non-increasing up to small errors, never NaN.
     target : float
-        In (0, 1).
+        The wanted delta, in (0, 1).
     top : float
-        Positive; the right end of the search.
+        Right end of the search, positive.
     guess : float
         Where the crossing is expected; any number is correct, a good one is fast.
     tolerance : float
         Distance to the crossing that is good enough, relative.
     above : bool
-        Whether ``function(point) > target`` is asked for (0 if there is no such point), or
+        If True, a point with ``function(point) > target`` is returned (0 if there is none); if False, one with
         ``function(point) <= target`` (``top`` if there is none).
 
     Returns
     -------
     float
-        The point: 0, top, or evaluated and on the side asked for.
+        The point: 0, ``top``, or a point that was evaluated and is on the side asked for.
 
     Raises
     ------

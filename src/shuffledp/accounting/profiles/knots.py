@@ -34,43 +34,43 @@ from shuffledp.numerics.losses import LossLaw, log_sum
 
 
 class Curve(Protocol):
-    """What a table asks of a profile; `PrivacyProfile` says what each member means."""
+    """The members of a privacy profile that a table of its values uses; `PrivacyProfile` defines them."""
 
     @property
     def vanishes_at(self) -> Upper:
-        """From here on delta is zero."""
+        """Epsilon (nats, possibly inf) from which on delta is 0."""
         ...
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """The limit of delta for large epsilon."""
+        """Interval that encloses the limit of delta for large epsilon."""
         ...
 
     @property
     def directed(self) -> bool:
-        """Whether the two directions differ."""
+        """Whether the two directions H(P, Q) and H(Q, P) are known apart and may differ."""
         ...
 
     @property
     def coarseness(self) -> float:
-        """Factor on what knots may cost in accuracy."""
+        """Factor, at least 1, on the width that a table may leave open; larger for slowly evaluated profiles."""
         ...
 
     @property
     def most_knots(self) -> int:
-        """How many knots a table may have."""
+        """Largest number of values that a table of this profile may hold."""
         ...
 
     def log_roughly(self, epsilon: float) -> float:
-        """Log of about the hockey-stick divergence, the larger direction."""
+        """Return about log delta(epsilon), of the larger direction; not certified."""
         ...
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return the logarithms of both directions."""
+        """Enclose log H(P, Q) and log H(Q, P), the hockey-stick divergences at e^epsilon in both directions."""
         ...
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
-        """Slopes of a witness's tests."""
+        """Enclose, per direction, the chance of a witness's test under the second law; None for other profiles."""
         ...
 
 
@@ -90,14 +90,14 @@ _CUTS = 30
 
 
 class ProfileTable:
-    """Certified values of one profile at knots that accumulate as questions are asked.
+    """Certified values of one privacy profile at knots (values of epsilon), which are added as questions are asked.
 
     Parameters
     ----------
     profile : Curve
-        Whose directions are tabulated: one if they are alike, else both.
+        The profile whose values are kept: of one direction if both are alike, else of both.
     known : dict, optional
-        Values by exponent, to look up and to add to: several tables of one profile share them.
+        Values by epsilon, to look up and to add to: several tables of one profile share them.
     """
 
     def __init__(self, profile: Curve, known: Known | None = None) -> None:
@@ -113,16 +113,16 @@ class ProfileTable:
 
     @property
     def most(self) -> int:
-        """How many values it may hold; beyond the first ones none are added then."""
+        """Largest number of values the table may hold; when it is reached, `refine` adds no more."""
         return self._profile.most_knots
 
     @property
     def knots(self) -> int:
-        """How many values the table holds."""
+        """Number of values the table holds."""
         return self._eps.size
 
     def insert(self, epsilons: list[float]) -> None:
-        """Evaluate the profile at further exponents (nats, from 0 to where it vanishes)."""
+        """Evaluate the profile at further epsilons (nats, from 0 to where delta vanishes), and keep the values."""
         fresh = sorted(set(epsilons) - set(self._eps.tolist()))
         if not fresh:
             return
@@ -186,23 +186,23 @@ class ProfileTable:
         return top
 
     def upper(self, view: View) -> FinitePair:
-        """Return a finite pair that dominates the pair viewed."""
+        """Return a finite pair of laws that dominates the profile's pair in the given view."""
         return self._pair("upper", view)
 
     def capped(self, view: View) -> FinitePair:
-        """As `upper`, with the last 1e-270 of the curve moved to infinite loss.
+        """Return `upper`, with the part of the curve below about 1e-270 moved to infinite loss.
 
-        What doubles do not resolve is bounded by about 1e-300 up to where the profile vanishes, possibly at a huge
-        loss; as a finite mass there it would drown every tilted sum.
+        Values that doubles do not resolve are bounded by about 1e-300 up to where the profile vanishes, possibly at a
+        huge loss; as a finite mass there they would dominate every tilted sum.
         """
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """Return a finite pair that the pair viewed dominates."""
+        """Return a finite pair of laws that the profile's pair in the given view dominates."""
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:
-        """Return the losses of a round for composition: of the `capped` pair, or of the `lower` one."""
+        """Return the privacy-loss law of a round to compose: of `capped` if ``above``, else of the `lower` pair."""
         return (self.capped(view) if above else self.lower(view)).law
 
     def _pair(self, kind: Literal["upper", "capped", "lower"], view: View) -> FinitePair:
@@ -260,16 +260,16 @@ class ProfileTable:
         return lower, Enclosure(masses[0], masses[1])
 
     def refine(self, t: float, *, capped: bool = False, tolerance: float = TOLERANCE) -> None:
-        """Halve gaps until chords no longer cost much in (R) at tilt t, or the curve's own noise is reached.
+        """Add knots until chords between them cost little in (R) at tilt t, or the noise of the values is reached.
 
         Parameters
         ----------
         t : float
-            Positive.
+            The tilt, that is the Renyi order less one; positive.
         capped : bool
-            For the `capped` pair: what lies deeper than its end does not matter.
+            Whether the `capped` pair is what matters: then knots where the curve is below its end are not added.
         tolerance : float
-            Relative width of the logarithm of the moment that may be left open, times the profile's coarseness.
+            Relative width of the logarithm of the moment (R) that may be left open, times the profile's coarseness.
         """
         if (t, capped, tolerance) in self._refined or self._eps.size == 1:
             return
@@ -370,16 +370,21 @@ def check_alpha(alpha: float) -> float:
 
 
 def renyi_divergences(table: ProfileTable, t: FloatArray, view: View) -> Enclosure:
-    """Enclose D_{t+1} of the pair viewed, shape of t (nats): log(1 + moment)/t by (R).
+    """Enclose the Renyi divergences of order t + 1 of the pair viewed, in nats: log(1 + moment)/t by (R).
 
     Parameters
     ----------
     table : ProfileTable
-        Refined here as far as each order needs.
+        Values of the profile; refined here as far as each order needs.
     t : ndarray
         Orders less one, positive.
     view : "forward", "reverse" or "worst"
-        The pair.
+        The pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two.
+
+    Returns
+    -------
+    Enclosure, shape of ``t``
+        Certified lower and upper ends of each divergence.
     """
     for tolerance in (50.0 * TOLERANCE, TOLERANCE):  # first all of them roughly, in case the knots run out
         for tilt in t.tolist():
@@ -392,11 +397,11 @@ def renyi_divergences(table: ProfileTable, t: FloatArray, view: View) -> Enclosu
 
 
 def tradeoff(table: ProfileTable, alpha: float) -> Interval:
-    """Enclose the smallest type II error at type I error alpha, over both orders of the pair.
+    """Enclose the smallest type II error of any test at type I error alpha in [0, 1], over both orders of the pair.
 
     T(alpha) = sup_{x >= 0} 1 - F(x) - x alpha with F the larger of the two directions' curves. An upper curve gives a
     lower bound at every x, a lower curve an upper bound at the kink where its supremum is attained. Knots are
-    added there until the two agree to the tolerance.
+    added to the table there until the two agree to the tolerance.
     """
     found = Interval(0.0, 1.0 - alpha)
     for _ in range(_CUTS):

@@ -91,14 +91,15 @@ def _log_interval(value: Interval) -> Interval:
 
 
 class PrivacyProfile(ABC):
-    """The privacy profile of one pair of neighbours, or of the worst pair: delta(epsilon), non-increasing.
+    """The privacy profile delta(epsilon) of one pair of neighbours, or of the worst pair; it does not increase.
 
-    Subclasses state `delta_at`; everything else is derived from it once, on the safe sides. `delta` is the larger of
-    the two directions H(P, Q) and H(Q, P). As a function of x = e^epsilon, with 1 - x + x delta(1/x) below x = 1,
-    the larger one of a family of pairs closed under exchange is convex, and it is the curve of one symmetric pair;
-    Renyi divergences, trade-off functions and composition are that pair's (docs/theorems/renyi.md).
+    delta(epsilon) is the larger of the two hockey-stick divergences H(P, Q) and H(Q, P) at e^epsilon, P and Q the laws
+    of what is released for two neighbouring inputs. Subclasses state `delta_at`; everything else is derived from it, on
+    the safe sides. As a function of x = e^epsilon, with 1 - x + x delta(1/x) below x = 1, the larger curve of a family
+    of pairs closed under exchange is convex, and it is the curve of one symmetric pair; Renyi divergences, trade-off
+    functions and composition are that pair's (docs/theorems/renyi.md).
 
-    A profile keeps what it evaluated, so one object may be asked by one thread at a time.
+    A profile keeps the values that it evaluated, so one object may be used by one thread at a time.
     """
 
     tolerance: ClassVar[float] = 1e-6
@@ -124,22 +125,22 @@ class PrivacyProfile(ABC):
 
     @property
     def coarseness(self) -> float:
-        """Factor on what knots of `table` may cost in accuracy: more than 1 for profiles that are slow to evaluate."""
+        """Factor on the accuracy that knots of `table` may cost: 1, or more for profiles that are slow to evaluate."""
         return 1.0
 
     @property
     def most_knots(self) -> int:
-        """How many knots `table` may have: fewer for profiles whose values cost so much that work must be bounded."""
+        """Largest number of knots of `table`: fewer for profiles that are slow to evaluate, so that work is bounded."""
         return MOST_KNOTS
 
     @property
     @abstractmethod
     def vanishes_at(self) -> Upper:
-        """A central epsilon (nats, possibly inf) from which on delta is exactly zero."""
+        """An epsilon (nats, possibly inf) from which on delta is exactly zero."""
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose delta(epsilon) for 0 <= epsilon < vanishes_at."""
+        """Enclose delta(epsilon), epsilon in nats with 0 <= epsilon < vanishes_at."""
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -148,65 +149,66 @@ class PrivacyProfile(ABC):
 
     @property
     def rounds(self) -> tuple[tuple[PrivacyProfile, int], ...]:
-        """The single rounds this profile consists of, and how often each occurs."""
+        """The single rounds of which this profile is composed, each with how often it occurs."""
         return ((self, 1),)
 
     def repeated(self, rounds: int) -> PrivacyProfile | None:
-        """Return the profile of so many rounds, each with this one, where a formula says it; else None."""
+        """Return the profile of ``rounds`` independent rounds with this profile if a formula states it, else None."""
         del rounds
         return None
 
     @property
     def directed(self) -> bool:
-        """Whether this is one real pair whose two directions `delta_pair` tells apart.
+        """Whether this is one real pair of laws (P, Q) whose two directions `delta_pair` returns separately.
 
-        An upper bound over many pairs must leave this False: neighbours may lie one way round in one round and the
-        other way round in the next.
+        An upper bound over many pairs must leave this False: neighbours may be (P, Q) in one round and (Q, P) in the
+        next.
         """
         return False
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose H(P, Q) and H(Q, P) at e^epsilon; twice `delta`, unless `directed`.
+        """Enclose H(P, Q) and H(Q, P), the hockey-stick divergences at e^epsilon; both equal `delta` unless `directed`.
 
-        As functions of e^epsilon both are convex, and what lies between two enclosures is inferred from that; a witness
-        whose upper ends do not enclose the real pair's curve states `test_masses`.
+        As functions of e^epsilon both are convex, and values between two enclosures are inferred from that. A witness
+        (lower bound by an attack) whose upper ends do not enclose the real pair's curve states `test_masses`.
         """
         both = self.delta(epsilon)
         return both, both
 
     @property
     def sided(self) -> bool:
-        """Whether each direction is an upper bound by itself, composed apart: `ProfileTable.law` tells them apart."""
+        """Whether each direction is an upper bound by itself, so that each is composed by itself."""
         return False
 
     @property
     def known_below(self) -> bool:
-        """Whether lower ends say anything: a profile may be known from above alone."""
+        """Whether lower ends of delta may be more than 0: some profiles are known only from above."""
         return True
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
-        """For a witness: enclose, per direction, the chance of its test S under the second law.
+        """Enclose, per direction, the chance Q(S) of a witness's test S under the second law; None without tests.
 
-        Where lower ends are values P(S) - e^epsilon Q(S) of tests that were merely chosen well, upper ends say nothing
-        about the real pair's curve between two epsilons; but every test is a line below that curve, and Q(S) its
-        slope. None, the default, states that the enclosures of `delta_pair` are those of one convex curve.
+        A witness is a lower bound by an attack. Where lower ends are values P(S) - e^epsilon Q(S) of tests S, the upper
+        ends do not limit the real pair's curve between two epsilons; but every test gives a line below that curve, with
+        slope -Q(S) in e^epsilon. None, the default, states that the enclosures of `delta_pair` are those of one convex
+        curve.
         """
         del epsilon
         return None
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose the logarithms of `delta_pair`; a profile may know them where deltas leave double range."""
+        """Enclose log H(P, Q) and log H(Q, P) at e^epsilon; some profiles know them below double range."""
         first, second = self.delta_pair(epsilon)
         found = _log_interval(first)
         return found, found if second is first else _log_interval(second)
 
     def log_above(self, epsilon: float) -> float:
-        """Upper end of the logarithm of the larger direction, for epsilon below `vanishes_at`."""
+        """Return the upper end of log delta(epsilon), of the larger direction, for epsilon below `vanishes_at`."""
         return max(end.upper for end in self.log_delta_pair(epsilon))
 
     @cached_property
     def table(self) -> ProfileTable:
-        """Values at knots that accumulate as divergences, trade-offs and compositions are asked for."""
+        """Certified values at knots, which are added as divergences, trade-offs and compositions are asked for."""
         return ProfileTable(self, self._tabulated)
 
     @cached_property
@@ -215,29 +217,29 @@ class PrivacyProfile(ABC):
         return {}
 
     def table_apart(self) -> ProfileTable | None:
-        """Return a table with few knots of its own, for a rough answer that leaves `table` as it is; None without one.
+        """Return a new table with few knots, for a rough answer that leaves `table` as it is; None if there is none.
 
-        A profile that makes its `table` in a way of its own has none.
+        A profile that makes its own kind of `table` has none.
         """
         return ProfileTable(self, self._tabulated) if type(self).table is PrivacyProfile.table else None
 
     def log_roughly(self, epsilon: float) -> float:
-        """Log of about the upper end of `delta`, without care for deep values: first knots are placed by it."""
+        """Return about log delta(epsilon), not certified; it decides where the first knots are placed."""
         value = self.delta(epsilon).upper
         return math.log(value) if value > 0.0 else -math.inf
 
     @cached_property
     def compositions(self) -> dict[int, PrivacyProfile]:
-        """Compositions of this profile with itself, by number of rounds: several bounds ask for the same one."""
+        """Cache of compositions of this profile with itself, by number of rounds; several bounds use the same one."""
         return {}
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Where epsilon(delta) is expected; it only saves time."""
+        """Return about epsilon(delta), nats, where a search may start, or None; it affects only the time."""
         del delta
         return None
 
     def delta(self, epsilon: float) -> Interval:
-        """Enclose the hockey-stick divergence at e^epsilon.
+        """Enclose delta(epsilon), the hockey-stick divergence at e^epsilon in the worse direction, in [0, 1].
 
         Parameters
         ----------
@@ -258,7 +260,7 @@ class PrivacyProfile(ABC):
         return Interval(max(found.lower, 0.0), max(min(found.upper, 1.0), 0.0))
 
     def epsilon(self, delta: float) -> Interval:
-        """Enclose the smallest epsilon with delta(epsilon) <= delta.
+        """Enclose the smallest epsilon (nats) with delta(epsilon) <= delta.
 
         Parameters
         ----------
@@ -268,8 +270,9 @@ class PrivacyProfile(ABC):
         Returns
         -------
         Interval
-            At the upper end the true delta is at most `delta`; below the lower end it is certainly more. `delta` at the
-            upper end may be a little above: of several budgets it looks less closely than this search.
+            At the upper end the true delta is at most `delta`; below the lower end it is certainly more. For
+            populations with several budgets, the method `delta` may return slightly more than `delta` at the upper end,
+            because it evaluates less accurately than this search.
 
         Raises
         ------
@@ -282,14 +285,14 @@ class PrivacyProfile(ABC):
         return self._inverses[target]
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Enclose `epsilon`; where it is above the ceiling, perhaps more widely, if that is found sooner.
+        """Enclose epsilon(delta), nats; where it is above the ceiling, possibly more widely and sooner.
 
         Parameters
         ----------
         delta : float
             In (0, 1).
         ceiling : float
-            Whoever asks has an upper bound as small as this already (nats, possibly inf).
+            An upper bound that the caller knows already (nats, possibly inf); a larger epsilon is of no use to him.
         """
         del ceiling
         return self.epsilon(delta)
@@ -372,7 +375,7 @@ class PrivacyProfile(ABC):
         return min(lower, upper)
 
     def total_variation(self) -> Interval:
-        """Enclose the total variation distance, which is delta(0)."""
+        """Enclose the total variation distance of the two laws, which is delta(0), in [0, 1]."""
         return self.delta(0.0)
 
     def tradeoff(self, alpha: float) -> Interval:
@@ -381,13 +384,13 @@ class PrivacyProfile(ABC):
         Parameters
         ----------
         alpha : float
-            In [0, 1].
+            Type I error, in [0, 1].
 
         Returns
         -------
         Interval
-            Within it lies sup_{x >= 0} 1 - f(x) - x alpha, f the symmetric curve of the class docstring. The lower
-            end is certified for every test of either neighbour against the other.
+            Encloses sup_{x >= 0} 1 - f(x) - x alpha, f the symmetric curve of the class docstring. The lower end is
+            certified for every test of either neighbour against the other.
 
         Raises
         ------
@@ -419,7 +422,7 @@ class PrivacyProfile(ABC):
         return Interval(float(found.lower[0]), float(found.upper[0]))
 
     def renyi_curve(self, orders: ArrayLike) -> Enclosure:
-        """Enclose the Renyi divergences of many orders, shape of ``orders``; see `renyi`."""
+        """Enclose the Renyi divergences (nats) of many orders above 1, in the shape of ``orders``; see `renyi`."""
         given = np.asarray(orders, dtype=np.float64)
         t = np.array([check_order(order) for order in given.ravel().tolist()]) - 1.0
         found = self.renyi_directions(t)
@@ -428,7 +431,7 @@ class PrivacyProfile(ABC):
         return Enclosure(np.minimum(lower, upper).reshape(given.shape), upper.reshape(given.shape))
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
-        """Enclose D_{t+1}(P || Q) and D_{t+1}(Q || P) for an array of orders less one."""
+        """Enclose the Renyi divergences D_{t+1}(P || Q) and D_{t+1}(Q || P), nats, for an array of t > 0."""
         forward = renyi_divergences(self.table, t, "forward")
         return forward, renyi_divergences(self.table, t, "reverse") if self.directed else forward
 
@@ -457,17 +460,17 @@ T = TypeVar("T")
 
 
 class RememberedByThread(Generic[P, T]):
-    """A function with a memory for each thread.
+    """A cached function with a separate cache for each thread.
 
-    A profile is no plain value: it keeps knots, boxes and pairs that it was asked for, in several arrays that must fit
-    together. Two threads that share one could read half of what the other writes.
+    A privacy profile keeps values that it was asked for, in several arrays that must fit together. Two threads that
+    share one profile could read half of what the other writes; so each thread has its own.
 
     Parameters
     ----------
     function : callable
-        Of hashable arguments.
+        The function; its arguments must be hashable.
     most : int
-        Calls that each thread remembers.
+        Number of calls that each thread remembers.
     """
 
     def __init__(self, function: Callable[P, T], most: int) -> None:
@@ -481,17 +484,17 @@ class RememberedByThread(Generic[P, T]):
         return self._own.known(*args, **kwargs)
 
     def cache_clear(self) -> None:
-        """Forget what this thread remembers."""
+        """Clear the cache of the calling thread."""
         self._own.known = lru_cache(maxsize=self._most)(self._function)
 
 
 def remembered_by_thread(most: int) -> Callable[[Callable[P, T]], RememberedByThread[P, T]]:
-    """Return a decorator like `functools.lru_cache`, with a memory for each thread.
+    """Return a decorator like `functools.lru_cache`, with a separate cache for each thread.
 
     Parameters
     ----------
     most : int
-        Calls that each thread remembers.
+        Number of calls that each thread remembers.
 
     Examples
     --------

@@ -35,19 +35,20 @@ rounds is decided at the tilt z / sqrt(T), so these serve one round and tens of 
 
 @dataclass(frozen=True, eq=False)
 class StoredProfile(PrivacyProfile):
-    """A certified upper curve at knots; nothing is known from below.
+    """A certified upper bound on a privacy profile, given by values at knots; the lower end of delta is always 0.
 
     Parameters
     ----------
     knots : tuple of float
         Epsilons (nats), ascending from 0, at least one.
-    log_delta : tuple of float, as many
-        Log of the upper end there, at most 0, not increasing; the last one (-inf for 0) holds from there on.
+    log_delta : tuple of float, same length as ``knots``
+        Logarithm of the upper bound on delta at each knot, at most 0, not increasing (-inf for delta 0); the last one
+        holds for all larger epsilons.
 
     Raises
     ------
     InvalidInput
-        If they are not as said.
+        If the knots do not ascend from 0, or the values increase or exceed 0.
     """
 
     knots: tuple[float, ...]
@@ -64,12 +65,14 @@ class StoredProfile(PrivacyProfile):
 
     @staticmethod
     def of(profile: PrivacyProfile) -> StoredProfile:
-        """Keep the upper curve of a profile; what lies deeper than 1e-270 becomes mass that no epsilon covers.
+        """Return the certified upper bound of a profile at knots, which can be written to a file.
+
+        Values of delta below 1e-270 become mass that no finite epsilon covers.
 
         Parameters
         ----------
         profile : PrivacyProfile
-            Whose certified upper ends are kept.
+            The profile whose upper ends are kept.
         """
         if isinstance(profile, StoredProfile):
             return profile
@@ -84,15 +87,15 @@ class StoredProfile(PrivacyProfile):
 
     @staticmethod
     def stated(epsilon: float, delta: float) -> StoredProfile:
-        """Return the largest profile of what is (epsilon, delta)-DP, for both directions.
+        """Return the largest profile that an (epsilon, delta)-DP mechanism can have, the same for both directions.
 
-        It is delta + (1 - delta) (e^epsilon - x)_+ / (1 + e^epsilon): with chance delta the record is shown, else
-        randomized response of budget epsilon (Kairouz, Oh, Viswanath 2015).
+        It is delta + (1 - delta) (e^epsilon - x)_+ / (1 + e^epsilon) at x = e^eps: with chance delta the record is
+        shown, else randomized response of budget epsilon is applied (Kairouz, Oh, Viswanath 2015).
 
         Parameters
         ----------
         epsilon : float
-            Nats, finite.
+            Nats, at least 0; infinite for no guarantee.
         delta : float
             In [0, 1).
 
@@ -114,7 +117,7 @@ class StoredProfile(PrivacyProfile):
 
     @staticmethod
     def largest(profiles: Sequence[StoredProfile]) -> StoredProfile:
-        """Return a curve that is nowhere below any of several.
+        """Return a curve that is nowhere below any of several stored profiles: their maximum at all knots.
 
         Parameters
         ----------
@@ -128,7 +131,7 @@ class StoredProfile(PrivacyProfile):
 
     @staticmethod
     def smallest(profiles: Sequence[StoredProfile]) -> StoredProfile:
-        """Return a curve above one that is below each of several: the hull of their smallest values.
+        """Return an upper bound on a profile from several upper bounds: the convex hull of their smallest values.
 
         Parameters
         ----------
@@ -144,17 +147,17 @@ class StoredProfile(PrivacyProfile):
         return _read(dominating_pair(points, points).forward)
 
     def to_json(self) -> dict[str, list[float | None]]:
-        """Return what `from_json` reads."""
+        """Return a dict for `from_json` of the lists ``epsilon`` (nats) and ``log_delta`` (None for -inf)."""
         return {"epsilon": list(self.knots), "log_delta": [None if math.isinf(log) else log for log in self.log_delta]}
 
     @staticmethod
     def from_json(known: Mapping[str, Any]) -> StoredProfile:
-        """Read what `to_json` has written.
+        """Return the profile of a dict that `to_json` has written.
 
         Raises
         ------
         InvalidInput
-            If it is no profile.
+            If the lists ``epsilon`` and ``log_delta`` are missing, or are no profile.
         """
         try:
             eps = tuple(float(entry) for entry in known["epsilon"])
@@ -165,21 +168,21 @@ class StoredProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The last knot, if the curve is 0 there."""
+        """Epsilon (nats) from which on delta is 0: the last knot, or infinite if the curve is positive there."""
         return Upper(self.knots[-1]) if self.log_delta[-1] == -math.inf else UNBOUNDED
 
     @property
     def known_below(self) -> bool:
-        """Whether a lower end is known: it is not."""
+        """Whether lower ends of delta are more than 0: always False."""
         return False
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """What no epsilon covers."""
+        """Interval from 0 to the curve's value at the last knot: the mass that no finite epsilon covers."""
         return Interval(0.0, min(inflated(math.exp(self.log_delta[-1]), 8), 1.0))
 
     def log_at(self, epsilon: float) -> float:
-        """Return the logarithm of the curve, rounded up.
+        """Return log delta of the stored curve at epsilon (nats), rounded up.
 
         Both weights of the chord are quotients of differences of exponentials, so each is right to a few units of
         rounding, and their sum has no negative term.
@@ -198,18 +201,18 @@ class StoredProfile(PrivacyProfile):
         return min(log + roundoff(64, 1.0 + abs(log) + abs(left)), left)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the chord; from below nothing is known."""
+        """Return the interval from 0 to the stored curve at epsilon."""
         log = self.log_at(epsilon)
         return Interval(0.0, min(inflated(math.exp(log), 8), 1.0) if log > -math.inf else 0.0)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return the same both ways round."""
+        """Return, for both directions alike, the interval from -inf to log delta of the stored curve."""
         both = Interval(-math.inf, self.log_at(epsilon))
         return both, both
 
     @cached_property
     def table(self) -> ProfileTable:
-        """The knots, to which nothing can be added."""
+        """Table of the stored knots, to which no value can be added."""
         return _Knots(self)
 
 

@@ -42,7 +42,9 @@ _LARGEST = 300.0
 
 
 class LossBounds(NamedTuple):
-    """What the inequalities use of L at one epsilon.
+    """Bounds on the loss variable L = r_0(W) - e^eps r_1(W) that the inequalities use, at one epsilon.
+
+    r_0 and r_1 are the ratios of the two neighbouring reports' laws to the blanket's law, W a report of the blanket.
 
     Parameters
     ----------
@@ -64,10 +66,11 @@ Losses = Callable[[float], tuple[LossBounds, ...]]
 
 
 def generic_losses(epsilon0: float) -> Losses:
-    """Return bounds on L for every epsilon0-LDP randomizer, whose blanket mass g is in [e^{-epsilon0}, 1].
+    """Return a function from epsilon (nats) to bounds on L for every epsilon0-LDP randomizer.
 
-    Both ratios are in [g, g e^epsilon0] and have mean 1. From (r - g)(g e^epsilon0 - r) >= 0 and
-    (r_0 - g)(r_1 - g) >= 0, with x = e^eps, E = e^epsilon0 and K = (E-1)(1+x^2) + a^2,
+    Its blanket mass g is in [e^{-epsilon0}, 1]. Both ratios r_0, r_1 are in [g, g e^epsilon0] and have mean 1. From
+    (r - g)(g e^epsilon0 - r) >= 0 and (r_0 - g)(r_1 - g) >= 0, with x = e^eps, E = e^epsilon0, a = x - 1 and
+    K = (E-1)(1+x^2) + a^2,
 
         L in g [1 - x E, E - x],    E L^2 <= g (a^2 + (1-g) K),    largest at 1 - g = (E-1)(1+x^2)/(2K).
     """
@@ -84,10 +87,10 @@ def generic_losses(epsilon0: float) -> Losses:
 
 
 def laplace_losses(epsilon0: float) -> Losses:
-    """Return bounds on L for Laplace noise of scale 1/epsilon0 on [0, 1] and the records 0 and 1, the worst ones.
+    """Return a function from epsilon (nats) to bounds on L for Laplace noise of scale 1/epsilon0 on [0, 1].
 
-    With u = e^{epsilon0/2}, gamma = 1/u: E r^2 = 1 + (u-1)^2 (2u+1)/(3u^2), E r_0 r_1 = 1 - (u-1)^2/u^2, and
-    L in gamma [1 - x u^2, u^2 - x].
+    The records 0 and 1 are the worst pair. With u = e^{epsilon0/2}, gamma = 1/u: E r^2 = 1 + (u-1)^2 (2u+1)/(3u^2),
+    E r_0 r_1 = 1 - (u-1)^2/u^2, and L in gamma [1 - x u^2, u^2 - x], x = e^eps.
     """
     u, rise = math.exp(epsilon0 / 2.0), math.expm1(epsilon0 / 2.0)
 
@@ -101,7 +104,10 @@ def laplace_losses(epsilon0: float) -> Losses:
 
 
 def pair_losses(pairs: tuple[PairBlanket, ...]) -> Losses:
-    """Return exact maximum, range and second moment of L for the pairs of a discrete randomizer."""
+    """Return a function from epsilon (nats) to the maximum, range and second moment of L for each pair of inputs.
+
+    The pairs are those of a discrete randomizer; the values are exact but for rounding.
+    """
 
     def at(epsilon: float) -> tuple[LossBounds, ...]:
         found: list[LossBounds] = []
@@ -117,18 +123,18 @@ def pair_losses(pairs: tuple[PairBlanket, ...]) -> Losses:
 
 @dataclass(frozen=True, eq=False)
 class BlanketInequalityProfile(PrivacyProfile):
-    """One of the two inequalities, for the worst pair of inputs.
+    """Profile by Hoeffding's or Bennett's inequality for the privacy blanket, for the worst pair of inputs.
 
     Parameters
     ----------
     epsilon0 : float
-        The common budget, nats; from there on L is never positive.
+        The common local budget, nats; for larger epsilon L is never positive.
     gamma : float
-        Blanket mass, in (0, 1], good to 32 ulps.
+        Blanket mass: the probability, in (0, 1], that a report is drawn independently of its record; good to 32 ulps.
     n : int
         Number of users.
     losses : callable
-        Bounds on L at each epsilon, good to 1e-14 relative.
+        Bounds on the loss variable L at each epsilon, good to 1e-14 relative.
     """
 
     epsilon0: float
@@ -138,15 +144,23 @@ class BlanketInequalityProfile(PrivacyProfile):
 
     @abstractmethod
     def log_parts(self, a: float, loss: LossBounds) -> tuple[float, float]:
-        """Logarithms of gamma n delta: of its factors together, and the exponent that grows with n."""
+        """Return log(gamma n delta) as two summands: the logarithm of its factors, and the exponent that grows with n.
+
+        Parameters
+        ----------
+        a : float
+            e^epsilon - 1, positive.
+        loss : LossBounds
+            Bounds on the loss variable at that epsilon.
+        """
 
     @property
     def vanishes_at(self) -> Upper:
-        """The budget that all users share."""
+        """Epsilon (nats) from which on delta is 0: the local budget that all users share."""
         return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the largest over pairs; 1 where a number leaves double precision."""
+        """Enclose the inequality's delta, the largest over pairs; 1 where a number leaves double precision."""
         if epsilon + self.epsilon0 > _LARGEST:
             return Interval(0.0, 1.0)
         if epsilon == 0.0:
@@ -172,19 +186,23 @@ class BlanketInequalityProfile(PrivacyProfile):
 
 
 class HoeffdingProfile(BlanketInequalityProfile):
-    """The curve of (H), by Hoeffding's inequality."""
+    """Profile by Hoeffding's inequality, (H) of the module."""
 
     def log_parts(self, a: float, loss: LossBounds) -> tuple[float, float]:
-        """Log of b^2/(4a), and n times that of the mixture."""
+        """Return log(b^2/(4a)) and n log(1 - gamma (1 - e^{-2 a^2/b^2})), b the width of L; see the base class."""
         ratio = a / loss.width
         return 2.0 * math.log(loss.width) - math.log(4.0 * a), self.n * self._mixture(2.0 * ratio * ratio)
 
 
 class BennettProfile(BlanketInequalityProfile):
-    """The curve of (B), by Bennett's inequality."""
+    """Profile by Bennett's inequality, (B) of the module."""
 
     def log_parts(self, a: float, loss: LossBounds) -> tuple[float, float]:
-        """Log of (square/a) (beta/log(1+beta)) P', and n times that of the mixture, where P' removes M = 0."""
+        """Return the logarithm of the factors of (B) times gamma n, and n log(1 - gamma (1 - e^{-s})).
+
+        The factors are (square/a) (beta/log(1+beta)) P', where P' removes the case that no report is of the blanket (M
+        = 0).
+        """
         beta = a / loss.square * loss.top
         if beta < 1e-5:  # two terms of the series; the next are below 1e-10 of a factor near 1
             curve, slope = 0.5 - beta / 6.0 + beta * beta / 12.0, 1.0 + beta / 2.0 - beta * beta / 12.0
@@ -197,13 +215,17 @@ class BennettProfile(BlanketInequalityProfile):
 
 
 class BalleBound(PublishedBound):
-    """What the two bounds share: the blanket and the constants of the setting's randomizer."""
+    """Base of the two bounds by the privacy blanket of Balle et al.; finds the constants of the randomizer."""
 
     kind = Kind.CERTIFIED_UPPER
     source = CODE
 
     def blanket(self, setting: Setting, epsilon0: float) -> tuple[float, Losses]:
-        """Return gamma and the bounds on L: of a discrete randomizer, of Laplace noise, or of any pure randomizer."""
+        """Return the blanket mass gamma and the bounds on the loss variable L, for the setting's randomizer.
+
+        The randomizer is discrete, adds Laplace noise, or is any pure one; other randomizers, several budgets and
+        ordered outputs of "any" are refused.
+        """
         require_one_budget(setting, self.key)
         require_unordered(setting, self.key)
         noise, family = setting.adds_noise, setting.discrete
@@ -221,24 +243,24 @@ class BalleBound(PublishedBound):
 
 
 class HoeffdingBound(BalleBound):
-    """The blanket with Hoeffding's inequality. See docs/theorems/balle19-hoeffding.md."""
+    """Upper bound by the privacy blanket with Hoeffding's inequality. See docs/theorems/balle19-hoeffding.md."""
 
     key = "balle19-hoeffding"
     reference = "Balle, Bell, Gascón, Nissim (CRYPTO 2019), privacy blanket with Hoeffding's inequality"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """(H); see `AmplificationBound.one_round`."""
+        """Return the profile by Hoeffding's inequality (H); refuse several budgets, or no blanket."""
         gamma, losses = self.blanket(setting, epsilon0)
         return HoeffdingProfile(epsilon0, gamma, setting.budgets.n, losses)
 
 
 class BennettBound(BalleBound):
-    """The blanket with Bennett's inequality. See docs/theorems/balle19-bennett.md."""
+    """Upper bound by the privacy blanket with Bennett's inequality. See docs/theorems/balle19-bennett.md."""
 
     key = "balle19-bennett"
     reference = "Balle, Bell, Gascón, Nissim (CRYPTO 2019), privacy blanket with Bennett's inequality"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """(B); see `AmplificationBound.one_round`."""
+        """Return the profile by Bennett's inequality (B); refuse several budgets, or no blanket."""
         gamma, losses = self.blanket(setting, epsilon0)
         return BennettProfile(epsilon0, gamma, setting.budgets.n, losses)

@@ -34,9 +34,9 @@ PAPER, CODE, SECOND, OWN = "paper", "code", "second", "own"
 
 
 class PublishedBound(AmplificationBound):
-    """A formula of a publication, one number for all victims; it never enters the certified interval.
+    """A formula from a publication, one number for all victims; it never enters the certified interval.
 
-    It answers for one plain round (`Setting.is_plain`), or for several where the publication itself composes.
+    It answers for one plain round (`Setting.is_plain`), or for several rounds if the publication itself composes them.
     """
 
     enters_bracket: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class PublishedBound(AmplificationBound):
     """Whether the publication states what several rounds cost."""
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the published quantity; see `AmplificationBound.profile`."""
+        """Return the published profile for a victim of local budget ``epsilon0``; see `AmplificationBound.profile`."""
         setting.budgets.index_of(epsilon0)
         require_plain(replace(setting, rounds=1) if self.composes else setting, self.key)
         return self.over_rounds(setting, self.one_round(setting.plain(setting.budgets), epsilon0))
@@ -54,13 +54,13 @@ class PublishedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Return one number for all levels."""
+        """Return the published epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,)."""
         found = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
 
 
 def require_one_budget(setting: Setting, key: str) -> None:
-    """Refuse several budgets, and local delta0 > 0."""
+    """Raise OutOfRegime, naming the bound ``key``, if users have several local budgets, or local delta0 > 0."""
     budgets = setting.budgets
     if not budgets.is_pure:
         raise OutOfRegime(f"{key} needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")
@@ -72,13 +72,16 @@ def require_one_budget(setting: Setting, key: str) -> None:
 
 
 def require_company(setting: Setting, key: str) -> None:
-    """Refuse a single user, for whom a formula with n - 1 says nothing."""
+    """Raise OutOfRegime, naming the bound ``key``, for a single user: a formula with n - 1 does not apply."""
     if setting.budgets.n < 2:
         raise OutOfRegime(f"{key} needs n >= 2 users; got n = {setting.budgets.n}")
 
 
 def require_unordered(setting: Setting, key: str) -> None:
-    """Refuse ordered outputs of any randomizer, which may change with the step and with earlier outputs."""
+    """Raise OutOfRegime, naming the bound ``key``, for ordered outputs of the randomizer "any".
+
+    That randomizer may change with the step and with earlier outputs.
+    """
     if setting.seen == "users" and setting.law is None:
         raise OutOfRegime(
             f"{key} needs one randomizer for all reports; got seen = users with randomizer 'any', which may depend "
@@ -92,7 +95,12 @@ def gspa_mu(budgets: Budgets) -> float:
     Parameters
     ----------
     budgets : Budgets
-        Every user's budget; the formula makes no difference between victims.
+        Every user's budget (epsilon_i, delta_i); the formula gives the same number for every victim.
+
+    Returns
+    -------
+    float
+        Gaussian shift, positive; inf for a single user.
     """
     low = np.exp(-budgets.epsilons)
     shares = (1.0 - budgets.deltas) * low / (1.0 + low)
@@ -101,9 +109,9 @@ def gspa_mu(budgets: Budgets) -> float:
 
 
 class GspaBound(PublishedBound):
-    """GSPA Theorem 2 with its error term dropped, as the paper uses it; asymptotic, and wrong in places.
+    """GSPA Theorem 2 with its error term dropped, as the paper uses it; asymptotic, and too small in places.
 
-    Several rounds cost sqrt(rounds) * mu (its Theorem 5). See docs/theorems/gspa.md.
+    Several rounds have sqrt(rounds) * mu (its Theorem 5). See docs/theorems/gspa.md.
     """
 
     key = "gspa"
@@ -113,19 +121,22 @@ class GspaBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the same Gaussian profile for every victim; see `AmplificationBound.one_round`."""
+        """Return the Gaussian profile of `gspa_mu`, the same for every victim; refuse several visible levels."""
         if setting.seen == "levels" and setting.budgets.levels > 1:
             raise OutOfRegime("gspa lets users of different levels hide each other; levels are visible here")
         return GaussianProfile(gspa_mu(setting.budgets))
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """Theorem 5: sqrt(rounds) * mu."""
+        """Return the Gaussian profile with sqrt(rounds) * mu (Theorem 5)."""
         del one
         return GaussianProfile(gspa_mu(setting.budgets) * math.sqrt(setting.rounds))
 
 
 class RdpGaussianBound(PublishedBound):
-    """The RDP paper's Theorem 2, mu = 2 e^{epsilon0/2}/sqrt(n - 1); asymptotic. See docs/theorems/rdp-gdp.md."""
+    """Theorem 2 of Chen, Cao, Ge (ICASSP 2024), mu = 2 e^{epsilon0/2}/sqrt(n - 1), as published; asymptotic.
+
+    See docs/theorems/rdp-gdp.md.
+    """
 
     key = "rdp-gdp"
     kind = Kind.ASYMPTOTIC
@@ -133,7 +144,7 @@ class RdpGaussianBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
+        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return GaussianProfile(2.0 * math.exp(epsilon0 / 2.0) / math.sqrt(setting.budgets.n - 1))
@@ -142,7 +153,7 @@ class RdpGaussianBound(PublishedBound):
 class ClonesClosedBound(PublishedBound):
     """Gaussian limit of the clone pair, mu = tanh(epsilon0/2) sqrt(2 (1 + e^epsilon0)/(n - 1)): a first guess.
 
-    Ours, asymptotic. See docs/theorems/clones-closed.md.
+    A formula of this library, asymptotic. See docs/theorems/clones-closed.md.
     """
 
     key = "clones-closed"
@@ -151,7 +162,7 @@ class ClonesClosedBound(PublishedBound):
     source = OWN
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return a Gaussian profile; see `AmplificationBound.one_round`."""
+        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         width = math.sqrt(2.0 * (1.0 + math.exp(epsilon0)) / (setting.budgets.n - 1))
@@ -159,9 +170,10 @@ class ClonesClosedBound(PublishedBound):
 
 
 class Clones2022Bound(AmplificationBound):
-    """The clone pair of 2022, p = e^{-epsilon0}: proved and shown; `clones`, p = 2/(1 + e^{epsilon0}), is smaller.
+    """Upper bound of 2022, by a clone pair in which each other user is a clone with p = e^{-epsilon0}.
 
-    See docs/theorems/clones-2022.md.
+    Proved, and shown beside the others; the bound `clones`, with p = 2/(1 + e^{epsilon0}), is smaller. See
+    docs/theorems/clones-2022.md.
     """
 
     key = "clones-2022"
@@ -171,13 +183,13 @@ class Clones2022Bound(AmplificationBound):
     enters_bracket = False
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the clone pair with fewer clones; see `AmplificationBound.one_round`."""
+        """Return the profile of the clone pair with p = e^{-epsilon0}; refuse several budgets, and delta0 > 0."""
         require_one_budget(setting, self.key)
         others = np.array([setting.budgets.n - 1.0])
         return ClonePairProfile(epsilon0, SuccessRange.of(np.exp(-setting.budgets.epsilons), others, ulps=8))
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Refuse: several levels are several budgets."""
+        """Refuse several levels, because the bound needs one budget for all users."""
         require_one_budget(setting, self.key)
         return super().any_victim(setting)
 
@@ -187,7 +199,7 @@ _SLACK = 64
 
 
 class ClosedFormProfile(PrivacyProfile):
-    """A theorem that states epsilon as a formula of delta, on a range of delta.
+    """Profile of a theorem that states epsilon as a formula of delta, on a range of delta.
 
     delta(epsilon) is the smallest delta of that range for which the stated epsilon is at most the one asked for,
     or 1 where there is none.
@@ -195,23 +207,26 @@ class ClosedFormProfile(PrivacyProfile):
 
     @abstractmethod
     def stated_epsilon(self, delta: float) -> float:
-        """Return the formula, relative error below 64 roundoffs."""
+        """Return the epsilon (nats) that the formula states for delta, with a relative error below 64 roundoffs."""
 
     @abstractmethod
     def solved_delta(self, epsilon: float) -> Interval:
-        """Where the formula equals epsilon > 0, range aside; any number at least 1 if nowhere below 1."""
+        """Enclose the delta at which the formula equals epsilon > 0, whether in the theorem's range or not.
+
+        Any number of at least 1 if there is none below 1.
+        """
 
     @abstractmethod
     def refusal(self, delta: float) -> str | None:
-        """Why the theorem is not stated for this delta; None if it is."""
+        """Return why the theorem is not stated for this delta, as text for a message; None if it is stated."""
 
     @property
     def smallest_delta(self) -> Interval:
-        """The lower end of the range of delta; at its upper end the theorem is stated."""
+        """Interval that encloses the smallest delta for which the theorem is stated; it is stated at the upper end."""
         return Interval(0.0, 0.0)
 
     def epsilon(self, delta: float) -> Interval:
-        """Return the formula, rounded outward.
+        """Return the epsilon (nats) that the theorem states for delta, rounded outward.
 
         Raises
         ------
@@ -228,7 +243,7 @@ class ClosedFormProfile(PrivacyProfile):
         return Interval(value, value).inflated(_SLACK)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """As in the class docstring."""
+        """Enclose the smallest delta in the theorem's range with a stated epsilon of at most ``epsilon``; else 1."""
         if epsilon == 0.0:
             return Interval(1.0, 1.0)
         found, least = self.solved_delta(epsilon), self.smallest_delta
@@ -239,7 +254,7 @@ class ClosedFormProfile(PrivacyProfile):
 
 @dataclass(frozen=True)
 class ErlingssonProfile(ClosedFormProfile):
-    """Epsilon = 12 epsilon0 sqrt(log(1/delta)/n) for delta < 1/100.
+    """Profile with epsilon = 12 epsilon0 sqrt(log(1/delta)/n) for delta < 1/100.
 
     Parameters
     ----------
@@ -254,26 +269,26 @@ class ErlingssonProfile(ClosedFormProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Never, unless reports carry nothing."""
+        """Epsilon from which on delta is 0: infinite, or 0 if epsilon0 is 0."""
         return UNBOUNDED if self.epsilon0 > 0.0 else Upper(0.0)
 
     def stated_epsilon(self, delta: float) -> float:
-        """As in the class docstring."""
+        """Return 12 epsilon0 sqrt(log(1/delta)/n), nats."""
         return 12.0 * self.epsilon0 * math.sqrt(-math.log(delta) / self.n)
 
     def solved_delta(self, epsilon: float) -> Interval:
-        """Delta = exp(-n (epsilon/(12 epsilon0))^2)."""
+        """Enclose delta = exp(-n (epsilon/(12 epsilon0))^2)."""
         ratio = epsilon / (12.0 * self.epsilon0)
         exponent = self.n * ratio * ratio
         return Interval(_exp_down(-inflated(exponent, _SLACK)), _exp_up(-deflated(exponent, _SLACK)))
 
     def refusal(self, delta: float) -> str | None:
-        """Refuse a delta of 1/100 or more."""
+        """Return a message if delta is 1/100 or more, for which the theorem is not stated; else None."""
         return None if delta < 0.01 else f"erlingsson19 needs delta < 1/100; got {delta:g}"
 
 
 class ErlingssonBound(PublishedBound):
-    """Amplification by shuffling, epsilon = 12 epsilon0 sqrt(log(1/delta)/n). See docs/theorems/erlingsson19.md."""
+    """Upper bound of 2019: epsilon = 12 epsilon0 sqrt(log(1/delta)/n). See docs/theorems/erlingsson19.md."""
 
     key = "erlingsson19"
     kind = Kind.CERTIFIED_UPPER
@@ -281,7 +296,7 @@ class ErlingssonBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the profile of the closed form; refuse epsilon0 >= 1/2, fewer than 1000 users, and several budgets."""
         require_one_budget(setting, self.key)
         if not epsilon0 < 0.5:
             raise OutOfRegime(f"erlingsson19 needs epsilon0 < 1/2; got {epsilon0:g}")
@@ -292,18 +307,18 @@ class ErlingssonBound(PublishedBound):
 
 @dataclass(frozen=True)
 class CloneClosedProfile(ClosedFormProfile):
-    """Epsilon = log(1 + scale (sqrt(rate log(4/delta)) + offset)) where log(2/delta) <= room.
+    """Profile with epsilon = log(1 + scale (sqrt(rate log(4/delta)) + offset)) where log(2/delta) <= room.
 
     Parameters
     ----------
     key : str
-        The bound's key, for refusals.
+        The bound's key, for messages that refuse.
     condition : str
-        The regime in the source's words, likewise.
+        The condition log(2/delta) <= room in the words of the publication, for the same messages.
     scale, rate, offset : float
         Constants of the formula, each good to 16 roundoffs.
     room : float
-        Largest log(2/delta) of the regime, good to 16 roundoffs.
+        Largest log(2/delta) for which the theorem is stated, good to 16 roundoffs.
     """
 
     key: str
@@ -315,20 +330,23 @@ class CloneClosedProfile(ClosedFormProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Never, unless reports carry nothing."""
+        """Epsilon from which on delta is 0: infinite, or 0 if ``scale`` is 0."""
         return UNBOUNDED if self.scale > 0.0 else Upper(0.0)
 
     @property
     def smallest_delta(self) -> Interval:
-        """Delta = 2 e^{-room}, rounded up by more than `refusal` asks for."""
+        """Interval that encloses 2 e^{-room}, the smallest delta for which the theorem is stated.
+
+        Its upper end is rounded up by more than `refusal` asks for.
+        """
         return Interval(2.0 * _exp_down(-inflated(self.room, _SLACK)), 2.0 * _exp_up(-deflated(self.room, 4 * _SLACK)))
 
     def stated_epsilon(self, delta: float) -> float:
-        """As in the class docstring; log1p keeps the relative accuracy of its argument."""
+        """Return log(1 + scale (sqrt(rate log(4/delta)) + offset)), nats; log1p keeps relative accuracy."""
         return math.log1p(self.scale * (math.sqrt(self.rate * (math.log(4.0) - math.log(delta))) + self.offset))
 
     def solved_delta(self, epsilon: float) -> Interval:
-        """Delta = 4 exp(-(x - offset)^2/rate), x = (e^epsilon - 1)/scale; at least 1 where x <= offset."""
+        """Enclose delta = 4 exp(-(x - offset)^2/rate), x = (e^epsilon - 1)/scale; at least 1 where x <= offset."""
         x = math.expm1(min(epsilon, 700.0)) / self.scale
         doubt = roundoff(32, x + self.offset)
         low, high = x - self.offset - doubt, x - self.offset + doubt
@@ -337,14 +355,14 @@ class CloneClosedProfile(ClosedFormProfile):
         return Interval(min(lower, upper), upper)
 
     def refusal(self, delta: float) -> str | None:
-        """Log(2/delta) <= room, both rounded to the strict side."""
+        """Return a message unless log(2/delta) <= room, both rounded to the strict side; else None."""
         if inflated(math.log(2.0) - math.log(delta), _SLACK) <= deflated(self.room, 0.25 * _SLACK):
             return None
         return f"{self.key} needs {self.condition}; got delta = {delta:g}"
 
 
 class Fmt22ClosedBound(PublishedBound):
-    """Closed form of the clone pair with p = e^{-epsilon0}. See docs/theorems/fmt22-closed.md."""
+    """Closed form of the upper bound of 2022 by clones, with p = e^{-epsilon0}. See docs/theorems/fmt22-closed.md."""
 
     key = "fmt22-closed"
     kind = Kind.CERTIFIED_UPPER
@@ -352,7 +370,7 @@ class Fmt22ClosedBound(PublishedBound):
     source = SECOND
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1."""
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         share = math.exp(epsilon0) / n
@@ -369,7 +387,7 @@ class Fmt22ClosedBound(PublishedBound):
 
 
 class Fmt23ClosedBound(PublishedBound):
-    """Closed form of the clone pair with p = 2/(1 + e^{epsilon0}). See docs/theorems/fmt23-closed.md."""
+    """Closed form of the upper bound of 2023 by clones, p = 2/(1 + e^{epsilon0}). See docs/theorems/fmt23-closed.md."""
 
     key = "fmt23-closed"
     kind = Kind.CERTIFIED_UPPER
@@ -377,7 +395,7 @@ class Fmt23ClosedBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the closed form within its regime; see `AmplificationBound.one_round`."""
+        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1."""
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         return _within(
@@ -429,16 +447,18 @@ _MOST_BLOCKS = 1000.0
 
 
 def echoes(budgets: Budgets, power: int) -> float:
-    """Return sum_{i != 1} sum_j (p_ij/n)^power, with one of the users of largest budget left out of i.
+    """Return sum_{i != 1} sum_j (p_ij/n)^power over users i and j, user 1 being one of those of the largest budget.
 
-    p_ij is a function of eps_i times one of eps_j on either side of eps_i = eps_j, so two cumulative sums do.
+    p_ij = (eps_i/eps_j) (1 - e^{-eps_j})/(1 - e^{-eps_i}) e^{-max(eps_i, eps_j)} is the weight with which user i counts
+    as a clone. It is a function of eps_i times one of eps_j on either side of eps_i = eps_j, so two cumulative sums
+    suffice.
 
     Parameters
     ----------
     budgets : Budgets
-        Positive budgets.
+        Local budgets of the users, all positive.
     power : {1, 2}
-        1 for S of (S), 2 for what its variance needs.
+        1 for the expected number S of clones, 2 for the sum that its variance needs.
     """
     epsilons = budgets.epsilons
     weights = budgets.counts.astype(np.float64)
@@ -453,10 +473,11 @@ def echoes(budgets: Budgets, power: int) -> float:
 
 @dataclass(frozen=True)
 class EchoProfile(PrivacyProfile):
-    """The clone pair of the largest budget with a normal count N(S - 1/2, sigma^2), in blocks, as published.
+    """Profile of the victim with the largest budget for a normal number of clones N(S - 1/2, sigma^2), as published.
 
-    Evaluated in double precision with the published quirks (each block takes the divergence of its left end, and the
-    chance of one count in `STEP` falls between two blocks), so that the published numbers come out. No certificate.
+    The number is summed in blocks, in double precision, with the quirks of the published code (each block takes the
+    divergence of its left end, and the chance of one count in `STEP` falls between two blocks), so that the published
+    numbers come out. Nothing is certified.
 
     Parameters
     ----------
@@ -465,9 +486,9 @@ class EchoProfile(PrivacyProfile):
     n : int
         Number of users.
     expected : float
-        S.
+        S, the expected number of clones.
     deviation : float
-        Sigma.
+        Sigma, the standard deviation of the number of clones.
     """
 
     epsilon0: float
@@ -477,11 +498,13 @@ class EchoProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest budget of all."""
+        """Epsilon (nats) from which on delta is 0: the largest local budget."""
         return Upper(self.epsilon0)
 
     def closed_form(self, delta: float) -> float:
-        """Return log(1 + tanh(eps_1/2) (8 sqrt(log(4/delta)/S) + 8/S)), the source's theorem.
+        """Return log(1 + tanh(eps_1/2) (8 sqrt(log(4/delta)/S) + 8/S)), nats: the publication's theorem.
+
+        eps_1 is the largest local budget, S the expected number of clones.
 
         Parameters
         ----------
@@ -503,7 +526,7 @@ class EchoProfile(PrivacyProfile):
         return math.log1p(math.tanh(self.epsilon0 / 2.0) * rise)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Sum over blocks of their chance times the divergence at their left end."""
+        """Return the sum over blocks of their chance times the divergence at their left end; not certified."""
         left, chance = self._blocks()
         scale, excess = victim_line(epsilon, self.epsilon0)
         psi = noiseless_divergence(left, excess)
@@ -511,7 +534,7 @@ class EchoProfile(PrivacyProfile):
         return Interval(value, value)
 
     def epsilon(self, delta: float) -> Interval:
-        """Ten halvings from the closed form, the upper end of the last one.
+        """Return the epsilon (nats) that the published code finds: ten halvings below the closed form, the upper end.
 
         Raises
         ------
@@ -538,7 +561,7 @@ class EchoProfile(PrivacyProfile):
 
 
 class LiuBound(PublishedBound):
-    """The personalised bound of Liu et al., as their code evaluates it; asymptotic, and unsound in places.
+    """Bound of Liu et al. for personal local budgets, as their code evaluates it; asymptotic, and too small in places.
 
     See docs/theorems/liu23.md.
     """
@@ -549,7 +572,10 @@ class LiuBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> EchoProfile:
-        """Return the victim of the largest budget, whose number serves all; see `AmplificationBound.one_round`."""
+        """Return the profile of the victim with the largest budget, which the publication uses for all users.
+
+        Refuses delta0 > 0, budgets of 0, a single user, and several budgets with visible levels or ordered outputs.
+        """
         budgets = setting.budgets
         if not budgets.is_pure:
             raise OutOfRegime(f"liu23 needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")

@@ -49,14 +49,14 @@ _ORDERS = np.unique(np.concatenate((np.arange(2.0, 258.0), np.rint(np.geomspace(
 
 
 def least_over_orders(value: Callable[[FloatArray], FloatArray]) -> float:
-    """Return an integer order from 2 to 2^40 that minimises a function with one valley.
+    """Return an integer order from 2 to 2^40 that minimises a function with a single local minimum.
 
     Any order gives a valid bound, so the search only decides how good it is.
 
     Parameters
     ----------
     value : callable
-        From orders, shape (orders,), to values; may be inf.
+        From orders, shape (orders,), to the function's values; may be inf.
     """
     orders = _ORDERS
     while True:
@@ -68,14 +68,14 @@ def least_over_orders(value: Callable[[FloatArray], FloatArray]) -> float:
 
 
 class RenyiProfile(PrivacyProfile):
-    """A pair of neighbours known by a Rényi curve."""
+    """Privacy profile of a pair of neighbours of which only a bound on the Rényi divergence by order is known."""
 
     @abstractmethod
     def curve(self, orders: FloatArray) -> Enclosure:
-        """Enclose D(lambda), shape of ``orders``, which are whole numbers from 2 up."""
+        """Enclose the bound D(lambda) on the Rényi divergence (nats) at each of the orders, whole numbers from 2."""
 
     def renyi(self, order: float) -> Interval:
-        """Enclose the published bound on the Rényi divergence of one order, the formula itself.
+        """Enclose the published bound on the Rényi divergence of one order, nats: the formula itself.
 
         Parameters
         ----------
@@ -91,14 +91,14 @@ class RenyiProfile(PrivacyProfile):
         return Interval(float(found.lower[0]), float(found.upper[0]))
 
     def renyi_curve(self, orders: ArrayLike) -> Enclosure:
-        """Enclose the published bound at many orders; see `renyi`."""
+        """Enclose the published bound on the Rényi divergence (nats) of many orders, in the shape of ``orders``."""
         listed = np.asarray(orders, dtype=np.float64)
         return self.curve(
             np.array([self.checked_order(float(order)) for order in listed.ravel()]).reshape(listed.shape)
         )
 
     def checked_order(self, order: float) -> float:
-        """Return the order as a float, or raise InvalidInput."""
+        """Return the order as a float, or raise InvalidInput unless it is a whole number from 2 to 2^40."""
         value = float(order)
         if not (2.0 <= value <= 2.0**40 and value.is_integer()):
             raise InvalidInput(f"the bound is stated for whole orders from 2 to 2^40; got {order}")
@@ -106,15 +106,15 @@ class RenyiProfile(PrivacyProfile):
 
 
 class RenyiUpperProfile(RenyiProfile):
-    """An upper bound on the Rényi curve: delta and epsilon by (M)."""
+    """Privacy profile by an upper bound on the Rényi divergence, converted by (M) of the module (Mironov 2017)."""
 
     @property
     def vanishes_at(self) -> Upper:
-        """Never: (M) is positive everywhere."""
+        """Epsilon from which on delta is 0: infinite, since (M) is positive everywhere."""
         return UNBOUNDED
 
     def epsilon(self, delta: float) -> Interval:
-        """(M), the smallest over integer orders.
+        """Enclose the smallest D(lambda) + log(1/delta)/(lambda - 1) over integer orders lambda, nats: (M).
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class RenyiUpperProfile(RenyiProfile):
         return Interval((float(found.lower[0]) + extra) * (1 - _SLACK), (float(found.upper[0]) + extra) * (1 + _SLACK))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(M) solved for delta: exp((lambda - 1)(D(lambda) - epsilon)), the smallest over integer orders."""
+        """Enclose the smallest exp((lambda - 1)(D(lambda) - epsilon)) over integers lambda: (M) solved for delta."""
         best = np.array([least_over_orders(lambda orders: (orders - 1.0) * (self.curve(orders).upper - epsilon))])
         found, power = self.curve(best), float(best[0]) - 1.0
         doubt = _SLACK * power * (float(found.upper[0]) + epsilon)
@@ -140,8 +140,9 @@ class RenyiUpperProfile(RenyiProfile):
 
 @dataclass(frozen=True)
 class GirgisUpperProfile(RenyiUpperProfile):
-    """D = log(e^{lambda^2 (e^epsilon0 - 1)^2/m} + e^{epsilon0 lambda - (n-1)/(8 e^epsilon0)})/(lambda - 1).
+    """Profile by the second upper bound D of Girgis et al. on the Rényi divergence of order lambda.
 
+    D = log(e^{lambda^2 (e^epsilon0 - 1)^2/m} + e^{epsilon0 lambda - (n-1)/(8 e^epsilon0)})/(lambda - 1), where
     m = floor((n-1)/(2 e^epsilon0)) + 1.
 
     Parameters
@@ -156,7 +157,7 @@ class GirgisUpperProfile(RenyiUpperProfile):
     n: int
 
     def curve(self, orders: FloatArray) -> Enclosure:
-        """As in the class docstring; a floor that rounding may move is moved down for the upper end."""
+        """Enclose D of the class docstring at each order, nats; a doubtful floor is rounded to the safe side."""
         share = (self.n - 1.0) * math.exp(-self.epsilon0)
         growth = 4.0 * math.sinh(self.epsilon0 / 2.0) ** 2 * math.exp(self.epsilon0)  # (e^epsilon0 - 1)^2
         deep = self.epsilon0 * orders - share / 8.0
@@ -170,7 +171,10 @@ class GirgisUpperProfile(RenyiUpperProfile):
 
 
 class GirgisBound(PublishedBound):
-    """The second upper bound of Girgis et al., integer orders, through (M). See docs/theorems/girgis21.md."""
+    """Second upper bound of Girgis et al. on the Rényi divergence, at integer orders, converted to epsilon by (M).
+
+    See docs/theorems/girgis21.md.
+    """
 
     key = "girgis21"
     kind = Kind.CERTIFIED_UPPER
@@ -178,7 +182,7 @@ class GirgisBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisUpperProfile:
-        """Return the Rényi curve of one budget; see `AmplificationBound.one_round`."""
+        """Return the profile by (M); refuse several budgets, ordered outputs of "any", and epsilon0 > 300."""
         require_one_budget(setting, self.key)
         require_unordered(setting, self.key)
         _require_moderate(epsilon0, self.key)
@@ -187,7 +191,9 @@ class GirgisBound(PublishedBound):
 
 @dataclass(frozen=True)
 class GirgisLowerProfile(RenyiProfile):
-    """D >= log(1 + lambda (lambda-1)/2 (e^epsilon0 - 1)^2/(n e^epsilon0))/(lambda - 1), and what it implies by (K).
+    """Profile with D >= log(1 + lambda (lambda-1)/2 (e^epsilon0 - 1)^2/(n e^epsilon0))/(lambda - 1).
+
+    D is the Rényi divergence of order lambda; the lower bound on delta is what D implies by (K) of the module.
 
     Parameters
     ----------
@@ -202,16 +208,16 @@ class GirgisLowerProfile(RenyiProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The budget that all users share."""
+        """Epsilon (nats) from which on delta is 0: the local budget that all users share."""
         return Upper(self.epsilon0)
 
     def curve(self, orders: FloatArray) -> Enclosure:
-        """As in the class docstring."""
+        """Enclose the lower bound on D of the class docstring at each order, nats."""
         value = np.log1p(self._excess(orders)) / (orders - 1.0)
         return Enclosure(value * (1 - _SLACK), value * (1 + _SLACK))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(K) solved for delta, the largest over a few hundred orders; each is a valid lower bound."""
+        """Enclose the lower bound on delta by (K), the largest over a few hundred orders, each of them valid."""
         orders = _ORDERS[_ORDERS * self.epsilon0 <= 300.0]
         excess, inner, outer = self._excess(orders), _moment(orders, epsilon), _moment(orders, self.epsilon0)
         slack = 2.0 * _SLACK * (1.0 + orders * self.epsilon0)
@@ -231,9 +237,10 @@ class GirgisLowerProfile(RenyiProfile):
 
 
 class GirgisLowerBound(PublishedBound):
-    """The Rényi lower bound of Girgis et al., attained by randomized response. See docs/theorems/girgis21-lower.md.
+    """Lower bound of Girgis et al. on the Rényi divergence, attained by randomized response.
 
-    Its epsilon is what the Rényi bound implies by (K): valid, and far below the exact witnesses.
+    Its epsilon is what the Rényi bound implies by (K): valid, and far below the exact witnesses. See
+    docs/theorems/girgis21-lower.md.
     """
 
     key = "girgis21-lower"
@@ -242,7 +249,10 @@ class GirgisLowerBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisLowerProfile:
-        """Return the Rényi curve of one budget; see `AmplificationBound.one_round`."""
+        """Return the profile of `GirgisLowerProfile`; refuse several budgets, epsilon0 > 300, and other randomizers.
+
+        Other randomizers are stated ones with more than two outcomes.
+        """
         require_one_budget(setting, self.key)
         _require_moderate(epsilon0, self.key)
         if setting.law is not None and (setting.discrete is None or not setting.discrete.two_point):
@@ -252,50 +262,51 @@ class GirgisLowerBound(PublishedBound):
 
 @dataclass(frozen=True)
 class LinearRenyiProfile(RenyiProfile):
-    """D = slope * lambda for every real order above 1; double precision as published, no certificate.
+    """Profile with Rényi divergence D = slope * lambda for every real order lambda > 1, as published; not certified.
 
     Parameters
     ----------
     slope : float
-        Non-negative, per order.
+        Rényi divergence (nats) per unit of the order, at least 0.
     """
 
     slope: float
 
     @property
     def vanishes_at(self) -> Upper:
-        """Never, unless the slope is zero."""
+        """Epsilon from which on delta is 0: infinite, or 0 if the slope is 0."""
         return UNBOUNDED if self.slope > 0.0 else Upper(0.0)
 
     def curve(self, orders: FloatArray) -> Enclosure:
-        """As in the class docstring."""
+        """Return slope * lambda at each order, nats, as intervals of one point."""
         value = self.slope * orders
         return Enclosure(value, value)
 
     def checked_order(self, order: float) -> float:
-        """Accept any order above 1."""
+        """Return the order as a float, or raise InvalidInput unless it is finite and above 1."""
         value = float(order)
         if not 1.0 < value < math.inf:
             raise InvalidInput(f"a Rényi order must be a finite number above 1; got {order}")
         return value
 
     def epsilon(self, delta: float) -> Interval:
-        """(M) at its best real order, 1 + sqrt(log(1/delta)/slope): slope + 2 sqrt(slope log(1/delta))."""
+        """Return slope + 2 sqrt(slope log(1/delta)), nats: (M) at its best real order, 1 + sqrt(log(1/delta)/slope)."""
         need = -math.log(check_delta(delta))
         value = self.slope + 2.0 * math.sqrt(self.slope * need)
         return Interval(value, value)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(M) solved for delta: exp(-(epsilon - slope)^2/(4 slope)), or 1 up to epsilon = slope."""
+        """Return exp(-(epsilon - slope)^2/(4 slope)), (M) solved for delta; 1 up to epsilon = slope."""
         beyond = max(epsilon - self.slope, 0.0)
         value = math.exp(-beyond * (beyond / (4.0 * self.slope)))
         return Interval(value, value)
 
 
 class RdpRenyiBound(PublishedBound):
-    """The RDP paper's Corollary 2, (lambda, 2 e^epsilon0 lambda/(n-1))-RDP; asymptotic, too small at high orders.
+    """Corollary 2 of Chen, Cao, Ge (ICASSP 2024): (lambda, 2 e^epsilon0 lambda/(n-1))-RDP; asymptotic.
 
-    Several rounds add up (its Theorem 3). See docs/theorems/rdp-renyi.md.
+    It is too small at high orders lambda. Over several rounds the divergences add up (its Theorem 3). See
+    docs/theorems/rdp-renyi.md.
     """
 
     key = "rdp-renyi"
@@ -305,13 +316,13 @@ class RdpRenyiBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> LinearRenyiProfile:
-        """Return the linear Rényi curve; see `AmplificationBound.one_round`."""
+        """Return the profile with D = 2 e^epsilon0 lambda/(n-1); refuse several budgets, and a single user."""
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return LinearRenyiProfile(2.0 * math.exp(epsilon0) / (setting.budgets.n - 1))
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> LinearRenyiProfile:
-        """Theorem 3: so many times the curve."""
+        """Return the profile of all rounds together, with ``rounds`` times the divergence of one (Theorem 3)."""
         del one
         n, epsilon0 = setting.budgets.n, float(setting.budgets.epsilons[-1])
         return LinearRenyiProfile(setting.rounds * 2.0 * math.exp(epsilon0) / (n - 1))

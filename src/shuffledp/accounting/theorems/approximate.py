@@ -44,18 +44,18 @@ _SLACK = 64
 
 @dataclass(frozen=True)
 class LocalPoint:
-    """(D) for one point of the randomizer's own profile.
+    """The bound (D) of the module, for one point (epsilon0, delta0) of the randomizer's own profile.
 
     Parameters
     ----------
     epsilon0 : float
-        Nats, at least 0.
+        Local budget of one report, nats, at least 0.
     delta0 : float
         In [0, 1): the randomizer is (epsilon0, delta0)-LDP.
     n : int
         Users of the level, at least 2.
     coarse : bool
-        As in `one_budget_profile`.
+        Whether the clone count is resolved less finely: faster, still certified, looser by up to 1e-3.
     """
 
     epsilon0: float
@@ -65,11 +65,11 @@ class LocalPoint:
 
     @cached_property
     def pair(self) -> ClonePairProfile:
-        """The clone pair of the level."""
+        """Profile of the clone pair of n users with budget epsilon0, A_n of (D)."""
         return one_budget_profile(self.epsilon0, self.n, coarse=self.coarse)
 
     def total(self, epsilon: float) -> Interval:
-        """Enclose the right side of (D), or delta0 beyond epsilon0.
+        """Enclose the right side of (D), an upper bound on delta(epsilon); delta0 from epsilon0 on.
 
         Parameters
         ----------
@@ -94,24 +94,24 @@ class LocalPoint:
 
 @dataclass(frozen=True, eq=False)
 class ApproximateProfile(PrivacyProfile):
-    """(D) for a stated (epsilon0, delta0), and never above the local profile.
+    """Upper bound (D) on the profile for a stated (epsilon0, delta0), and never above the local profile.
 
     Parameters
     ----------
     point : LocalPoint
-        The budget and the size of its level.
+        The budget and the number of users of its level.
     """
 
     point: LocalPoint
 
     @property
     def vanishes_at(self) -> Upper:
-        """Nowhere: delta0 may be a full disclosure."""
+        """Infinite: delta stays positive at every epsilon, because delta0 may reveal the record outright."""
         return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """At most delta0 is outside the curve."""
+        """Interval from 0 to an upper bound on the limit of delta for large epsilon, at most delta0."""
         return Interval(0.0, min(self._lowest[1].upper, self.point.delta0))
 
     @cached_property
@@ -125,7 +125,7 @@ class ApproximateProfile(PrivacyProfile):
         return low, self.point.total(low)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the smallest of (D) here, (D) before, and the local profile."""
+        """Enclose the smallest of the bound (D) at epsilon, (D) at a smaller epsilon, and the local profile."""
         parts = [self.point.total(epsilon)]
         parts.append(LocalProfile(self.point.epsilon0, self.point.delta0).delta_at(epsilon))
         where, value = self._lowest
@@ -134,10 +134,7 @@ class ApproximateProfile(PrivacyProfile):
         return Interval(min(part.lower for part in parts), min(part.upper for part in parts))
 
     def epsilon(self, delta: float) -> Interval:
-        """Return the smaller of the local profile's epsilon and of where (D) falls to delta.
-
-        See `PrivacyProfile.epsilon`.
-        """
+        """Enclose the smaller of the local profile's epsilon and of the epsilon at which (D) falls to delta, nats."""
         target = check_delta(delta)
         local = LocalProfile(self.point.epsilon0, self.point.delta0).epsilon(target)
         where, value = self._lowest
@@ -155,12 +152,12 @@ class ApproximateProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class GaussianPointsProfile(PrivacyProfile):
-    """(D) for Gaussian noise, at the best point (epsilon', delta') of its own profile, chosen anew at every epsilon.
+    """Upper bound (D) for Gaussian noise, at the best point (epsilon', delta') of its own profile for every epsilon.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation in widths of the range, positive and finite; good to 4 roundoffs.
+        Standard deviation of the noise, in widths of the range of records, positive and finite; good to 4 roundoffs.
     n : int
         Users of the level, at least 2.
     """
@@ -177,7 +174,7 @@ class GaussianPointsProfile(PrivacyProfile):
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """None: the density ratio is finite everywhere."""
+        """Interval [0, 0]: delta tends to 0 for large epsilon, because the density ratio is finite everywhere."""
         return Interval(0.0, 0.0)
 
     @cached_property
@@ -198,7 +195,10 @@ class GaussianPointsProfile(PrivacyProfile):
         return Interval(float(low.lower), float(high.upper))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Downhill over the lattice of points from the last best one; whichever is taken is a bound."""
+        """Enclose (D) at the best of several points (epsilon', delta'), or the noise's own profile where it is smaller.
+
+        The points are searched downhill over a lattice from the last best one; every point gives a bound.
+        """
         cost: dict[int, float] = {}
 
         def at(index: int) -> float:
@@ -222,7 +222,7 @@ def _start(cost: Callable[[int], float]) -> int:
 
 
 class ApproximateBound(AmongEquals):
-    """The clone pair within a level of users with delta0 > 0, whatever their common randomizer.
+    """Upper bound for users of one level with delta0 > 0, whatever their common randomizer, by the clone pair.
 
     See docs/theorems/approximate.md.
     """
@@ -232,9 +232,9 @@ class ApproximateBound(AmongEquals):
     reference = "clone theorem within the victim's level, delta0 charged by coupling (own proof), n = n_g"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (D) for one victim; see `AmplificationBound.one_round`.
+        """Return the upper bound (D) on the profile of a victim of budget ``epsilon0``.
 
-        Levels that differ in delta0 alone are named by one epsilon0: the worst of them is answered for.
+        Levels that differ only in delta0 share one epsilon0: the profile holds for the worst of them.
         """
         require_plain(setting, self.key)
         budgets = setting.budgets
@@ -252,7 +252,7 @@ class ApproximateBound(AmongEquals):
         return ApproximateProfile(LocalPoint(epsilon0, delta0, n))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Level by level: users who are alone in theirs have the local profile, in closed form."""
+        """Enclose the epsilon of each listed level (nats); a user alone in a level has the local profile."""
         shared = int((setting.budgets.counts[levels] > 1).sum())
         if shared > MAX_SHARED_LEVELS:
             raise OutOfRegime(f"approximate is evaluated for up to {MAX_SHARED_LEVELS} levels of several users each")

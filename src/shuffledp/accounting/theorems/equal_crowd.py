@@ -49,12 +49,12 @@ _GAUSSIAN_ULPS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class CrowdProfile(PrivacyProfile):
-    """H(eps) above in one direction, enclosed.
+    """Exact divergence, enclosed in one direction, when all other users hold the same record x2.
 
     Parameters
     ----------
     pairs : tuple of PairBlanket
-        Per level x0 and x1 against x2: omega is R(x2) and gamma 1.
+        Per level the laws of the victim's records x0 and x1 against R(x2): omega is R(x2) and gamma 1.
     counts : ndarray, shape (levels,)
         Reports of each level, the victim's among them.
     """
@@ -65,11 +65,11 @@ class CrowdProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest loss of a single report."""
+        """Epsilon (nats) from which on delta is 0: the largest privacy loss of a single report."""
         return max(pair.largest_loss for pair in self.pairs)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Both ends by the tilted transform: laws rounded up for the upper end, down for the lower one."""
+        """Enclose H(epsilon) by the tilted transform: laws rounded up for the upper end, down for the lower end."""
         if epsilon not in self._known:
             if epsilon > _LARGEST:
                 return Interval(0.0, self.delta(_LARGEST).upper)
@@ -86,7 +86,7 @@ class CrowdProfile(PrivacyProfile):
         return (found / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess: n mu^2 is the mean of E_{x2} (r_0 - r_1)^2."""
+        """Return the epsilon (nats) of the Gaussian limit, n mu^2 being the mean of E_{x2} (r_0 - r_1)^2."""
         n = float(self.counts.sum())
         second = sum(
             float(pair.masses @ np.minimum(np.abs(pair.ratios0 - pair.ratios1), 1e150) ** 2) * count / n
@@ -97,16 +97,15 @@ class CrowdProfile(PrivacyProfile):
 
 @lru_cache(maxsize=128)
 def laplace_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
-    """Return the pair of records 0 and 1 among others on 1, Laplace noise.
+    """Return the pair of records 0 and 1 among others on 1, with Laplace noise, seen through windows.
 
-    The sets are below the range, above it, and windows between.
-
-    On a window from a to b the ratio of the two laws' masses is exp((1 - a - b)/scale) exactly.
+    An attacker sees which set a report falls into: below the range, above it, or one of the windows between. On a
+    window from a to b the ratio of the two laws' masses is exp((1 - a - b)/scale) exactly.
 
     Parameters
     ----------
     scale : float
-        Of the noise, in widths of the range.
+        Scale of the noise, in widths of the range.
 
     Returns
     -------
@@ -130,12 +129,19 @@ def laplace_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
 
 @lru_cache(maxsize=128)
 def gaussian_pair(scale: float) -> tuple[PairBlanket, PairBlanket]:
-    """Return the pair of records 0 and 1 among others on 1, normal noise, in windows; see `laplace_pair`.
+    """Return the pair of records 0 and 1 among others on 1, with normal noise, seen through windows.
+
+    As `laplace_pair`: an attacker sees which window a report falls into.
 
     Parameters
     ----------
     scale : float
-        Standard deviation, in widths of the range.
+        Standard deviation of the noise, in widths of the range.
+
+    Returns
+    -------
+    tuple of PairBlanket
+        The same records in both orders.
     """
     half = 0.5 / scale + _REACH
     steps = math.ceil(half / _STEP)
@@ -167,7 +173,7 @@ _Both = tuple[PairBlanket, PairBlanket]
 
 
 class EqualCrowdWitness(AmplificationBound):
-    """All others on one record; the exact divergence of what is seen, or of the windows that it falls into.
+    """Lower bound by an attack with all others on one record: the divergence of the reports, or of their windows.
 
     See docs/theorems/equal-crowd.md.
     """
@@ -177,13 +183,16 @@ class EqualCrowdWitness(AmplificationBound):
     reference = "exact divergence of the reports, the others all on one record (own computation)"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """With budgets that belong to steps nobody knows whose steps are exposed: the attack does without."""
+        """Return all budgets if they belong to steps, else remove the exposed users in the worst way.
+
+        With steps nobody knows whose steps are exposed, and the attack does not use it.
+        """
         if setting.seen == "users" and budgets.levels > 1:
             return budgets
         return super().company(setting, budgets, level, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the worst attack tried; see `AmplificationBound.one_round`."""
+        """Return the profile of the best of the attacks tried for a victim of budget ``epsilon0``."""
         require_plain(setting, self.key)
         if setting.seen == "sum":
             raise OutOfRegime("equal-crowd needs the reports themselves; only their sum is seen")
@@ -207,7 +216,7 @@ class EqualCrowdWitness(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Of each listed level; where budgets belong to steps, one number for everybody."""
+        """Enclose the attack's epsilon of each listed level (nats); if budgets belong to steps, one for all."""
         if setting.seen != "users" or setting.budgets.levels == 1:
             return super().level_epsilons(setting, delta, levels, ceilings)
         one = super().level_epsilons(setting, delta, levels[-1:])

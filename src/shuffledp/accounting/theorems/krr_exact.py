@@ -49,7 +49,7 @@ _Windows = dict[float, tuple[FloatArray, Enclosure, float]]
 
 @dataclass(frozen=True, eq=False)
 class PairCountProfile(PrivacyProfile):
-    """Exact hockey-stick divergence of the two symbols' counts.
+    """Exact hockey-stick divergence of the counts of the two symbols that the victim may hold.
 
     Parameters
     ----------
@@ -73,16 +73,16 @@ class PairCountProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """Epsilon (nats) from which on delta is 0: the victim's local budget."""
         return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
-        """With several budgets every knot of a table is a long sum: fewer knots, which a witness may have."""
+        """Factor on the accuracy that knots may cost: 10 with several budgets (slow to evaluate), else 1."""
         return 10.0 if self.others.counts.size > 1 else 1.0
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Sum over m, or for one budget and many users the equivalent sum over users (Z)."""
+        """Enclose delta(epsilon): a sum over counts, or for one budget and many users the equal sum (Z) over users."""
         if self.others.counts.size == 1 and self.others.deviation > _SUM_DEVIATIONS:
             return self._by_users(epsilon)
         return self._by_counts(epsilon)
@@ -150,14 +150,14 @@ class PairCountProfile(PrivacyProfile):
         return found / n
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the epsilon (nats) of the Gaussian limit; None if no other user reports either symbol."""
         if self.others.mean == 0.0:
             return None
         return gaussian_epsilon(delta, 2.0 * (self.right - self.wrong) / math.sqrt(self.others.mean))
 
 
 def pair_count_profile(setting: Setting, epsilon0: float) -> PairCountProfile:
-    """Return the witness profile of one victim; a setting for any randomizer is attacked with three symbols."""
+    """Return the profile of the attack on a victim of budget ``epsilon0``; "any" is attacked with three symbols."""
     budgets = setting.budgets
     others = budgets.counts.astype(np.float64)
     others[budgets.index_of(epsilon0)] -= 1.0
@@ -189,9 +189,9 @@ def _masses(setting: Setting, epsilon0: float) -> tuple[float, float, float]:
 
 
 class KaryWitness(AmplificationBound):
-    """k-ary randomized response, counts of two symbols, the others on third symbols; k = 3 stands for "any".
+    """Lower bound by counting two symbols of k-ary randomized response, the other users on third symbols.
 
-    See docs/theorems/krr-exact.md.
+    For the randomizer "any", k = 3 is used. See docs/theorems/krr-exact.md.
     """
 
     key = "krr-exact"
@@ -199,20 +199,26 @@ class KaryWitness(AmplificationBound):
     reference = "counts of two symbols of shuffled k-ary randomized response, the others on third symbols"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
+        """Return the profile of the attack on a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
         self._check(setting)
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         return pair_count_profile(setting, epsilon0)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """All users count as others (a report more only hides more), for a few victims; lower ends only."""
+        """Return each listed level's lower bound on epsilon (nats), from a few victims, as intervals of one point.
+
+        All users count as others, because one report more only hides more.
+        """
         victim = self.any_victim(setting)
         found = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=9)
         return Enclosure(found.lower, found.lower)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Share the others' counts; a smaller budget of a mixture family only hides more."""
+        """Return a function from a victim's budget to the attack's profile, with one count of others for all victims.
+
+        In a mixture family a smaller budget only hides more, so the shared count is safe.
+        """
         if setting.discrete is not None and not setting.discrete.mixture:
             raise OutOfRegime(
                 f"krr-exact over more than {MANY_LEVELS} levels needs one blanket for all of them; "

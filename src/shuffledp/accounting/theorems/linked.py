@@ -32,7 +32,9 @@ MOST_TYPES = 1_000_000
 
 
 class LinkedBound(AmplificationBound):
-    """Theorem (I) for the reports of all rounds as one report of the product channel.
+    """Upper bound for linked rounds: a user's reports of all rounds are one report of a product channel.
+
+    Theorem (I), the common blanket, is applied to that channel.
 
     See docs/theorems/linked.md.
     """
@@ -42,19 +44,19 @@ class LinkedBound(AmplificationBound):
     reference = "common blanket theorem (own proof) for the product channel of all linked rounds"
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the smallest of the bounds that the product channel has; see `AmplificationBound.profile`."""
+        """Return the smallest of the upper bounds known for the product channel; see `AmplificationBound.profile`."""
         found = [super(LinkedBound, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
         return found[0] if len(found) == 1 else SmallestProfile(tuple(found))
 
     def links_matter(self, setting: Setting) -> bool:
-        """Put the reports of all rounds together, by the law of a single round."""
+        """Return False: this bound itself combines the reports of all rounds, from the law of a single round."""
         del setting
         return False
 
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Of each listed level; of many levels by reports whose records may change."""
+        """Enclose each listed level's epsilon (nats); of many levels as if records may change between rounds."""
         if setting.budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, delta, levels, ceilings)
         if setting.seen == "levels":
@@ -62,7 +64,7 @@ class LinkedBound(AmplificationBound):
         return super().level_epsilons(self._changing(setting), delta, levels, ceilings)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (I) for one victim, of reports taken together; see `AmplificationBound.one_round`."""
+        """Return the common blanket theorem's profile (I) for a victim whose reports of all rounds are one."""
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
         found, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n
@@ -72,7 +74,7 @@ class LinkedBound(AmplificationBound):
         return SmallestProfile((worst_count(Budgets([law.permanent], [n]), 0), found))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Those of the smallest budgets hide best, so they are missed most; of visible levels those of the own one."""
+        """Remove the exposed users in the worst way: of the smallest budgets, or of the victim's visible level."""
         if setting.seen != "levels":
             return super().company(setting, budgets, level, exposed)
         counts = budgets.counts.copy()
@@ -80,13 +82,13 @@ class LinkedBound(AmplificationBound):
         return Budgets(budgets.epsilons, counts, budgets.deltas)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels a few victims are computed; no stated budget of one report caps that of all rounds."""
+        """Enclose each listed level's epsilon (nats) from a few victims, without the cap by one report's budget."""
         epsilons = setting.budgets.epsilons[levels]
         found = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=False)
         return Enclosure(np.zeros_like(found.lower), found.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Leave the likeliest blanket user out, whoever the victim is."""
+        """Return a function from a victim's budget to a profile, the likeliest blanket user being left out."""
         return BlanketBound().any_victim(setting)
 
     def _bundled(self, setting: Setting, epsilon0: float) -> list[Setting]:
@@ -123,9 +125,9 @@ def check_linked(setting: Setting, key: str) -> None:
     Parameters
     ----------
     setting : Setting
-        The question.
+        The collection.
     key : str
-        Who refuses.
+        Key of the bound that refuses, for the message.
 
     Raises
     ------
@@ -143,27 +145,29 @@ def check_linked(setting: Setting, key: str) -> None:
 
 
 def one_round_of(setting: Setting, law: RandomizerLaw) -> Setting:
-    """Return the setting with all rounds as one round of another law; budgets stay those of a single report.
+    """Return the setting with all linked rounds as one round of another law; budgets stay those of a single report.
 
     Parameters
     ----------
     setting : Setting
-        Of linked rounds.
+        The collection, with linked rounds.
     law : RandomizerLaw
-        The reports of all rounds as one.
+        The law of the reports of all rounds as one report.
     """
     return replace(setting, randomizer=law, rounds=1, linked=False, same_record=False, records=None)
 
 
 def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
-    """Return product channels of types for records that do not change, none if the family has no such channel.
+    """Return laws for the reports of all rounds as one, if records do not change; empty if the family has none.
+
+    They are product channels whose reports are counted by type: how often each symbol occurs.
 
     Parameters
     ----------
     setting : Setting
-        Of linked rounds with `Setting.same_record`.
+        The collection, with linked rounds and `Setting.same_record`.
     epsilon0 : float
-        The victim's budget of a single report (nats).
+        The victim's budget of a single report, nats.
 
     Raises
     ------
@@ -210,9 +214,9 @@ def _spread(law: SameRecord, budgets: Budgets, epsilon0: float) -> float:
 
 
 class LinkedWitness(AmplificationBound):
-    """The reports of all rounds together, every user on one record throughout: attained whether records change or not.
+    """Lower bound by an attack on the reports of all rounds together, every user on one record throughout.
 
-    See docs/theorems/linked-exact.md.
+    It holds whether records may change between rounds or not. See docs/theorems/linked-exact.md.
     """
 
     key = "linked-exact"
@@ -220,17 +224,17 @@ class LinkedWitness(AmplificationBound):
     reference = "exact shuffled bundles of all linked rounds, the others on one record"
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the worst attack tried; see `AmplificationBound.profile`."""
+        """Return the profile of the best of the attacks tried; see `AmplificationBound.profile`."""
         found = [super(LinkedWitness, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
         return found[0] if len(found) == 1 else LargestProfile(tuple(found))
 
     def links_matter(self, setting: Setting) -> bool:
-        """Put the reports of all rounds together."""
+        """Return False: this attack itself combines the reports of all rounds."""
         del setting
         return False
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the attack on reports taken together; see `AmplificationBound.one_round`."""
+        """Return the profile of the attack on the combined reports; see `AmplificationBound.one_round`."""
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
         if setting.budgets.levels > 1:

@@ -32,6 +32,13 @@ class LocalProfile(PrivacyProfile):
     """The worst profile of an (epsilon0, delta0)-LDP report seen by itself (Kairouz, Oh, Viswanath 2015).
 
     delta(eps) = delta0 + (1 - delta0) (e^epsilon0 - e^eps)/(1 + e^epsilon0) for eps < epsilon0, then delta0.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Local budget, nats, at least 0.
+    delta0 : float
+        Approximate part of the local budget, in [0, 1].
     """
 
     epsilon0: float
@@ -39,26 +46,26 @@ class LocalProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The local budget, if it is pure."""
+        """Epsilon (nats) from which on delta is 0: the local budget if delta0 is 0, else infinite."""
         return Upper(self.epsilon0) if self.delta0 == 0.0 else UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """What a delta0-event reveals, whatever epsilon is."""
+        """Interval [delta0, delta0]: the probability that no finite epsilon covers."""
         return Interval(self.delta0, self.delta0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """As in the class docstring, rounded outward."""
+        """Enclose delta(epsilon) of the class docstring, rounded outward."""
         part = max(-math.expm1(min(epsilon - self.epsilon0, 0.0)), 0.0) / (1.0 + math.exp(-self.epsilon0))
         value = self.delta0 + (1.0 - self.delta0) * part
         return Interval(value, value).inflated(16)
 
     def repeated(self, rounds: int) -> PrivacyProfile | None:
-        """Return `LocalRounds`, unless they are too many."""
+        """Return the profile of ``rounds`` independent reports in closed form; None beyond MOST_TERMS (4096) rounds."""
         return LocalRounds(self, rounds) if rounds <= MOST_TERMS else None
 
     def epsilon(self, delta: float) -> Interval:
-        """Return the closed form epsilon0 + log(1 - pure (1 + e^-epsilon0)), pure = (delta - delta0)/(1 - delta0).
+        """Enclose epsilon0 + log(1 - pure (1 + e^-epsilon0)), nats, with pure = (delta - delta0)/(1 - delta0).
 
         Infinite below delta0; epsilon0 at delta0 exactly.
         """
@@ -81,15 +88,15 @@ MOST_TERMS = 4096
 class LocalRounds(PrivacyProfile):
     """Independent rounds of one `LocalProfile`, in closed form (Kairouz, Oh, Viswanath 2015, theorem 3.3).
 
-    Without the leaks, of chance m = 1 - (1 - delta0)^T, the loss of T rounds is (T - 2 l) epsilon0 with l ~ Bin(T, s),
-    s = 1/(1 + e^epsilon0), and delta(eps) = m + (1 - m) E (1 - e^(eps - loss))_+.
+    With chance m = 1 - (1 - delta0)^T some round reveals the record outright. Otherwise the loss of T rounds is (T - 2
+    l) epsilon0 with l ~ Bin(T, s), s = 1/(1 + e^epsilon0), and delta(eps) = m + (1 - m) E (1 - e^(eps - loss))_+.
 
     Parameters
     ----------
     one : LocalProfile
-        Of a single round.
+        The profile of a single round.
     count : int
-        T, from 1 to MOST_TERMS.
+        T, the number of rounds, from 1 to MOST_TERMS (4096).
     """
 
     one: LocalProfile
@@ -97,17 +104,17 @@ class LocalRounds(PrivacyProfile):
 
     @property
     def rounds(self) -> tuple[tuple[PrivacyProfile, int], ...]:
-        """The profiles of the single rounds."""
+        """The profile of a single round, and the number of rounds."""
         return ((self.one, self.count),)
 
     @property
     def vanishes_at(self) -> Upper:
-        """The sum of the budgets, if they are pure."""
+        """Epsilon (nats) from which on delta is 0: the sum of the budgets if delta0 is 0, else infinite."""
         return Upper(inflated(self.count * self.one.vanishes_at, 2))
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """The chance that some round leaks."""
+        """Interval that encloses the chance 1 - (1 - delta0)^T that some round reveals the record outright."""
         leak = -math.expm1(self.count * math.log1p(-self.one.delta0)) if self.one.delta0 < 1.0 else 1.0
         return Interval(leak, leak).inflated(8).clipped(0.0, 1.0)
 
@@ -122,7 +129,7 @@ class LocalRounds(PrivacyProfile):
         return (self.count - 2.0 * lies) * self.one.epsilon0, np.exp(logs - doubt), np.exp(logs + doubt)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """As in the class docstring; an exponent is good to 4 roundoffs of its two terms."""
+        """Enclose delta(epsilon) of the class docstring; an exponent is good to 4 roundoffs of its two terms."""
         losses, low, high = self._law
         gap, room = epsilon - losses, roundoff(4, epsilon + self.count * self.one.epsilon0)
         below = float(low @ -np.expm1(np.minimum(gap + room, 0.0)))
@@ -134,7 +141,7 @@ class LocalRounds(PrivacyProfile):
 
 
 class LocalBound(AmplificationBound):
-    """Central privacy is never worse than the victim's own local budget: shuffling is post-processing.
+    """Upper bound by the victim's own local budget: shuffling is post-processing, so central privacy is never worse.
 
     See docs/theorems/local.md.
     """
@@ -144,11 +151,11 @@ class LocalBound(AmplificationBound):
     reference = "post-processing of the victim's own (epsilon0, delta0)-LDP report"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Nobody's company is counted on."""
+        """Return all budgets, whoever is exposed: the bound does not use other users."""
         return budgets
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the local profile itself, whoever else takes part; of Gaussian noise also its own."""
+        """Return the profile of the victim's report by itself; for Gaussian noise the smaller of two such profiles."""
         level = setting.budgets.index_of(epsilon0)
         delta0 = float(setting.budgets.deltas[level])
         if setting.seen == "users":  # budgets belong to steps: the victim may get any
@@ -160,15 +167,18 @@ class LocalBound(AmplificationBound):
         return SmallestProfile((budget, GaussianSumProfile(1.0 / scale))) if math.isfinite(scale) else budget
 
     def links_matter(self, setting: Setting) -> bool:
-        """Plain composition does not ask who hides whom; reports made from one memo are one report."""
+        """Return whether reports are made from one memo, and so linked; plain composition covers all other links."""
         return isinstance(setting.law, MadeFromMemo) and super().links_matter(setting)
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """Compose so many reports plainly: changed reports and rounds are seen together."""
+        """Return the composition of all changed reports of all rounds, as if each were seen by itself."""
         return composed(one, setting.changed_reports * setting.rounds)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Pure levels from a thousand of them; those between are rounded up to the next one computed."""
+        """Enclose each listed level's epsilon (nats), from at most a thousand levels if delta0 is 0 for all.
+
+        Levels between those computed are rounded up to the next one.
+        """
         if setting.budgets.is_pure:
             anchors = min(levels.size, 1000)
             victim, capped = self.any_victim(setting), setting.seen != "users"
@@ -184,7 +194,7 @@ class LocalBound(AmplificationBound):
         return Enclosure(np.zeros(levels.size), upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return the largest delta0 for everybody."""
+        """Return a function from a victim's budget to the local profile with the population's largest delta0."""
         delta0 = float(setting.budgets.deltas.max())
         if setting.seen == "users":
             return lambda _: LocalProfile(float(setting.budgets.epsilons[-1]), delta0)

@@ -39,23 +39,23 @@ _SMOOTHING = 0.03
 
 @dataclass(frozen=True, eq=False)
 class OrderedProfile(PrivacyProfile):
-    """(II) for one population of steps.
+    """Upper bound by the clone theorem for ordered outputs (II), for steps with any pure randomizers.
 
     Parameters
     ----------
     budgets : Budgets
-        The steps' budgets.
+        The local budgets of the steps; each user gets a random step.
     """
 
     budgets: Budgets
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest budget of any step."""
+        """Epsilon (nats) from which on delta is 0: the largest budget of any step."""
         return Upper(float(self.budgets.epsilons[-1]))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(II) by the tilted transform."""
+        """Enclose the theorem's bound (II) on delta(epsilon), by the tilted transform."""
         trivial = inflated(victim_line(epsilon, self.vanishes_at)[0], 16)
         steps, counts = self.budgets.epsilons, self.budgets.counts.astype(np.float64)
         with np.errstate(over="ignore"):
@@ -72,7 +72,7 @@ class OrderedProfile(PrivacyProfile):
         return (positive_part(total, _SMOOTHING) / self.budgets.n).clipped(0.0, trivial)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, mu^2 = (2/n^2) sum_t (e^{eps_t} - 1)^2/(1 + e^{eps_t})."""
+        """Return the epsilon (nats) of the Gaussian limit, mu^2 = (2/n^2) sum_t (e^{eps_t} - 1)^2/(1 + e^{eps_t})."""
         low = np.exp(-self.budgets.epsilons)
         spread = np.expm1(self.budgets.epsilons) * -np.expm1(-self.budgets.epsilons) / (1.0 + low)
         with np.errstate(over="ignore"):
@@ -82,12 +82,14 @@ class OrderedProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class KnownStepsProfile(PrivacyProfile):
-    """(II) for a stated discrete randomizer: Z_t = L_t/gamma_t with probability gamma_t, else 0.
+    """Upper bound (II) for a stated discrete randomizer: Z_t = L_t/gamma_t with probability gamma_t, else 0.
+
+    L_t is the loss variable of step t against its blanket, and gamma_t the blanket's mass.
 
     Parameters
     ----------
     budgets : Budgets
-        The steps' budgets.
+        The local budgets of the steps.
     pairs : tuple of PairBlanket
         One pair of inputs, as the randomizer of each level sees it; gamma > 0.
     """
@@ -97,11 +99,11 @@ class KnownStepsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest loss at any step."""
+        """Epsilon (nats) from which on delta is 0: the largest privacy loss at any step."""
         return max(pair.largest_loss for pair in self.pairs)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(II) by the tilted transform; what a step's blanket leaves out costs the victim who gets that step."""
+        """Enclose the bound (II) on delta(epsilon); outputs outside a step's blanket are charged."""
         laws = [loss_law(pair, epsilon) for pair in self.pairs]
         sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
         if not all(law.finite for law in sums):
@@ -114,7 +116,7 @@ class KnownStepsProfile(PrivacyProfile):
         return (charged / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""
+        """Return the epsilon (nats) of the Gaussian limit, mu^2 = (1/n^2) sum_t E_omega (r_0 - r_1)^2/gamma_t."""
         with np.errstate(over="ignore"):
             spread = np.array([float(p.masses @ (p.ratios0 - p.ratios1) ** 2) / p.gamma for p in self.pairs])
             total = float(spread @ self.budgets.counts)
@@ -122,7 +124,7 @@ class KnownStepsProfile(PrivacyProfile):
 
 
 class OrderedBound(AmplificationBound):
-    """Permuted users, ordered and possibly adaptive outputs, own budget per step.
+    """Upper bound for ordered, possibly adaptive outputs of randomly permuted users, with a budget for each step.
 
     See docs/theorems/ordered.md.
     """
@@ -132,11 +134,11 @@ class OrderedBound(AmplificationBound):
     reference = "clone theorem for ordered, adaptive outputs (own proof), one budget per step"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Remove the steps with the smallest budgets, which are missed most: steps belong to nobody."""
+        """Remove the ``exposed`` steps with the smallest budgets, the worst choice: steps belong to no user."""
         return without_smallest(budgets, budgets.levels - 1, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the same profile for every user; see `AmplificationBound.one_round`."""
+        """Return the profile by the ordered clone theorem (II), the same for every user."""
         require_one_pure_round(setting, self.key)
         if setting.seen != "users":
             raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")
@@ -153,7 +155,7 @@ class OrderedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Return one number for all levels."""
+        """Enclose the epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,)."""
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
 

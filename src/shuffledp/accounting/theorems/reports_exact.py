@@ -31,14 +31,14 @@ from shuffledp.setting import Setting
 
 @dataclass(frozen=True, eq=False)
 class RecordsProfile(PrivacyProfile):
-    """Exact profile of one real pair of neighbours.
+    """Exact profile of one real pair of neighbours, from its two directions.
 
     Parameters
     ----------
     forward, backward : PrivacyProfile
-        H(P, Q) and H(Q, P); the same object if they are equal.
+        H(P, Q) and H(Q, P), P and Q what is released for the two neighbours; the same object if they are equal.
     most : int
-        As `PrivacyProfile.most_knots`.
+        Largest number of knots of its table.
     """
 
     tolerance: ClassVar[float] = 1e-5
@@ -49,36 +49,36 @@ class RecordsProfile(PrivacyProfile):
 
     @property
     def most_knots(self) -> int:
-        """The largest number of knots, as stated."""
+        """Largest number of knots of its table, as given."""
         return self.most
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where both directions have vanished."""
+        """Epsilon (nats) from which on both directions' deltas are 0."""
         return max(self.forward.vanishes_at, self.backward.vanishes_at)
 
     @property
     def directed(self) -> bool:
-        """Whether the two directions differ."""
+        """Whether the two directions H(P, Q) and H(Q, P) are different profiles."""
         return self.forward is not self.backward
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return delta in both directions."""
+        """Enclose H(P, Q) and H(Q, P) at e^epsilon."""
         first = self.forward.delta(epsilon)
         return first, self.backward.delta(epsilon) if self.directed else first
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the larger direction."""
+        """Enclose the larger of H(P, Q) and H(Q, P) at e^epsilon."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the first guess of epsilon(delta), nats, of the forward direction; None if it has none."""
         return self.forward.guess_epsilon(delta)
 
 
 class ReportsWitness(AmplificationBound):
-    """Whole reports of the stated randomizer, the others on one record.
+    """Lower bound by the exact divergence of whole reports of the stated randomizer, the other users on one record.
 
     See docs/theorems/reports-exact.md.
     """
@@ -88,7 +88,7 @@ class ReportsWitness(AmplificationBound):
     reference = "exact shuffled reports of the stated randomizer, the others on one record"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
+        """Return the profile of the attack on a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
         require_plain(setting, self.key)
         refuse_third_records(setting, self.key)
         family = setting.discrete

@@ -37,22 +37,22 @@ _DOUBT = 32  # in units of a roundoff: scales good to 4 roundoffs, their squares
 
 @dataclass(frozen=True)
 class NoNoiseLeft(PrivacyProfile):
-    """Somebody adds infinite noise: the sum tells nothing."""
+    """Profile of a sum that tells nothing, because some user adds infinite noise."""
 
     @property
     def vanishes_at(self) -> Upper:
-        """0: the released sum does not depend on the record."""
+        """Epsilon from which on delta is 0: 0, since the released sum does not depend on the record."""
         return Upper(0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """0: the released sum does not depend on the record."""
+        """Return [0, 0]: delta is 0, since the released sum does not depend on the record."""
         del epsilon
         return Interval(0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class GaussianSumProfile(PrivacyProfile):
-    """Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), the profile of N(0, 1) against N(mu, 1).
+    """Profile of N(0, 1) against N(mu, 1): delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu).
 
     Balle and Wang 2018, Theorem 8.
 
@@ -66,26 +66,26 @@ class GaussianSumProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Nowhere: a Gaussian profile is positive."""
+        """Infinite: delta stays positive at every epsilon."""
         return UNBOUNDED
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """None: the density ratio is finite everywhere."""
+        """Interval [0, 0]: delta tends to 0 for large epsilon, because the density ratio is finite everywhere."""
         return Interval(0.0, 0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the class's formula; non-decreasing in mu, which is rounded both ways."""
+        """Enclose delta(epsilon) of the class docstring, which rises with mu; mu is rounded both ways."""
         low = normal_divergence(epsilon, deflated(self.mu, _DOUBT))
         high = normal_divergence(epsilon, inflated(self.mu, _DOUBT))
         return Interval(float(low.lower), float(high.upper))
 
     def repeated(self, rounds: int) -> PrivacyProfile:
-        """Independent rounds of a Gaussian shift are one larger shift; mu is off by 2 roundoffs more, of 32."""
+        """Return the profile of ``rounds`` independent rounds: one Gaussian shift of sqrt(rounds) * mu."""
         return GaussianSumProfile(self.mu * math.sqrt(rounds))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Return the same formula in double precision."""
+        """Return epsilon(delta) (nats) by the same formula in double precision, a first guess."""
         return gaussian_epsilon(delta, self.mu)
 
 
@@ -96,9 +96,9 @@ class LaplaceSumProfile(PrivacyProfile):
     Parameters
     ----------
     noise : LaplaceSum
-        The sum of all noises.
+        N, the sum of all noises.
     shift : float
-        How far replaced records move the sum, in widths of the range; positive.
+        How far replaced records move the sum, in widths of the range of records; positive.
     """
 
     noise: LaplaceSum
@@ -106,28 +106,28 @@ class LaplaceSumProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The shift over the widest scale: alone it would hide the shift so far."""
+        """Epsilon (nats) from which on delta is 0: shift/(widest scale), which the widest noise alone guarantees."""
         return Upper(inflated(self.shift / self.noise.widest, _DOUBT))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """By the best threshold of the sum."""
+        """Enclose delta(epsilon): P(N + shift > t) - e^epsilon P(N > t) at the best threshold t of the sum."""
         return self.noise.shift_divergence(epsilon, self.shift)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the epsilon (nats) of the Gaussian limit, mu = shift/(deviation of the noise), a first guess."""
         return gaussian_epsilon(delta, self.shift / self.noise.deviation)
 
 
 @dataclass(frozen=True, eq=False)
 class SummedNoise:
-    """Whose noise is in the sum.
+    """The noise in a released sum: the noise scale of each level, and how many reports have it.
 
     Parameters
     ----------
     kind : str
-        "laplace" or "gaussian".
+        Shape of the noise, "laplace" or "gaussian".
     scales : ndarray, shape (levels,)
-        Noise scale of each level, possibly infinite.
+        Noise scale of each level, in widths of the range of records; possibly infinite.
     counts : ndarray, shape (levels,)
         Reports of each level, as floats.
     """
@@ -137,7 +137,17 @@ class SummedNoise:
     counts: FloatArray
 
     def without_widest(self, exposed: float, level: int, kept: float) -> SummedNoise:
-        """Leave out so many reports, those of the widest noise first, but for ``kept`` ones of a level."""
+        """Return the noise without ``exposed`` reports, those of the widest noise first.
+
+        Parameters
+        ----------
+        exposed : float
+            How many reports are removed.
+        level : int
+            Position of a level, usually the victim's.
+        kept : float
+            How many reports of that level are kept in any case.
+        """
         order = np.argsort(-self.scales, kind="stable")
         others = self.counts.copy()
         others[level] -= kept
@@ -148,7 +158,15 @@ class SummedNoise:
         return SummedNoise(self.kind, self.scales, left)
 
     def profile(self, shift: float, rounds: int) -> PrivacyProfile:
-        """Profile of the noise against itself shifted, over so many rounds."""
+        """Return the profile of the noise against itself shifted, over several independent rounds.
+
+        Parameters
+        ----------
+        shift : float
+            How far replaced records move the sum, in widths of the range.
+        rounds : int
+            Number of rounds, at least 1.
+        """
         some = self.counts > 0
         scales, counts = self.scales[some], self.counts[some]
         if not np.isfinite(scales).all():
@@ -159,7 +177,7 @@ class SummedNoise:
 
 
 class SumBound(AmplificationBound):
-    """Only the sum of the reports is released, and the reports carry additive noise.
+    """Upper bound when only the sum of the reports is released, and the reports carry additive noise.
 
     See docs/theorems/sum.md.
     """
@@ -169,14 +187,14 @@ class SumBound(AmplificationBound):
     reference = "the noises add: Gaussian profile (Balle and Wang 2018), best threshold of the summed Laplace noise"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the same profile for every victim: her own noise is in the sum; see `AmplificationBound.one_round`."""
+        """Return the profile of the summed noise, the same for every victim; see `AmplificationBound.one_round`."""
         return self.profile(setting, epsilon0)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of all changed reports and rounds; see `AmplificationBound.profile`.
+        """Return the profile of all changed reports over all rounds; see `AmplificationBound.profile`.
 
         m changed reports move the sum by at most m, so groups need no chain of neighbours; independent Gaussian
-        rounds are one.
+        rounds are one larger shift.
         """
         noises, exposed = self._noises(setting), float(setting.exposed * setting.reports_per_user)
         level = setting.budgets.index_of(epsilon0)
@@ -186,7 +204,7 @@ class SumBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """One evaluation for all levels, unless exposed users make a difference among a few levels."""
+        """Enclose the epsilon of each listed level (nats), by one evaluation unless users are exposed."""
         target, exposed = check_delta(delta), setting.exposed * setting.reports_per_user
         if exposed and setting.budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, target, levels, ceilings)
@@ -238,16 +256,16 @@ _LARGEST = 600.0
 
 @dataclass(frozen=True, eq=False)
 class SupportsProfile(PrivacyProfile):
-    """(D) for one pair of the victim's records and one record of the others, at the best threshold found.
+    """Lower bound (D) on the profile, by the best threshold found for the difference of two categories' counts.
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget, nats.
+        The victim's local budget, nats.
     own : tuple of float
-        Chances that the victim's term is 1, -1 and 0 under x0; under x1 the first two change places.
+        Chances that the victim's term is 1, -1 and 0 under the record x0; under x1 the first two change places.
     others : StepSum
-        The others' terms.
+        The sum of the other users' terms, each 1, -1 or 0.
     """
 
     tolerance: ClassVar[float] = 2e-5
@@ -261,44 +279,44 @@ class SupportsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """Epsilon (nats) from which on delta is 0: the victim's local budget."""
         return Upper(inflated(self.epsilon0, 16))
 
     @property
     def coarseness(self) -> float:
-        """Fewer knots, which a witness may have."""
+        """Factor 10 on the accuracy that knots may cost: a lower bound may have fewer knots."""
         return 10.0
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """0: the attack shows none."""
+        """Interval [0, 0]: the attack shows no mass at infinite loss."""
         return Interval(0.0, 0.0)
 
     @property
     def directed(self) -> bool:
-        """Whether the two directions differ: not if the others' terms are as likely to be 1 as -1."""
+        """Whether the two directions differ: they agree if the others' terms are as likely to be 1 as -1."""
         return not np.array_equal(self.others.up, self.others.down)
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """(D) in both directions."""
+        """Enclose the lower bound (D) on delta(epsilon) in both directions, x0 against x1 and x1 against x0."""
         return self._test(epsilon, False)[0], self._test(epsilon, self.directed)[0]
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the larger direction."""
+        """Enclose the lower bound (D) on delta(epsilon), the larger of both directions."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose the tests' chances under the second law: slopes of lines below the real curve."""
+        """Enclose, per direction, the chance of the attack's test S + v >= t under the second law."""
         return self._test(epsilon, False)[1], self._test(epsilon, self.directed)[1]
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the epsilon (nats) of the Gaussian limit with mu = `signal`, a first guess."""
         return gaussian_epsilon(delta, self.signal)
 
     @cached_property
     def signal(self) -> float:
-        """By how many standard deviations the victim's record moves D."""
+        """How far the victim's record moves the difference of counts, in its standard deviations."""
         right, wrong, _ = self.own
         spread = right + wrong - (right - wrong) ** 2
         return 2.0 * (right - wrong) / math.sqrt(self.others.variance + spread)
@@ -347,12 +365,12 @@ class SupportsProfile(PrivacyProfile):
 
 
 def counts_supports(setting: Setting) -> bool:
-    """Whether the sum of the reports is the number of reports that support each category, or a linear map of it.
+    """Return whether the released sum states how many reports support each category, or a linear map of these numbers.
 
     Parameters
     ----------
     setting : Setting
-        The question.
+        The collection.
     """
     law = setting.discrete
     summed = isinstance(law, FrequencyOracle | SumsSupports)
@@ -360,18 +378,18 @@ def counts_supports(setting: Setting) -> bool:
 
 
 def supports_profile(setting: Setting, epsilon0: float, others: FloatArray, key: str) -> SupportsProfile:
-    """Return the witness of one victim, the others on the record that shows more.
+    """Return the lower bound's profile for one victim, the other users on the record that shows more.
 
     Parameters
     ----------
     setting : Setting
-        Plain, with `counts_supports`.
+        A plain setting, with `counts_supports`.
     epsilon0 : float
-        The victim's budget, nats.
+        The victim's local budget, nats.
     others : ndarray, shape (levels,)
-        Other users of each level.
+        Number of other users of each level.
     key : str
-        Who refuses.
+        Key of the bound that refuses, for the message.
 
     Raises
     ------
@@ -413,9 +431,10 @@ def _on_third(counts: PairCounts) -> tuple[FloatArray, FloatArray, FloatArray, f
 
 
 class SumWitness(SumBound):
-    """The same pair read as a witness; of categories the difference of two counts, one of which the victim holds.
+    """Lower bound from a released sum: of noisy reports, or the difference of two categories' counts.
 
-    See docs/theorems/sum-exact.md.
+    The victim holds one end of the range or the other, or one of the two categories or the other. See
+    docs/theorems/sum-exact.md.
     """
 
     key = "sum-exact"
@@ -423,7 +442,7 @@ class SumWitness(SumBound):
     reference = "the released sum, the victim at one end of the range or at the other, or in one of two categories"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Of categories the difference of two counts; see `AmplificationBound.one_round`."""
+        """Return the attack's profile for a victim of budget ``epsilon0``."""
         if not counts_supports(setting):
             return super().one_round(setting, epsilon0)
         others = setting.budgets.counts.astype(np.float64)
@@ -431,7 +450,7 @@ class SumWitness(SumBound):
         return supports_profile(setting, epsilon0, others, self.key)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Of categories as every witness of reports; see `AmplificationBound.profile`."""
+        """Return the attack's profile over all changed reports and rounds; see `AmplificationBound.profile`."""
         if not counts_supports(setting):
             return super().profile(setting, epsilon0)
         return AmplificationBound.profile(self, setting, epsilon0)
@@ -439,24 +458,30 @@ class SumWitness(SumBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Of categories as every witness of reports; see `AmplificationBound.level_epsilons`."""
+        """Enclose the attack's epsilon of each listed level (nats); see `AmplificationBound.level_epsilons`."""
         if not counts_supports(setting):
             return super().level_epsilons(setting, delta, levels, ceilings)
         return AmplificationBound.level_epsilons(self, setting, delta, levels, ceilings)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Of more than 32 levels a few victims are computed; of a mixture family a larger budget shows no less."""
+        """Return each listed level's lower bound on epsilon (nats), from a few victims, as intervals of one point."""
         epsilons, victim = setting.budgets.epsilons[levels], self.any_victim(setting)
         rising = self.rises_with_budget(setting)
         found = epsilons_by_anchors(epsilons, delta, victim, anchors=9, rising=rising)
         return Enclosure(found.lower, found.lower)
 
     def rises_with_budget(self, setting: Setting) -> bool:
-        """Whether a smaller budget mixes the victim's report with one that does not depend on the record."""
+        """Return whether the randomizer is a mixture family.
+
+        There a smaller budget mixes the victim's report with one that does not depend on the record, so epsilon rises.
+        """
         return setting.discrete is not None and setting.discrete.mixture
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """All users count as others: a known law's term more is a post-processing."""
+        """Return a function from a victim's budget to the attack's profile, in which all users count as others.
+
+        One more term of a known law is a post-processing, so the profile remains a lower bound.
+        """
         if not counts_supports(setting):
             return super().any_victim(setting)
         others = setting.budgets.counts.astype(np.float64)

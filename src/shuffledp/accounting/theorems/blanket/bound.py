@@ -98,7 +98,7 @@ class _Edges:
 
 @dataclass(frozen=True, eq=False)
 class RangeProfile(PrivacyProfile):
-    """What (T) proves of every victim whose noise lies in a range of scales.
+    """Upper bound by (T) on the profile of every victim whose noise scale lies in a given range.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ class RangeProfile(PrivacyProfile):
     top : float
         The largest pure local budget in the range (nats), or inf.
     scales, counts : ndarray, shape (groups,)
-        Everybody's noise scales, the victim's among them, and how many have each.
+        Noise scales of all users, the victim's among them, and how many have each.
     exposed : int
-        How many others hide nobody, whoever they are.
+        How many other users do not hide the victim, whoever they are.
     """
 
     victim: Noise
@@ -124,16 +124,16 @@ class RangeProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The largest pure budget of the range."""
+        """Epsilon (nats) from which on delta is 0: the largest pure local budget of the range, or infinite."""
         return Upper(self.top)
 
     @property
     def coarseness(self) -> float:
-        """Values of a continuous law put on a lattice are not known so well that more knots would help."""
+        """Factor 3 on the accuracy that knots may cost: the values come from a lattice and are no more accurate."""
         return 3.0
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(T) with edges that suit the delta expected at this epsilon."""
+        """Return the interval from 0 to the bound (T) on delta(epsilon), with edges that suit the expected delta."""
         guess = self._for(6)
         mu = math.inf if guess is None else self._mu
         expected = gaussian_delta(epsilon, mu) if math.isfinite(mu) else 1.0
@@ -142,13 +142,11 @@ class RangeProfile(PrivacyProfile):
         return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Guess epsilon by the Gaussian limit."""
+        """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
         return gaussian_epsilon(delta, self._mu) if math.isfinite(self._mu) else None
 
     def upper_epsilon(self, delta: float) -> float:
-        """Return an epsilon with at most this delta, near the smallest that (T) proves.
-
-        Return ``top`` if it proves none below.
+        """Return an epsilon (nats) with at most this delta, near the smallest that (T) proves; at most ``top``.
 
         Parameters
         ----------
@@ -221,20 +219,23 @@ def _reach(kind: str, mass: float) -> float:
 def range_profiles(
     law: NoiseLaw, budgets: Budgets, exposed: int, most: int
 ) -> tuple[tuple[NDArray[np.int64], PrivacyProfile], ...]:
-    """Return ranges of levels, each with what (T) proves of its victims.
-
-    Remembered, because the worst level is looked for before the listed ones are answered.
+    """Return ranges of levels, each with the profile that (T) proves for all its victims; cached.
 
     Parameters
     ----------
     law : NoiseLaw
-        The family.
+        The family of the noise.
     budgets : Budgets
-        Everybody, in reports. Levels of unusual noise are in no range.
+        The whole population, counted in reports. Levels of unusual noise are in no range.
     exposed : int
-        How many reports of others hide nobody.
+        How many reports of others do not hide the victim.
     most : int
-        At most so many ranges, at least 2.
+        Largest number of ranges, at least 2.
+
+    Returns
+    -------
+    tuple of (ndarray of int, PrivacyProfile)
+        Positions of the levels of each range, and their common upper bound.
     """
     scales, counts = law.scale(budgets.epsilons, budgets.deltas), budgets.counts.astype(np.float64)
     usual = np.flatnonzero(is_usual(law, scales))
@@ -253,16 +254,17 @@ def range_profiles(
 
 
 def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
-    """Return for each victim the range of scales it belongs to.
+    """Return for each victim the number of the range of noise scales that it belongs to, from 0.
 
-    The narrowest noise is a range by itself; ratios grow from there, because a large budget is usually the worst off.
+    The narrowest noise is a range by itself; the ratios of the others grow from there, because a large budget usually
+    has the largest central epsilon.
 
     Parameters
     ----------
     scales : ndarray, shape (victims,)
-        Positive.
+        The victims' noise scales, positive.
     most : int
-        At least 2: how many ranges.
+        Largest number of ranges, at least 2.
     """
     logs = np.log(scales / scales.min())
     span = float(logs.max())
@@ -276,7 +278,7 @@ _RANGES, _FEW_RANGES = 24, 6
 
 
 class BlanketBound(AmplificationBound):
-    """Theorem (I) with the randomizer's common blanket, own budgets.
+    """Upper bound by the randomizer's common blanket, theorem (I), with a local budget for each user.
 
     See docs/theorems/blanket.md.
     """
@@ -286,7 +288,7 @@ class BlanketBound(AmplificationBound):
     reference = "common blanket theorem (own proof; privacy blanket of Balle, Bell, Gascon, Nissim 2019)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (I) for one victim; see `AmplificationBound.one_round`."""
+        """Return the common blanket theorem's profile (I) for a victim of budget ``epsilon0``."""
         budgets = setting.budgets
         level = budgets.index_of(epsilon0)
         if setting.adds_noise is not None:
@@ -301,7 +303,10 @@ class BlanketBound(AmplificationBound):
         return _worst_pair(family, epsilon0, _Others(family, budgets, level))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Of added noise nobody knows who is missed most: every level loses as many (fewer users only hide less)."""
+        """Remove the exposed users in the worst way; of added noise, remove as many from every level.
+
+        With added noise it is not known which users hide the victim best, and fewer users only hide less.
+        """
         if setting.adds_noise is None or budgets.levels == 1:
             return super().company(setting, budgets, level, exposed)
         others = budgets.counts.copy()
@@ -314,7 +319,7 @@ class BlanketBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Of added noise with many levels, victims by ranges of scales; see `AmplificationBound.level_epsilons`."""
+        """Enclose each listed level's epsilon (nats); for added noise and many levels by ranges of noise scales."""
         law, budgets = setting.adds_noise, setting.budgets
         if law is None or budgets.levels <= MANY_LEVELS or self.links_matter(setting):
             return super().level_epsilons(setting, delta, levels, ceilings)
@@ -343,9 +348,10 @@ class BlanketBound(AmplificationBound):
         return Enclosure(np.zeros_like(found.lower), found.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Leaving the likeliest blanket user out of the count, whoever the victim is, can only raise h.
+        """Return a function from a victim's budget to a profile, the likeliest blanket user being left out.
 
-        A smaller budget mixes the victim's report with omega, L' = (1-t) L + t (1-e^eps), so h does not grow.
+        That can only raise h of (I). A smaller budget mixes the victim's report with omega, L' = (1-t) L + t (1-e^eps),
+        so h does not grow.
         """
         family = self._family(setting)
         if family.two_point:
@@ -378,14 +384,14 @@ class BlanketBound(AmplificationBound):
 
 
 def has_blanket(setting: Setting, epsilon0: float) -> bool:
-    """Whether the stated randomizer has a blanket for a victim of that budget: it may lack one for want of noise.
+    """Return whether the stated randomizer has a blanket for a victim of that budget: it adds enough noise.
 
     Parameters
     ----------
     setting : Setting
-        With a stated randomizer.
+        The collection, with a stated randomizer.
     epsilon0 : float
-        A budget that some user of the setting has (nats).
+        Local budget of some user of the setting, nats.
     """
     law, level = setting.adds_noise, setting.budgets.index_of(epsilon0)
     if law is not None:
@@ -395,7 +401,7 @@ def has_blanket(setting: Setting, epsilon0: float) -> bool:
 
 
 def blanket_count(budgets: Budgets, family: RandomizerLaw, without: int) -> SuccessRange:
-    """Return the law of C of (I): the others, all but one of level ``without``, whose report is a blanket one."""
+    """Return the law of C of (I): the number of blanket reports of all users but one of level ``without``."""
     others = budgets.counts.astype(np.float64)
     others[without] -= 1.0
     return SuccessRange.of(family.blanket_mass(budgets.epsilons), others, ulps=32)

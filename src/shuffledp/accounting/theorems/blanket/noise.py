@@ -46,14 +46,14 @@ _LEAST = 1e-200
 
 
 def log_density(kind: str, scale: float | FloatArray, u: float | FloatArray) -> FloatArray:
-    """Return log k_s(u), broadcast; absolute error 4 EPS (1 + |log k_s|).
+    """Return log k_s(u), the log-density of noise of scale s at u, broadcast; absolute error 4 EPS (1 + |log k_s|).
 
     Parameters
     ----------
     kind : {"laplace", "gaussian"}
         Shape of the noise.
     scale : float or ndarray
-        Positive.
+        The scale s, positive.
     u : float or ndarray
         Any reals.
     """
@@ -64,14 +64,14 @@ def log_density(kind: str, scale: float | FloatArray, u: float | FloatArray) -> 
 
 
 def tail_above(kind: str, scale: float, u: float) -> float:
-    """Return the noise mass above u >= 0; relative error below 1e-13.
+    """Return the chance that noise exceeds u >= 0; relative error below 1e-13.
 
     Parameters
     ----------
     kind : {"laplace", "gaussian"}
         Shape of the noise.
     scale : float
-        Positive.
+        Its scale, positive.
     u : float
         At least 0.
     """
@@ -81,18 +81,23 @@ def tail_above(kind: str, scale: float, u: float) -> float:
 def shared_chances(
     kind: str, narrowest: float, widest: float, edges: tuple[float, float], scales: FloatArray
 ) -> FloatArray:
-    """Bound (T) from below for each other user, shape of ``scales``; 0 where it says nothing.
+    """Return lower bounds by (T) on each other user's chance of a report that hides the victim; 0 where (T) gives none.
 
     Parameters
     ----------
     kind : {"laplace", "gaussian"}
         Shape of everybody's noise.
     narrowest, widest : float
-        a and b, the range of the victim's scale.
+        a and b, the ends of the range of the victim's scale.
     edges : tuple of float
         m and the farther edge, each at least 1.
     scales : ndarray, shape (users,)
         The others' scales, positive.
+
+    Returns
+    -------
+    ndarray, shape (users,)
+        Probabilities.
     """
     near, far = edges
     mass = tail_above(kind, narrowest, 0.5) * (1.0 - _WIDER_MARGIN)
@@ -108,7 +113,7 @@ def shared_chances(
 
 
 def outside_mass(kind: str, widest: float, far: float) -> float:
-    """Bound from above the chance that noise of at most that scale, added to a record in [0, 1], passes an edge.
+    """Return an upper bound on the chance that a record in [0, 1] plus noise of at most that scale passes an edge.
 
     Parameters
     ----------
@@ -117,33 +122,33 @@ def outside_mass(kind: str, widest: float, far: float) -> float:
     widest : float
         The largest scale.
     far : float
-        At least 1: reports outside [1 - far, far] have passed. The end points pass most often.
+        At least 1: reports outside [1 - far, far] have passed. The records 0 and 1 pass most often.
     """
     return (tail_above(kind, widest, far - 1.0) + tail_above(kind, widest, far)) * (1.0 + _WIDER_MARGIN)
 
 
 def charged(value: float, epsilon: float, outside: float) -> float:
-    """Bound value + e^epsilon outside from above, at most 1.
+    """Return an upper bound on value + e^epsilon outside, at most 1: a divergence with the mass left out charged.
 
     Parameters
     ----------
     value : float
-        At least 0.
+        A divergence, at least 0.
     epsilon : float
         Nats.
     outside : float
-        At least 0.
+        The mass left out, at least 0.
     """
     return min((value + math.exp(min(epsilon, 700.0)) * outside) * (1.0 + _WIDER_MARGIN), 1.0)
 
 
 def rounded_groups(chances: FloatArray, counts: FloatArray, most: int, without: int) -> tuple[FloatArray, FloatArray]:
-    """Leave out the users with the largest chances, and round the others' down to those of at most so many users.
+    """Return users' chances rounded down to at most ``most`` different ones, without the users of the largest chances.
 
     Parameters
     ----------
     chances, counts : ndarray, shape (groups,)
-        What users have, and how many have it, whole numbers as floats.
+        The users' chances, and how many users have each, whole numbers as floats.
     most : int
         How many different chances are left.
     without : int
@@ -152,7 +157,7 @@ def rounded_groups(chances: FloatArray, counts: FloatArray, most: int, without: 
     Returns
     -------
     chances, counts : ndarray, shape (at most ``most``,)
-        Ascending chances, none of them next to 0.
+        Ascending chances, none of them next to 0, and how many users have each.
     """
     order = np.argsort(chances, kind="stable")
     p, n = chances[order], counts[order]
@@ -202,11 +207,11 @@ class Noise:
     scale: float
 
     def log_density(self, u: FloatArray) -> FloatArray:
-        """Log k_s(u); absolute error 4 roundoffs (1 + |log k_s|)."""
+        """Return log k_s(u), in the shape of u; absolute error 4 roundoffs (1 + |log k_s|)."""
         return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Noise mass of [low, high], elementwise, where low and high have one sign; relative error 1e-13."""
+        """Return the chance of noise in [low, high], element-wise; low and high have one sign; relative error 1e-13."""
         flip = low < 0.0
         near, far = np.where(flip, -high, low) / self.scale, np.where(flip, -low, high) / self.scale
         near = np.maximum(near, 0.0)
@@ -219,14 +224,14 @@ class Noise:
         return np.where((near + 1.0) * width < 0.5, short, ndtr(-near) - ndtr(-far))
 
     def below(self, y: float) -> float:
-        """Noise mass of (-inf, y]."""
+        """Return the chance of noise in (-inf, y]."""
         v = y / self.scale
         if self.kind == "gaussian":
             return math.exp(float(log_ndtr(v)))
         return 0.5 * math.exp(v) if v < 0.0 else 1.0 - 0.5 * math.exp(-v)
 
     def loss(self, x0: float, x1: float, y: FloatArray) -> FloatArray:
-        """Log k(y - x0) - log k(y - x1), without cancellation; monotone in y."""
+        """Return the privacy loss log k(y - x0) - log k(y - x1) of report y (nats), which is monotone in y."""
         s = self.scale
         if self.kind == "gaussian":
             return (x0 - x1) * (2.0 * y - x0 - x1) / (2.0 * s * s)
@@ -235,14 +240,14 @@ class Noise:
 
 @dataclass(frozen=True)
 class Core:
-    """The blanket omega of (O).
+    """The common blanket omega of (O): the least density of noise of scale s* over all records, on [1 - m, m].
 
     Parameters
     ----------
     noise : Noise
         Shape and core scale s*.
     edge : float
-        The edge m >= 1 of its support, a decimal number of at most 10 digits after the point.
+        The edge m >= 1 of its support [1 - m, m], a decimal number of at most 10 digits after the point.
     """
 
     noise: Noise
@@ -250,12 +255,15 @@ class Core:
 
     @cached_property
     def log_weight(self) -> float:
-        """Log of the factor that makes omega a density."""
+        """Logarithm of the factor that makes omega a density."""
         half = float(self.noise.mass(np.array([0.5]), np.array([self.edge]))[0])
         return -math.log(2.0 * half)
 
     def log_gammas(self, scales: FloatArray) -> FloatArray:
-        """Log gamma_i for each noise scale: log k_s - log k_{s*} is monotone in M, so an end has the infimum."""
+        """Return log gamma_i, the logarithm of the blanket mass, for each noise scale; at most 0, shape of ``scales``.
+
+        log k_s - log k_{s*} is monotone in the distance, so its infimum is at one end of the support.
+        """
         ends = np.array([0.5, self.edge])
         core = self.noise.log_density(ends) + self.log_weight
         out = np.min(log_density(self.noise.kind, scales[:, None], ends) - core, axis=1)
@@ -273,7 +281,7 @@ class Core:
 
 @dataclass(frozen=True, eq=False)
 class RecordPair:
-    """A victim's noise around two records, over cells of one core.
+    """The laws of a victim's report for two records, on cells of one core (blanket).
 
     Parameters
     ----------
@@ -292,7 +300,7 @@ class RecordPair:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """Cell ends over the support, ascending: at the records, at 1/2, and fine where densities change fast."""
+        """Ends of the cells, ascending: at the records, at 1/2, and close together where densities change fast."""
         low, high = 1.0 - self.core.edge, self.core.edge
         inner = np.linspace(0.0, 1.0, _FINE + 1)
         tail = 1.0 + np.linspace(0.0, high - 1.0, _TAIL + 1)[1:]
@@ -302,7 +310,7 @@ class RecordPair:
 
     @cached_property
     def omega(self) -> FloatArray:
-        """omega-mass of each cell."""
+        """Mass of each cell under the blanket omega, shape (cells,)."""
         left, right = self.ends[:-1], self.ends[1:]
         upper = left >= 0.5
         near, far = np.where(upper, left, 1.0 - right), np.where(upper, right, 1.0 - left)
@@ -310,15 +318,15 @@ class RecordPair:
 
     @cached_property
     def blanket(self) -> PairBlanket:
-        """The pair against the core; gamma is left at 0: what others contribute is not a matter of the victim.
+        """The pair's ratios to the core, rounded to an upper law of the loss; its gamma is set to 0 and not used.
 
-        Where a mass has left double range, ratio and loss are taken at their largest, and `below` at their smallest.
+        Where a mass has left double range, ratio and loss are taken at their largest, and by `below` at their smallest.
         """
         return self._seen(above=True)
 
     @cached_property
     def below(self) -> PairBlanket:
-        """As `blanket`, for a law below the pair's."""
+        """The pair's ratios to the core, rounded to a lower law of the loss."""
         return self._seen(above=False)
 
     def _seen(self, *, above: bool) -> PairBlanket:
@@ -390,16 +398,16 @@ _FARTHEST = 200.0
 
 @dataclass(frozen=True, eq=False)
 class CoreChoice:
-    """A core, with the Gaussian limit of the end points seen against it; estimates, by which nothing is certified.
+    """A core with estimates of how well it serves; nothing is certified by them.
 
     Parameters
     ----------
     core : Core
         The core.
     mu : float
-        Of the Gaussian limit, possibly inf.
+        Shift of the Gaussian limit for the end points 0 and 1 seen against the core, possibly inf.
     outside : float
-        The victim's mass beyond the edge.
+        The victim's mass beyond the core's edge.
     """
 
     core: Core
@@ -408,7 +416,7 @@ class CoreChoice:
 
     @classmethod
     def of(cls, core: Core, victim: Noise, scales: FloatArray, counts: FloatArray) -> CoreChoice:
-        """Estimate for a victim among others.
+        """Return the estimates of a core for a victim among others.
 
         Parameters
         ----------
@@ -432,12 +440,12 @@ class CoreChoice:
         return cls(core, math.sqrt(second / blankets) * (1.0 + heavy), outside)
 
     def expected_epsilon(self, delta: float) -> float:
-        """Where the Gaussian limit and the charge reach delta, roughly."""
+        """Return about the epsilon (nats) at which the Gaussian limit plus the mass outside is delta; may be inf."""
         return gaussian_epsilon(delta - self.outside, self.mu) if self.outside < delta else math.inf
 
 
 def promising_cores(victim: Noise, scales: FloatArray, counts: FloatArray, delta: float) -> list[CoreChoice]:
-    """Return cores worth trying for one delta, the victim's own scale among them.
+    """Return cores worth trying for one delta, the one of the victim's own noise scale among them.
 
     Parameters
     ----------
@@ -508,21 +516,26 @@ _FINENESS = 4.0
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
-    """Whether noise of each scale is neither too small for the transform to be worth it nor too large for it."""
+    """Return for each noise scale whether the bound is evaluated for it: neither too small nor too large."""
     return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
 
 
 def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
-    """Return the profile of (I) for a victim of one level among users of added noise.
+    """Return the blanket theorem's profile (I) for a victim of one level among users whose reports carry added noise.
 
     Parameters
     ----------
     law : NoiseLaw
-        The family.
+        The family of the noise.
     budgets : Budgets
         The population, the victim included.
     level : int
-        The victim's level.
+        The victim's level, by its position among the budgets.
+
+    Returns
+    -------
+    PrivacyProfile
+        Encloses the right side of (I), an upper bound on the victim's delta(epsilon).
 
     Raises
     ------
@@ -545,14 +558,14 @@ def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile
 
 @dataclass(frozen=True, eq=False)
 class NoiseProfile(PrivacyProfile):
-    """(I) for the end points, the worst pair of records, with the core that suits the question.
+    """Profile of the blanket theorem (I) for records 0 and 1, the worst pair, with a core (blanket) that suits it.
 
     Parameters
     ----------
     victim : Noise
         The victim's noise.
     top : float
-        The victim's pure local budget, or inf.
+        The victim's pure local budget (nats), or inf.
     scales, counts : ndarray, shape (groups,)
         The others' noise scales, and how many have each.
     """
@@ -568,25 +581,25 @@ class NoiseProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's pure budget."""
+        """Epsilon (nats) from which on delta is 0: the victim's pure local budget, or infinite."""
         return self.top
 
     @property
     def coarseness(self) -> float:
-        """Values of a continuous law put on a lattice are not known so well that more knots would help."""
+        """Factor 3 on the accuracy that knots may cost: the values come from a lattice and are no more accurate."""
         return 3.0
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """None: either noise, by itself, has a local profile that tends to 0."""
+        """Interval [0, 0]: delta tends to 0 for large epsilon, as the report's own profile does."""
         return Interval(0.0, 0.0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(I) with the core that suits the delta expected at this epsilon."""
+        """Enclose the blanket theorem's bound (I) on delta(epsilon), with the core that suits that delta."""
         return self._view(self.best_core(epsilon)).delta(epsilon)
 
     def best_core(self, epsilon: float) -> Core:
-        """Return the core with which `delta_at` answers: public, so that it can be checked."""
+        """Return the core with which `delta_at` evaluates (I) at epsilon; public so that it can be checked."""
         expected = 1e-6
         for _ in range(2):
             mu = min(choice.mu for choice in self._choices(10.0 ** round(math.log10(expected))))
@@ -623,7 +636,7 @@ class NoiseProfile(PrivacyProfile):
         return Interval(self._view(core).lower_epsilon(target, upper), upper)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit of the best core."""
+        """Return the epsilon (nats) of the best core's Gaussian limit, a first guess."""
         return min(choice.expected_epsilon(delta) for choice in self._choices(delta))
 
     def _best(self, delta: float) -> tuple[Core, float]:

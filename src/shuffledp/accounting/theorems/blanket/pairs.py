@@ -44,12 +44,12 @@ _MARGIN = roundoff(8192)
 
 @dataclass(frozen=True, eq=False)
 class LossLaw:
-    """A discrete law above L (or below it), and what is charged besides.
+    """A discrete law that bounds the loss variable L from above (or below), with what is charged for outputs left out.
 
     Parameters
     ----------
     one : IndependentSum
-        One copy.
+        The law of one copy of L.
     charge : float
         Upper bound on the hockey-stick divergence over the outputs left out; 0 for a law below L.
     """
@@ -59,19 +59,19 @@ class LossLaw:
 
     @property
     def finite(self) -> bool:
-        """Whether all values fit into double precision with room for a transform."""
+        """Whether all values of the law fit into double precision with room for a Fourier transform."""
         return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
 
     @property
     def alone(self) -> Upper:
-        """Upper bound of E L_+ plus the charge: the divergence of a report that nobody hides."""
+        """Upper bound of E L_+ plus the charge: the divergence of a report that no other report hides; at most 1."""
         if not self.finite:
             return Upper(1.0)
         positive = np.maximum(self.one.values[0], 0.0) @ self.one.probabilities[0]
         return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
 
     def diluted(self, gamma: float) -> LossLaw:
-        """Return the law of Z = L/gamma with probability gamma, good to 32 ulps, else 0.
+        """Return the law of Z, which is L/gamma with probability gamma, else 0; gamma is good to 32 ulps.
 
         Its mean is that of L exactly.
         """
@@ -82,16 +82,16 @@ class LossLaw:
 
 
 def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLaw:
-    """Return the law of L for a pair of inputs at one epsilon.
+    """Return a law that bounds the loss variable L = r_0(W) - e^eps r_1(W) of a pair of inputs, at one epsilon.
 
     Parameters
     ----------
     pair : PairBlanket
-        The pair.
+        The laws of the two inputs against their common blanket.
     epsilon : float
         Central epsilon, nats, at least 0.
     above : bool
-        Of rounded losses and of a continuous randomizer, whether to return a law above L or one below it.
+        For rounded losses and continuous randomizers, whether to return a law above L or one below it.
     """
     if pair.spread is None:
         known = np.isfinite(pair.losses)
@@ -127,7 +127,7 @@ def _values(pair: PairBlanket, losses: FloatArray, epsilon: float) -> FloatArray
 
 
 def stacked(laws: list[IndependentSum]) -> IndependentSum:
-    """One sum with the groups of several; a law of fewer atoms is filled up with values at 0 of probability 0."""
+    """Return one sum of independent terms that has the groups of several; shorter laws get atoms of chance 0."""
     groups, atoms = sum(law.counts.size for law in laws), max(law.values.shape[1] for law in laws)
     values, probabilities, at = np.zeros((groups, atoms)), np.zeros((groups, atoms)), 0
     for law in laws:
@@ -139,13 +139,13 @@ def stacked(laws: list[IndependentSum]) -> IndependentSum:
 
 
 def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
-    """Sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts left out."""
+    """Return sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts A left out, rounded up; x0 is the first input."""
     share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))
     return np.sum(share * spread.left_out_mass, axis=-1) * (1.0 + _MARGIN)
 
 
 def loss_range(spread: CellSpread, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds on r_0 (1 - e^(eps - loss)) over each cell, from those on its two factors."""
+    """Return lower and upper bounds on r_0 (1 - e^(eps - loss)) over each cell, from those on its two factors."""
     with np.errstate(over="ignore", invalid="ignore"):
         worst, best = -np.expm1(epsilon - spread.loss_low), -np.expm1(epsilon - spread.loss_high)
         low = worst * np.where(worst > 0, spread.ratio_low, spread.ratio_high)
@@ -212,14 +212,14 @@ _BERRY_ESSEEN = 0.4748
 
 
 def fewest_blankets(count: SuccessRange, delta: float) -> tuple[float, float]:
-    """Return a number of reports m = c + 1, and a bound on P(C < c) far below delta.
+    """Return a number of reports m = c + 1, and a bound on the chance P(C < c) far below delta.
 
     Parameters
     ----------
     count : SuccessRange
-        The blanket reports C among the others.
+        The law of the number C of blanket reports among the other users.
     delta : float
-        In (0, 1).
+        Central delta, in (0, 1).
     """
     mean, deviation = count.fewest.mean, count.fewest.deviation
     for depth in (5.0, 7.0, 10.0, 15.0, 25.0, 40.0):
@@ -233,14 +233,14 @@ def fewest_blankets(count: SuccessRange, delta: float) -> tuple[float, float]:
 
 
 def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> FloatArray:
-    """Bound h(m - 1) from above for many laws of L, shape (laws,); at most 1, never NaN.
+    """Return upper bounds on h(m - 1) of (I) for many laws of L, by Chernoff's inequality; shape (laws,), at most 1.
 
     Parameters
     ----------
     values, weights : ndarray, shape (laws, atoms)
-        Atoms, and their probabilities (the rest is at 0); a law above L gives a bound too.
+        Atoms of L, and their probabilities (the rest is at 0); a law above L gives a bound too.
     reports : float
-        m.
+        The number of reports m.
     """
     with np.errstate(over="ignore"):  # squares of ratios of many linked rounds: then nothing better than 1 is said
         scale = math.sqrt(float((weights * values**2).sum(axis=1).max()) * reports)
@@ -293,7 +293,7 @@ _MANY, _FEW = 1e4, 1e8
 
 
 def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable[[PairBlanket], Interval]) -> Interval:
-    """Return the best ends of (I) with rare outputs left out, and as it is where that matters.
+    """Return the smallest interval for (I) found with rare outputs left out, and with all outputs where that matters.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
     epsilon : float
         Nats, at least 0.
     evaluated : callable
-        (I) for a pair: upper ends of laws above L, lower ends of laws below it.
+        From a pair to (I): upper ends of laws above L, lower ends of laws below it.
     """
     largest = float(pair.ratios0.max()) if pair.spread is None else float(pair.spread.ratio_high.max())
     if not pair.loss_ulps or largest <= (_FEW if pair.spread is None else _MANY):
@@ -374,7 +374,7 @@ _LARGEST_OF_PAIR = 600.0
 
 @dataclass(frozen=True, eq=False)
 class OneBudgetProfile(PrivacyProfile):
-    """(Z): all n users share one budget.
+    """Upper bound by the common blanket theorem, formula (Z), for n users who share one budget.
 
     Parameters
     ----------
@@ -402,11 +402,11 @@ class OneBudgetProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where the victim's own report's divergence vanishes."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(Z) by the tilted transform, or (I) by all compositions for few users."""
+        """Enclose the bound (Z) on delta(epsilon) by the tilted transform, or for few users by all compositions."""
         if epsilon not in self._known:
             self._known[epsilon] = self._evaluated(epsilon)
         return self._known[epsilon]
@@ -440,13 +440,13 @@ class OneBudgetProfile(PrivacyProfile):
         return _capped(found, law)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
         return limit_epsilon(self.pair, self.n * self.pair.gamma, delta)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnBudgetsProfile(PrivacyProfile):
-    """(I): own budgets.
+    """Upper bound by the common blanket theorem, formula (I), for users with different budgets.
 
     Parameters
     ----------
@@ -475,11 +475,14 @@ class OwnBudgetsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where the victim's own report's divergence vanishes."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(I): h at the ends of blocks of the blanket count; its far lower tail only if it matters."""
+        """Enclose the bound (I) on delta(epsilon), by h at the ends of blocks of the number of blanket reports.
+
+        The far lower tail of that number is resolved only if it matters.
+        """
         if epsilon not in self._known:
             self._known[epsilon] = self._evaluated(epsilon)
         return self._known[epsilon]
@@ -525,22 +528,22 @@ class OwnBudgetsProfile(PrivacyProfile):
         return Enclosure(np.minimum(lower, upper), upper)  # a law above L may exceed 1
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, a first guess."""
+        """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
         return limit_epsilon(self.pair, self.blankets.most.mean + 1.0, delta)
 
 
 @dataclass(frozen=True, eq=False)
 class LargestProfile(PrivacyProfile):
-    """Pointwise maximum: the worst of several pairs of inputs of a discrete randomizer.
+    """Pointwise maximum of several profiles: the worst of several pairs of inputs of a randomizer.
 
     Parameters
     ----------
     parts : tuple of PrivacyProfile
-        One per pair, at least one; the one expected to be the largest first.
+        One profile per pair, at least one; the one expected to be the largest first.
     pairs : tuple of PairBlanket
-        Their pairs; if given, pairs that a quick bound keeps below are left alone.
+        The parts' pairs; if given, a part that a quick upper bound shows to be smaller is not evaluated.
     blankets : SuccessRange, optional
-        Number of blanket reports among the other users, likewise.
+        The law of the number of blanket reports among the other users, for that quick bound.
     n : int, optional
         Number of users, if all have the same budget and the parts are (Z).
     """
@@ -552,16 +555,16 @@ class LargestProfile(PrivacyProfile):
 
     @property
     def most_knots(self) -> int:
-        """The fewest of any part's."""
+        """Largest number of knots of its table: the smallest such number of the parts."""
         return min(part.most_knots for part in self.parts)
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where all parts have vanished."""
+        """Epsilon (nats) from which on the deltas of all parts are 0."""
         return max(part.vanishes_at for part in self.parts)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the largest of the parts' deltas."""
+        """Enclose the largest of the parts' deltas at epsilon."""
         worst = self.parts[0].delta(epsilon)
         for part in self._rivals(self.parts[0], epsilon, worst.lower):
             found = part.delta(epsilon)
@@ -611,7 +614,7 @@ class LargestProfile(PrivacyProfile):
 
 
 def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
-    """Quick upper bounds on (Z) for several pairs of one randomizer at once, shape (pairs,); sharp near the first."""
+    """Return quick upper bounds on (Z) for several pairs of one randomizer, shape (pairs,); sharp near the first."""
     laws = [loss_law(pair, epsilon) for pair in pairs]
     sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
     if not all(law.finite for law in sums):
@@ -627,7 +630,10 @@ def _capped(found: Interval, law: LossLaw) -> Interval:
 
 
 def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
-    """Epsilon of the Gaussian limit mu_v^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports); a first guess."""
+    """Return the epsilon (nats) of the Gaussian limit, mu^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports).
+
+    It is a first guess; None if the limit does not exist.
+    """
     with np.errstate(over="ignore"):
         second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
     if blankets <= 0.0 or not math.isfinite(second):
@@ -636,7 +642,7 @@ def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | N
 
 
 def exact_reports(pair: PairBlanket) -> int:
-    """Up to how many reports all compositions of the cells are summed."""
+    """Return the largest number of reports for which all compositions of the pair's cells are summed; possibly 0."""
     return 0 if pair.spread is not None else _exact_reports(pair.masses.size)
 
 
@@ -662,7 +668,7 @@ def _compositions(m: int, cells: int) -> FloatArray:
 
 
 def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
-    """Enclose h(m - 1) for each number of reports m by summing over all compositions.
+    """Enclose h(m - 1) of (I) for each number of reports m by summing over all compositions.
 
     Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
     cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
@@ -685,7 +691,7 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
 
 
 def worst_first(pairs: tuple[PairBlanket, ...]) -> tuple[PairBlanket, ...]:
-    """Order pairs of inputs by E_omega (r_0 - r_1)^2, the most distinguishable first."""
+    """Return pairs of inputs ordered by E_omega (r_0 - r_1)^2, the most distinguishable first."""
     if len(pairs) == 1:
         return pairs
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""No common blanket: the victim's report moves along a chain of seats (docs/theorems/chain.md)."""
+"""The chain theorem, which needs no common blanket, as an upper bound (docs/theorems/chain.md)."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ _SINGULAR, _NEGATIVE = 1e-3, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """max { q . values : q >= 0, columns q = margins }, from above, for many values.
+    """Linear programme max { q . values : q >= 0, columns q = margins }, bounded from above, for many values.
 
     Parameters
     ----------
     columns : ndarray, shape (rows, patterns)
-        The first row at least 1 everywhere.
+        Coefficients of the constraints; the first row at least 1 everywhere.
     margins : ndarray, shape (rows,)
-        What the rows sum to; the first one positive.
+        What each row of columns q must sum to; the first one positive.
     """
 
     columns: FloatArray
@@ -96,12 +96,12 @@ class Programme:
         return chosen[feasible], inverses[feasible]
 
     def largest(self, values: FloatArray) -> FloatArray:
-        """Return upper bounds of the maxima, shape (programmes,).
+        """Return upper bounds of the programme's maximum for each row of values, shape (programmes,).
 
         Parameters
         ----------
         values : ndarray, shape (programmes, patterns)
-            Good to 1e-14 of each entry.
+            Objectives of the programmes, good to 1e-14 of each entry.
         """
         chosen, inverses = self._bases
         dual = np.einsum("pbi,bij->pbj", values[:, chosen], inverses)
@@ -132,7 +132,7 @@ def _losses(high: float, growth: float) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def any_moments(epsilon0: float, growth: float) -> RatioMoments:
-    """Return the moments of L - E L for any three laws within a factor e^epsilon0 of each other.
+    """Return upper bounds of the moments of L - E L for any three laws within a factor e^epsilon0 of each other.
 
     Parameters
     ----------
@@ -162,14 +162,14 @@ def _two_levels(share: float) -> Programme:
 
 @lru_cache(maxsize=256)
 def two_level_moments(epsilon0: float, share: float, growth: float) -> RatioMoments:
-    """Return the moments of L - E L for reports of two likelihoods, whichever three records.
+    """Return upper bounds of the moments of L - E L for reports with two likelihoods, whichever three records.
 
     Parameters
     ----------
     epsilon0 : float
-        Nats, in (0, 8].
+        Local budget, nats, in (0, 8].
     share : float
-        f = omega(A_x), in (0, 1), a few ulps off.
+        f = omega(A_x), the share of the reports that are likelier for record x, in (0, 1), a few ulps off.
     growth : float
         e^eps - 1, at least 0.
 
@@ -199,7 +199,7 @@ def listed_moments(places: LikelyShares, epsilon0: float, share: float, growth: 
     Parameters
     ----------
     places : LikelyShares
-        The list.
+        The list of three records each, with the reports' likelihoods.
     epsilon0 : float
         Nats, in (0, 8].
     share : float
@@ -223,19 +223,19 @@ def listed_moments(places: LikelyShares, epsilon0: float, share: float, growth: 
 
 
 def any_law(epsilon0: float) -> PureLaw:
-    """Whatever is epsilon0-LDP: the linear programme over patterns of likelihood, and any group.
+    """Return what is known of any epsilon0-LDP reports: moments by a linear programme, and any group of users.
 
     Parameters
     ----------
     epsilon0 : float
-        Budget, nats, in (0, 8].
+        Local budget, nats, in (0, 8].
     """
     moments = partial(any_moments, epsilon0)
     return PureLaw(epsilon0, lambda growth: (moments(growth),), 1.0, (partial(of_anybody, epsilon0, MOST_COPIES),))
 
 
 def laplace_law(epsilon0: float) -> PureLaw:
-    """Return what is known of reports with Laplace noise, where records in one bin of the range form a group.
+    """Return what is known of the law of reports with Laplace noise; records in one bin of the range form a group.
 
     Parameters
     ----------
@@ -247,12 +247,12 @@ def laplace_law(epsilon0: float) -> PureLaw:
 
 
 def stated_law(family: StatesTriples) -> Callable[[float], PureLaw] | None:
-    """Return the law at a budget of reports of two likelihoods; None if too little is stated of them.
+    """Return a function from a budget to what is known of reports with two likelihoods; None if too little is stated.
 
     Parameters
     ----------
     family : StatesTriples
-        If any three records are alike, there must be three.
+        The randomizer's family. If any three records are alike, there must be three.
     """
     if family.triples in ("free", "listed"):
         return partial(_free_law, family)
@@ -306,7 +306,9 @@ def _active(family: StatesTriples, epsilon0: float) -> float:
 
 
 def in_one_bin(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
-    """Numbers with Laplace noise: by the pigeonhole principle one of (others // m) bins of the range holds m.
+    """Return a group size and a number of copies for Laplace noise: m users whose records lie in one bin of the range.
+
+    By the pigeonhole principle one of (others // m) bins holds m users; (0, 0) if there are too few.
 
     Parameters
     ----------
@@ -319,7 +321,9 @@ def in_one_bin(epsilon0: float, others: int, wish: float) -> tuple[int, int]:
 
 
 def of_one_record(records: int, most: int, others: int, wish: float) -> tuple[int, int]:
-    """By the pigeonhole principle some record is held by others/records users.
+    """Return the size of a group of users of one record, and the same number of copies.
+
+    By the pigeonhole principle some record is held by at least others/records users.
 
     Parameters
     ----------
@@ -333,14 +337,16 @@ def of_one_record(records: int, most: int, others: int, wish: float) -> tuple[in
 
 
 def of_anybody(epsilon0: float, most: int, others: int, wish: float) -> tuple[int, int]:
-    """Any m others: no record is more than e^epsilon0 times as likely to have sent the hub's report as another one.
+    """Return the size of a group of any users besides the victim, and the number of copies N that its weights allow.
+
+    No record is more than e^epsilon0 times as likely as another one to have sent the hub's report.
 
     Parameters
     ----------
     epsilon0 : float
-        Budget, nats.
+        Local budget, nats.
     most : int
-        Copies that are evaluated.
+        Largest number of copies that is evaluated.
     others : int
         Users besides the victim.
     wish : float
@@ -351,7 +357,7 @@ def of_anybody(epsilon0: float, most: int, others: int, wish: float) -> tuple[in
 
 
 def of_few_or_anybody(epsilon0: float, records: int, most: int, others: int, wish: float) -> tuple[int, int]:
-    """Users of one record if there are as many as wished, else anybody.
+    """Return the size of a group of users of one record if there are enough, else of any users, with its copies.
 
     Parameters
     ----------
@@ -363,7 +369,7 @@ def of_few_or_anybody(epsilon0: float, records: int, most: int, others: int, wis
 
 
 def most_copies(active: float) -> int:
-    """Return the largest N that is evaluated: a ratio that may be 1 makes a law of two counts."""
+    """Return the largest number of copies N that is evaluated; smaller where a ratio may be 1 (``active`` below 1)."""
     return MOST_COPIES if active == 1.0 else MOST_SPARSE_COPIES
 
 
@@ -376,7 +382,7 @@ _FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class ChainProfile(PrivacyProfile):
-    """Profile of one victim among users who all add normal noise of one scale to a vector of bounded length.
+    """Upper bound by the chain theorem (H) for a victim among users who add normal noise of one scale to a vector.
 
     Parameters
     ----------
@@ -396,7 +402,7 @@ class ChainProfile(PrivacyProfile):
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """None: the density ratio is finite everywhere."""
+        """Interval [0, 0]: delta tends to 0 for large epsilon, because the density ratio is finite everywhere."""
         return Interval(0.0, 0.0)
 
     @cached_property
@@ -404,27 +410,27 @@ class ChainProfile(PrivacyProfile):
         return links(self.mu, self.n - 1)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(H), or the divergence of the message alone where that is smaller."""
+        """Return the interval from 0 to the chain theorem's (H), or to one message's divergence if smaller."""
         return Interval(0.0, self._links.divergence(epsilon))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Return the limit for many users: normal, with shift sqrt((exp(mu^2) - 1)/n)."""
+        """Return the epsilon (nats) of the normal limit, shift sqrt((exp(mu^2) - 1)/n); None if it is 0."""
         guess = gaussian_epsilon(delta, math.sqrt(math.expm1(self.mu**2) / self.n))
         return guess if guess > 0.0 else None
 
 
 @dataclass(frozen=True, eq=False)
 class PureChainProfile(PrivacyProfile):
-    """Profile of one victim among users with pure reports of one budget.
+    """Upper bound by the chain theorem for a victim among users with pure reports of one budget.
 
     Parameters
     ----------
     epsilon0 : float
-        Budget, nats, positive.
+        The common local budget, nats, positive.
     n : int
         Users, the victim included.
     law : PureLaw
-        What is known of the reports.
+        What is known of the law of the reports.
     """
 
     epsilon0: float
@@ -433,7 +439,7 @@ class PureChainProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The budget of the level."""
+        """Epsilon (nats) from which on delta is 0: the common local budget."""
         return Upper(self.epsilon0)
 
     @property
@@ -443,7 +449,7 @@ class PureChainProfile(PrivacyProfile):
 
     @cached_property
     def ways(self) -> PureLinks:
-        """Groups of a few sizes, for each charge; none if there are too few users."""
+        """The ways in which the theorem is evaluated: groups of a few sizes, for each charge; possibly none."""
         wish, others = math.sqrt(2.0 * self.n * self.law.spread), self.n - 1
         groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
         groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}
@@ -454,11 +460,11 @@ class PureChainProfile(PrivacyProfile):
         return PureLinks(self.law, last.astype(np.float64), copies, charges)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the best group and charge, or the report's own curve."""
+        """Return the interval from 0 to the bound of the best group and charge, or to one report's own curve."""
         return Interval(0.0, min(pure_divergence(self.epsilon0, epsilon), self.ways.divergence(epsilon)))
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Return the normal limit for many users."""
+        """Return about the epsilon (nats) of the normal limit for many users; None outside (0, epsilon0)."""
         most = max(kind.second for kind in self.law.kinds(0.0))
         guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
@@ -474,9 +480,9 @@ _TOO_FEW = (
 
 
 class ChainBound(AmongEquals):
-    """The chain theorem among the users of the victim's level: any pure reports, normal noise, and some stated laws.
+    """Upper bound by the chain theorem among the users of the victim's level, without a common blanket.
 
-    See docs/theorems/chain.md.
+    It serves any pure reports, normal noise, and some stated laws. See docs/theorems/chain.md.
     """
 
     key = "chain"
@@ -484,9 +490,9 @@ class ChainBound(AmongEquals):
     reference = "chain theorem within the victim's level (own proof), n = n_g"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (H) for one victim; see `AmplificationBound.one_round`.
+        """Return the chain theorem's profile (H) for a victim of budget ``epsilon0``.
 
-        A level whose users have nobody to hide among, or too little noise, keeps the profile of one message.
+        If the level has too few users or too little noise, it is the profile of one message by itself.
         """
         require_plain(setting, self.key)
         budgets, noise = setting.budgets, setting.adds_noise
@@ -526,7 +532,7 @@ def _pure_profile(setting: Setting, epsilon0: float, n: int) -> PrivacyProfile:
 
 
 def chain_hides(mu: float, n: int) -> bool:
-    """Whether the theorem says anything of a level.
+    """Return whether the chain theorem gives a bound for a level of n users.
 
     Parameters
     ----------
@@ -546,17 +552,19 @@ def chain_hides(mu: float, n: int) -> bool:
 
 
 def chain_profile(mu: float, n: int) -> ChainProfile:
-    """Return the profile of (H), or refuse a level of which the theorem says nothing.
+    """Return the chain theorem's profile (H), or refuse a level for which the theorem gives no bound.
 
     Parameters
     ----------
-    mu, n
-        As for `chain_hides`.
+    mu : float
+        Diameter of the ball of all messages in standard deviations of their noise, at least 0.
+    n : int
+        Users of the level, at least 1.
 
     Raises
     ------
     InvalidInput
-        As `chain_hides`.
+        If mu is negative or NaN, or n is below 1.
     OutOfRegime
         If mu is above 1.199999, or there are too few users for the smallest groups.
 
@@ -571,16 +579,18 @@ def chain_profile(mu: float, n: int) -> ChainProfile:
 
 
 def chain_or_alone(mu: float, n: int) -> PrivacyProfile:
-    """Return the profile of (H), or that of the message alone where the theorem says nothing.
+    """Return the chain theorem's profile (H), or that of one message by itself where the theorem gives no bound.
 
     Parameters
     ----------
-    mu, n
-        As for `chain_hides`.
+    mu : float
+        Diameter of the ball of all messages in standard deviations of their noise, at least 0.
+    n : int
+        Users of the level, at least 1.
 
     Raises
     ------
     InvalidInput
-        As `chain_hides`.
+        If mu is negative or NaN, or n is below 1.
     """
     return chain_profile(mu, n) if chain_hides(mu, n) else GaussianSumProfile(mu)

@@ -87,16 +87,18 @@ _DOUBT = 1e-9
 
 @dataclass(frozen=True)
 class RatioMoments:
-    """Upper bounds of central moments of L, in all places of three centres.
+    """Upper bounds of central moments of the loss variable L, wherever its three centres lie.
+
+    X and Y are the ratios of two of the centres' densities to the third's, so that L - E L = X - Y at epsilon 0.
 
     Parameters
     ----------
     second, fourth : float
-        Of E(X - Y)^2 and E(X - Y)^4.
+        Bounds of E(X - Y)^2 and E(X - Y)^4.
     third : float
-        Of the signed E(X - Y)^3.
+        Bound of the signed E(X - Y)^3.
     absolute : float
-        Of E|X - Y|^3.
+        Bound of E|X - Y|^3.
     """
 
     second: float
@@ -105,7 +107,7 @@ class RatioMoments:
     fourth: float
 
     def at(self, growth: float) -> RatioMoments:
-        """Return those of L at e^eps = 1 + growth; ``growth`` at least 0, rounded up."""
+        """Return the bounds for L at e^eps = 1 + growth; ``growth`` at least 0, rounded up."""
         e = (1.0 + growth) * (1.0 + _DOUBT)
         third = self.third + (e * e * e - 1.0) * self.absolute
         return RatioMoments(self.second * e**2, third, self.absolute * e**3, self.fourth * e**4)
@@ -113,12 +115,12 @@ class RatioMoments:
 
 @lru_cache(maxsize=64)
 def ratio_moments(mu: float) -> RatioMoments:
-    """Return the moments at eps = 0 for centres in a ball of diameter mu.
+    """Return bounds of the moments of L at eps = 0, for normal laws with centres in a ball of diameter mu.
 
     Parameters
     ----------
     mu : float
-        In [1e-4, 1.2].
+        Diameter in standard deviations, in [1e-4, 1.2].
 
     Raises
     ------
@@ -151,12 +153,12 @@ def _fourth(m: float) -> float:
 
 
 def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, growth: float) -> RatioMoments:
-    """Return the moments of L - E L for a finite law, the third one without its sign.
+    """Return bounds of the moments of L - E L for laws with finitely many outcomes; the third one without its sign.
 
     Parameters
     ----------
     masses, first, second : ndarray, shape (cells,)
-        R_K, and R_0/R_K, R_1/R_K, to a few ulps.
+        R_K, the law at the report's place, and the ratios R_0/R_K and R_1/R_K of the victim's two laws, to a few ulps.
     growth : float
         e^eps - 1, at least 0.
     """
@@ -166,7 +168,7 @@ def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, gr
 
 
 def laplace_moments(epsilon0: float) -> RatioMoments:
-    """Return the moments at eps = 0 for Laplace noise on a number in a range of width epsilon0 scales.
+    """Return bounds of the moments of L at eps = 0, for Laplace noise on a range of width epsilon0 scales.
 
     In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k) is convex in K, as
     f_K^(1-k) is: K is an end, say 0. There for a <= b
@@ -248,14 +250,14 @@ _DEEPEST, _LARGEST_EXPONENT = 40.0, 600.0
 
 @dataclass(frozen=True)
 class Weights:
-    """What is known of the weights, each an array of one shape: one entry for every way to bound the sum.
+    """Bounds on the weights of a sum, each an array with one entry for every way to bound the sum.
 
     Parameters
     ----------
     squares, largest : ndarray, shape (ways,)
-        q and w, rounded up.
+        Bounds q of the sum of squared weights and w of the largest weight, rounded up.
     cut, lost : ndarray, shape (ways,)
-        c and h of the tail.
+        c and h of the tail: where a term is cut, and what that costs.
     """
 
     squares: FloatArray
@@ -265,16 +267,16 @@ class Weights:
 
 
 def positive_part(growth: float, weights: Weights, moments: RatioMoments) -> FloatArray:
-    """Return upper bounds of E(S)_+ for terms of mean m = -growth, shape (ways,).
+    """Return upper bounds of E(S)_+ for a weighted sum S of terms of mean m = -growth, shape (ways,).
 
     Parameters
     ----------
     growth : float
-        At least 0, rounded down.
+        e^eps - 1, at least 0, rounded down.
     weights : Weights
-        Of the sum.
+        Bounds on the weights of the sum.
     moments : RatioMoments
-        v2, k3, b3, b4 of one term.
+        Bounds v2, k3, b3, b4 of the moments of one term.
     """
     v = weights.squares * moments.second
     return np.minimum(_centre(growth, v, weights, moments), _tail(growth, v, weights, moments)) * (1.0 + _PART_DOUBT)
@@ -320,7 +322,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
 
 
 def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """r_1 to r_4 of the exponential series for y > 0, each from the next: no term cancels."""
+    """Return the remainders r_1 to r_4 of the exponential series at y > 0, each from the next: no term cancels."""
     small = np.minimum(y, 1.0)
     series = np.full_like(y, 1.0 / math.factorial(24))
     for order in range(23, 3, -1):
@@ -367,14 +369,14 @@ _MOST_OF_NORMAL = 600.0
 
 @dataclass(frozen=True, eq=False)
 class LognormalMeans:
-    """Averages of independent copies of exp(mu Z - mu^2/2).
+    """Averages of N independent copies of exp(mu Z - mu^2/2), Z standard normal, and how far they stray from 1.
 
     Parameters
     ----------
     mu : float
         In [1e-4, 2]. Averages for a larger mu stray more in convex order, so mu may be rounded up.
     charge : float
-        p, in [1e-60, 0.1].
+        The allowed mean excess p beyond the bounds, in [1e-60, 0.1].
 
     Examples
     --------
@@ -387,7 +389,7 @@ class LognormalMeans:
     charge: float
 
     def excess(self, copies: FloatArray) -> FloatArray:
-        """Return s with E( avg - (1 + s) )_+ at most the charge.
+        """Return s such that the mean of (average - (1 + s))_+ is at most the charge.
 
         Parameters
         ----------
@@ -397,12 +399,15 @@ class LognormalMeans:
         Returns
         -------
         ndarray, shape (any,)
-            Positive.
+            s for each N, positive.
         """
         return self._smallest(copies, self._log_moments[0], 0.5 * self.charge)
 
     def shortfall(self, copies: FloatArray) -> FloatArray:
-        """Return l with E( (1 - l) - avg )_+ at most the charge; 1 where no smaller one is found, and see `excess`."""
+        """Return l such that the mean of ((1 - l) - average)_+ is at most the charge; 1 where no smaller l is found.
+
+        ``copies`` is as for `excess`.
+        """
         return np.minimum(self._smallest(copies, self._log_moments[1], self.charge), 1.0)
 
     def _smallest(self, copies: FloatArray, log_moments: FloatArray, charge: float) -> FloatArray:
@@ -464,18 +469,18 @@ _ULPS = 2.0**-47
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Groups for several charges, and what they leave open.
+    """The groups of users chosen for several charges, and what their weights allow.
 
     Parameters
     ----------
     mu : float
-        Rounded up.
+        Diameter of the ball of messages in standard deviations of their noise, rounded up.
     charges : ndarray, shape (ways,)
-        P of (H).
+        P of the chain theorem (H), the total charge.
     weights : Weights
-        Of the last group, with the cut of the tail.
+        Bounds on the weights in the last group, with the cut of the tail.
     sizes : tuple of tuple of int
-        Per way the sizes of the groups, from the hub on, the last one included.
+        For each way the sizes of the groups, from the hub on, the last one included.
     """
 
     mu: float
@@ -484,7 +489,7 @@ class Links:
     sizes: tuple[tuple[int, ...], ...]
 
     def divergence(self, epsilon: float) -> float:
-        """Return (H), rounded up, here or before, or the divergence of the message itself where that is smaller.
+        """Return an upper bound on delta(epsilon): the least of (H) there, (H) before, and one message's own.
 
         The true divergence does not increase, so what (H) says at a smaller epsilon holds here.
 
@@ -518,7 +523,7 @@ class Links:
 
 @lru_cache(maxsize=64)
 def links(mu: float, others: int) -> Links:
-    """Choose groups among the victim's company.
+    """Return groups chosen among the users besides the victim, for several charges.
 
     Parameters
     ----------

@@ -103,21 +103,21 @@ _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 @dataclass(frozen=True, eq=False)
 class PureLaw:
-    """What is known of pure reports of one budget.
+    """What is known of the law of pure reports of one budget.
 
     Parameters
     ----------
     epsilon0 : float
-        Nats, in (0, 8], rounded up.
+        Local budget, nats, in (0, 8], rounded up.
     kinds : callable
-        From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
+        From e^eps - 1 to bounds of the moments of L - E L, one for every kind of place that R_J can have.
     active : float
-        How likely a ratio R_J/R_K, K in A_2, is not 1, at most; in (0, 1]. 1 is always valid.
+        Upper bound, in (0, 1], on the chance that a ratio R_J/R_K, K in A_2, is not 1; 1 is always valid.
     groups : tuple of callable
-        Each from how many others there are, and a wished size, to the size m of a group A_2 that must exist, and N;
-        (0, 0) if there is none.
+        Each from the number of other users, and a wished size, to the size m of a group A_2 that must exist, and the
+        number N of copies; (0, 0) if there is none.
     mixed : bool
-        Whether a place may be a mixture of kinds, told or not.
+        Whether a place may be a mixture of kinds.
     """
 
     epsilon0: float
@@ -128,20 +128,20 @@ class PureLaw:
 
     @property
     def spread(self) -> float:
-        """The largest variance of a ratio."""
+        """Upper bound of the variance of a density ratio."""
         return self.active * math.expm1(self.epsilon0) * -math.expm1(-self.epsilon0)
 
 
 @dataclass(frozen=True, eq=False)
 class PureLinks:
-    """Two groups of users with pure reports of one budget, in several ways; the best one serves.
+    """Two groups of users with pure reports of one budget, chosen in several ways; the best way counts.
 
     Parameters
     ----------
     law : PureLaw
-        What is known of the reports.
+        What is known of the law of the reports.
     last : ndarray, shape (ways,)
-        n1, users of A_1; at least 2.
+        n1, the number of users of A_1; at least 2.
     copies : ndarray of int, shape (ways,)
         N, from 2 to 100,000.
     charges : ndarray, shape (ways,)
@@ -154,7 +154,7 @@ class PureLinks:
     charges: FloatArray
 
     def divergence(self, epsilon: float) -> float:
-        """Return an upper bound of the divergence, without the cap by one report's; infinite without ways.
+        """Return an upper bound of the divergence at epsilon, possibly above that of one report; infinite without ways.
 
         Parameters
         ----------
@@ -301,14 +301,14 @@ class _Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """The law of zeta*, and how far it strays for a charge.
+    """The law of zeta*, an average of N independent two-point ratios, and how far it strays from 1 for a charge.
 
     Parameters
     ----------
     values, masses : ndarray, shape (cells,)
-        Ascending values, with their probabilities, raised, but for some of together 1e-19.
+        Ascending values and their probabilities, rounded up; values of together 1e-19 are left out.
     excess, shortfall : float
-        s and l.
+        s and l: the means of (zeta* - 1 - s)_+ and (1 - l - zeta*)_+ are at most half the charge.
     """
 
     values: FloatArray
@@ -318,7 +318,7 @@ class Averages:
 
     @classmethod
     def of(cls, epsilon0: float, copies: int, active: float, charge: float) -> Averages:
-        """Return the average of so many ratios, and s and l for half the charge."""
+        """Return the average of ``copies`` ratios, with s and l for half the charge."""
         zeta, mass = _averages(epsilon0, copies, active)
         over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
         under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
@@ -327,7 +327,7 @@ class Averages:
         return cls(zeta, mass, max(s, 0.0) + _DOUBT, max(short, 0.0) + _DOUBT)
 
     def uneven(self, factor: FloatArray) -> FloatArray:
-        """(C) for each A of an array."""
+        """Return the right side of (C), an upper bound, for each A of the array ``factor``."""
         x = np.clip(self.values - 1.0, -self.shortfall, self.excess)
         square = x * x
         exponent = x + factor[:, None] * (square / (1.0 - square))
@@ -403,20 +403,23 @@ def _on_a_line(values: FloatArray, masses: FloatArray) -> tuple[FloatArray, Floa
 
 
 def copies_of(size: int, log_ratio: float) -> int:
-    """Return N for a group of so many users, whose densities are within a factor e^log_ratio of each other.
+    """Return the number of copies N for a group whose users' densities are within a factor e^log_ratio of each other.
 
     Parameters
     ----------
     size : int
-        Users of the group.
+        Number of users of the group.
     log_ratio : float
-        At least 0; at most 100,000 copies are counted.
+        Logarithm of that factor, at least 0; at most 100,000 copies are counted.
     """
     return min(math.floor(size * math.exp(-log_ratio) * (1.0 - _DOUBT)), MOST_COPIES)
 
 
 def counted_copies(copies: int, active: float) -> int:
-    """Return so many copies or, where the law needs a multiple of 4, a few less: larger in convex order."""
+    """Return ``copies``, rounded down to a multiple of 4 where the law of their average needs it.
+
+    An average of fewer copies is larger in convex order, so the bound remains valid.
+    """
     return copies - copies % 4 if active < 1.0 and copies >= _MANY_COPIES else copies
 
 

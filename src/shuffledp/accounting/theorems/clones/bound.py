@@ -28,10 +28,13 @@ from shuffledp.setting import Setting
 
 
 class AmongEquals(AmplificationBound):
-    """A bound of a user who hides among the users of the same epsilon0 only, whatever their delta0."""
+    """Base of bounds in which a user is hidden only by the users of the same epsilon0, whatever their delta0."""
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Return the exposed users may all be of the victim's own level."""
+        """Remove ``exposed`` users from the victim's own level, the worst case; return the remaining population.
+
+        At least one user of each of its budgets is kept.
+        """
         counts = budgets.counts.copy()
         same = budgets.epsilons == budgets.epsilons[level]
         counts[same] = np.maximum(counts[same] - exposed, 1)
@@ -39,11 +42,11 @@ class AmongEquals(AmplificationBound):
 
 
 class ClonesBound(AmongEquals):
-    """The clone pair: everybody's where all hide together, else that of the victim's own level.
+    """Upper bound by the clone pair: of all users where they hide each other, else of the victim's own level.
 
-    All hide together if there is one budget, whatever the randomizer (2b), or if a two-outcome randomizer is stated
-    (2c). Elsewhere a level is taken as if it were visible, and of a stated randomizer its common blanket counts, too.
-    See docs/theorems/clones.md.
+    All users hide each other if there is one budget, whatever the randomizer (2b), or if a two-outcome randomizer is
+    stated (2c). Otherwise a level is treated as if it were visible, and of a stated randomizer
+    its common blanket is used, too. See docs/theorems/clones.md.
     """
 
     key = "clones"
@@ -51,7 +54,7 @@ class ClonesBound(AmongEquals):
     reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the clone pair of one victim; see `AmplificationBound.one_round`."""
+        """Return the clone pair's profile for a victim of budget ``epsilon0``."""
         if not self._together(setting):
             return self._in_level(setting, epsilon0)
         require_one_pure_round(setting, self.key)
@@ -61,7 +64,10 @@ class ClonesBound(AmongEquals):
         return clone_pair(setting.budgets, level)
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Those of the smallest budgets hide best, so they are missed most; in a level by itself those of the level."""
+        """Remove the exposed users in the worst way: those of the smallest budgets, or of the victim's own level.
+
+        The latter where only the users of one level hide each other.
+        """
         if self._together(setting):
             return AmplificationBound.company(self, setting, budgets, level, exposed)
         return super().company(setting, budgets, level, exposed)
@@ -69,7 +75,10 @@ class ClonesBound(AmongEquals):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Of each listed level; skipped where levels are many and 'blanket', which counts all users, is smaller."""
+        """Enclose each listed level's epsilon (nats); refuse many levels if 'blanket' is known to be smaller.
+
+        'blanket' counts the users of all levels, a clone pair of one level only its own.
+        """
         if self._together(setting):
             return super().level_epsilons(setting, delta, levels, ceilings)
         withheld = setting.seen in ("reports", "sum")
@@ -83,16 +92,19 @@ class ClonesBound(AmongEquals):
         return self.level_by_level(setting, delta, levels, ceilings)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels that hide together, all victims are read off one curve (see `CloneCurve`)."""
+        """Enclose each listed level's epsilon (nats) from one curve for all victims, who hide each other."""
         require_one_pure_round(setting, self.key)
         return CloneCurve.of(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def rises_with_budget(self, setting: Setting) -> bool:
-        """Only where all hide together: a level by itself may have few users."""
+        """Return whether all users hide each other: only then is a larger budget's epsilon at least as large.
+
+        A level by itself may have few users.
+        """
         return self._together(setting)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Leave the likeliest clone out of the count, whoever the victim is."""
+        """Return a function from a victim's budget to a clone pair's profile, the likeliest clone being left out."""
         if not self._together(setting):
             raise OutOfRegime("clones of one level has no victim that stands for the other levels")
         require_one_pure_round(setting, self.key)

@@ -47,7 +47,7 @@ _LOG_SLACK = counts.COMBINED_ERROR
 
 
 def log_noiseless_divergence(clones: FloatArray, excess: float) -> Enclosure:
-    """Enclose log psi_c(1 + excess), as `clones.noiseless_divergence` does psi.
+    """Enclose log psi_c(1 + excess), psi_c of (C): the logarithm of `noiseless_divergence`, for one excess.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def log_noiseless_divergence(clones: FloatArray, excess: float) -> Enclosure:
 
 
 def log_expectation(clones: SuccessRange, excess: float) -> Interval:
-    """Enclose log E psi_C(1 + excess); the lower end is -inf for several budgets.
+    """Enclose log E psi_C(1 + excess), C the number of clones; the lower end is -inf for several budgets.
 
     Parameters
     ----------
     clones : SuccessRange
-        The number of clones.
+        The law of the number of clones C.
     excess : float
         s - 1 >= 0, finite, good to 8 roundoffs relative.
     """
@@ -135,7 +135,7 @@ _DEPTHS = (11.0, 40.0)
 
 
 def noiseless_divergence(clones: FloatArray, excess: FloatArray | float) -> Enclosure:
-    """Enclose psi_c(1 + excess) of (C), element-wise.
+    """Enclose psi_c(1 + excess) of (C), element-wise, for each number of clones c.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def noiseless_divergence(clones: FloatArray, excess: FloatArray | float) -> Encl
 
 
 def victim_line(epsilon: float, epsilon0: float) -> tuple[float, float]:
-    """Return A and s - 1 of (C) for a victim of budget epsilon0 at 0 <= epsilon < epsilon0, both to 8 roundoffs."""
+    """Return A and s - 1 of (C) for a victim of budget ``epsilon0`` at 0 <= epsilon < epsilon0, to 8 roundoffs."""
     room = -math.expm1(epsilon - epsilon0)
     damp = 1.0 + math.exp(-epsilon0)
     growth = math.expm1(epsilon) if epsilon < 709.0 else math.inf
@@ -174,7 +174,7 @@ def clone_probability(epsilon0: FloatArray) -> FloatArray:
 
 
 def clone_count(budgets: Budgets, without: int) -> SuccessRange:
-    """Return the law of C, the clones among all users but one of level ``without``."""
+    """Return the law of C, the number of clones among all users but one of level ``without``."""
     others = budgets.counts.astype(np.float64)
     others[without] -= 1.0
     return SuccessRange.of(clone_probability(budgets.epsilons), others, ulps=8)
@@ -182,16 +182,16 @@ def clone_count(budgets: Budgets, without: int) -> SuccessRange:
 
 @dataclass(frozen=True, eq=False)
 class ClonePairProfile(PrivacyProfile):
-    """Profile of the clone pair (C) for one victim.
+    """Profile of the clone pair (C) for one victim among users who may each be a clone.
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget, nats.
+        The victim's local budget, nats.
     clones : SuccessRange
-        Number of clones among the other users.
+        The law of the number of clones among the other users.
     per_deviation : float
-        Resolution of the clone count: blocks per standard deviation.
+        Resolution of the number of clones: blocks per standard deviation.
     """
 
     epsilon0: float
@@ -202,11 +202,11 @@ class ClonePairProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget: no post-processing can cost more."""
+        """Epsilon (nats) from which on delta is 0: the victim's local budget."""
         return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(C); the far lower tail of the clone count is resolved only if it matters."""
+        """Enclose delta(epsilon) by (C); the far lower tail of the number of clones is resolved only if it matters."""
         if epsilon not in self._known:
             self._known[epsilon] = self._evaluated(epsilon)
         return self._known[epsilon]
@@ -223,7 +223,7 @@ class ClonePairProfile(PrivacyProfile):
         return value * Interval(scale, scale).inflated(10)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Logarithms of delta, also where it is far below the smallest double."""
+        """Enclose log delta(epsilon), for both directions alike, also where delta is far below the smallest double."""
         found, _ = super().log_delta_pair(epsilon)
         loose = found.upper - found.lower > 1e-2  # little resolved of the far tail of the clones
         if (found.lower < LOG_DEEP or loose) and epsilon < self.epsilon0:
@@ -243,7 +243,7 @@ class ClonePairProfile(PrivacyProfile):
         return self._blocks[depth]
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit, mu = tanh(eps_v/2) sqrt(4/E C)."""
+        """Return the epsilon (nats) of the Gaussian limit, mu = tanh(eps_v/2) sqrt(4/E C); None without clones."""
         if self.clones.most.mean <= 0.0:
             return None
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) * 2.0 / math.sqrt(self.clones.most.mean))
@@ -251,25 +251,25 @@ class ClonePairProfile(PrivacyProfile):
 
 @remembered_by_thread(64)
 def clone_pair(budgets: Budgets, level: int) -> ClonePairProfile:
-    """Return the clone pair of a victim of one level; remembered, since several bounds ask for it.
+    """Return the clone pair's profile for a victim of one level; cached, since several bounds ask for it.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody, the victim included.
+        The whole population, the victim included.
     level : int
-        The victim's level.
+        The victim's level, by its position among the budgets.
     """
     return ClonePairProfile(float(budgets.epsilons[level]), clone_count(budgets, level))
 
 
 class SharedClonePairs:
-    """Clone pairs of victims who share one company: all but one user of the smallest budget, the likeliest clone.
+    """Clone pairs of victims with the same other users: all users but one of the smallest budget, the likeliest clone.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody.
+        The whole population.
     """
 
     def __init__(self, budgets: Budgets) -> None:
@@ -285,28 +285,31 @@ class SharedClonePairs:
 
 @remembered_by_thread(4)
 def shared_clone_pairs(budgets: Budgets) -> SharedClonePairs:
-    """Return `SharedClonePairs`, remembered, since several bounds ask for them."""
+    """Return the population's `SharedClonePairs`, cached, since several bounds ask for them."""
     return SharedClonePairs(budgets)
 
 
 class CoarseClonePairProfile(ClonePairProfile):
-    """The clone pair where thousands of levels each have one: still certified, looser by up to 1e-3."""
+    """Profile of the clone pair with lower resolution, for populations with thousands of levels.
+
+    Still certified, and looser by up to 1e-3.
+    """
 
     tolerance: ClassVar[float] = 1e-4
 
 
 @remembered_by_thread(64)
 def one_budget_profile(epsilon0: float, n: int, *, coarse: bool) -> ClonePairProfile:
-    """Return the clone pair of n users with one budget (2b); remembered, since several bounds ask for it.
+    """Return the clone pair's profile for n users with one budget (2b); cached, since several bounds ask for it.
 
     Parameters
     ----------
     epsilon0 : float
-        The common budget, nats.
+        The common local budget, nats.
     n : int
         Number of users.
     coarse : bool
-        Resolve the clone count less finely: faster, still certified, looser by up to 1e-3.
+        Whether the number of clones is resolved less finely: faster, still certified, looser by up to 1e-3.
     """
     count = clone_count(Budgets([epsilon0], [n]), 0)
     return CoarseClonePairProfile(epsilon0, count, per_deviation=10.0) if coarse else ClonePairProfile(epsilon0, count)
@@ -328,12 +331,12 @@ _BISECTIONS = 52
 
 @dataclass(frozen=True, eq=False)
 class CloneCurve:
-    """Bounds on psi(1 + excess) over an ascending grid of excesses, shared by all victims.
+    """Bounds on psi(1 + excess) of (C) over an ascending grid of excesses, shared by all victims.
 
     Attributes
     ----------
     excess : ndarray, shape (points,)
-        From 0 up to where psi is far below the smallest delta asked for.
+        Values of s - 1, from 0 up to where psi is far below the smallest delta asked for.
     psi : Enclosure, shape (points,)
         Bounds at the grid points.
     """
@@ -344,7 +347,7 @@ class CloneCurve:
     @classmethod
     @lru_cache(maxsize=2)
     def of(cls, budgets: Budgets, delta: float) -> CloneCurve:
-        """Tabulate psi until it is below delta/10, or constant."""
+        """Return the population's curve, on a grid that ends where psi is below delta/10, or constant."""
         p = clone_probability(budgets.epsilons)
         counts = budgets.counts.astype(np.float64)
         fewer = counts.copy()

@@ -40,16 +40,18 @@ MOST_REPORTS = 64
 
 @dataclass(frozen=True, eq=False)
 class BallFloor(PrivacyProfile):
-    """Certified floor of one person's reports to all questions that share ball dummies. Use `ball_floor`.
+    """Certified profile of one person's reports to all questions that share ball dummies. Use `ball_floor`.
+
+    It holds whatever all other participants send.
 
     Parameters
     ----------
     law : BallDummies
-        The dummies.
+        The law of the dummies.
     kept : tuple of Fraction
         kappa of each column: the chance that a report is the record's own.
     reports : int
-        Reports of the person, each to all questions.
+        Number of reports of the person, each to all questions.
     top : float
         Sum of the local budgets of all reports (nats): from there on delta is 0.
     """
@@ -63,20 +65,20 @@ class BallFloor(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The sum of the local budgets: what is released is a post-processing of the person's reports."""
+        """Epsilon (nats) from which on delta is 0: the sum of the local budgets, since the rest is post-processing."""
         return self.top
 
     @property
     def known_below(self) -> bool:
-        """No: with local noise the theorem is an upper bound."""
+        """Whether lower ends of delta are more than 0: always False, since the theorem is an upper bound."""
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(B1) to (B4), rounded up to a double."""
+        """Return the interval from 0 to the certified delta at epsilon by (B1) to (B4), rounded up to a double."""
         return Interval(0.0, double_above(self.law.floor(epsilon, self.kept, self.reports)))
 
     def keeps(self, epsilon: float, delta: float) -> bool:
-        """Whether the floor is certified to be (epsilon, delta)-private: a comparison of whole numbers.
+        """Return whether the person's reports are certified to be (epsilon, delta)-private, by comparing whole numbers.
 
         Parameters
         ----------
@@ -91,7 +93,7 @@ class BallFloor(PrivacyProfile):
 def ball_floor(
     law: BallDummies, epsilon0: float | None = None, *, reports: int = 1, draw: Sequence[int] | None = None
 ) -> BallFloor:
-    """Privacy profile of one person's reports to all questions, against everybody else, with ball dummies.
+    """Return the privacy profile of one person's reports to all questions, against everybody else, with ball dummies.
 
     Parameters
     ----------
@@ -163,7 +165,7 @@ def _sum(budgets: list[Upper] | list[float]) -> Upper:
 
 
 def double_above(value: Fraction) -> Upper:
-    """Return a lower end: the nearest double is at most half a unit below."""
+    """Return a double of at least ``value``, which is not negative: the double after the nearest one; 0 for 0."""
     return round_up(float(value)) if value else Upper(0.0)
 
 
@@ -191,7 +193,7 @@ _FEW = 1e-280
 
 @dataclass(frozen=True)
 class Kept:
-    """How a report is drawn: from the record's own set with chance `keep`, else uniformly.
+    """How a report is drawn: from the record's own set with chance `keep`, else uniformly from all possible reports.
 
     Parameters
     ----------
@@ -215,16 +217,16 @@ class _Counts:
 
 
 def among_uniform(one_in: int, disjoint: bool, dummies: int, reports: int, kept: Kept) -> WeightedPair:
-    """Return the pair of c reports of x0, or of x1, among uniform dummies.
+    """Return the pair of laws of what is released: c reports of record x0, or of x1, among uniform dummies.
 
     Parameters
     ----------
     one_in : int
-        A record's set holds one in so many of the possible reports, at least 2.
+        A record's set of reports holds one in ``one_in`` of the possible reports, at least 2.
     disjoint : bool
         Whether the sets of two records are disjoint; otherwise they are independent under a uniform report.
     dummies, reports : int
-        m >= 0 and c >= 1.
+        Numbers m >= 0 of dummies and c >= 1 of reports.
     kept : Kept
         How a report is drawn.
 
@@ -241,16 +243,16 @@ def among_uniform(one_in: int, disjoint: bool, dummies: int, reports: int, kept:
 
 
 def among_ones(weights: tuple[int, ...], reports: int, kept: Kept) -> WeightedPair:
-    """Return the pair of c bits of the record 1, or of the record 0, among dummies with a stated number of ones.
+    """Return the pair of laws of what is released: c bits of record 1, or of record 0, among dummies with D ones.
 
-    The number of ones is D + Bin(c, (1 + keep)/2) for the one, and mirrored for the other.
+    The number of released ones is D + Bin(c, (1 + keep)/2) for record 1, and mirrored for record 0.
 
     Parameters
     ----------
     weights : tuple of int
         P(D = j) times 2^64, j = 0..m; symmetric.
     reports : int
-        c >= 1.
+        Number of bits c >= 1.
     kept : Kept
         How a bit is drawn.
     """
@@ -278,7 +280,7 @@ def among_cells(dummies: NormalDummies, kept: Kept) -> WeightedPair:
     Parameters
     ----------
     dummies : NormalDummies
-        What the shuffler adds.
+        The law of the dummies.
     kept : Kept
         How a report is drawn.
     """
@@ -398,7 +400,9 @@ _MERGED = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Floor(PrivacyProfile):
-    """Certified floor of one person's reports to one or several questions. Use `floor_profile`, `compose_floors`.
+    """Certified profile of one person's reports to one or several questions, from the dummies alone.
+
+    It holds whatever all other participants send. Use `floor_profile` or `compose_floors` to make one.
 
     Parameters
     ----------
@@ -420,11 +424,11 @@ class Floor(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The sum of the local budgets: what is released is a post-processing of the person's reports."""
+        """Epsilon (nats) from which on delta is 0: the sum of the local budgets, since the rest is post-processing."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the dominating product from above, the attained one from below."""
+        """Enclose delta(epsilon): above by the dominating pairs, below by pairs that an observer attains."""
         at, above = min(epsilon, _FARTHEST), self._whole(True)
         found = above.divergence(at)
         # a sum of losses encloses that of the dominating laws, which says nothing from below
@@ -433,7 +437,7 @@ class Floor(PrivacyProfile):
         return Interval(min(lower, found.upper) if epsilon <= _FARTHEST else 0.0, found.upper)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
-        """Whether the floor is certified to be (epsilon, delta)-private.
+        """Return whether the person's reports are certified to be (epsilon, delta)-private.
 
         Parameters
         ----------
@@ -445,7 +449,7 @@ class Floor(PrivacyProfile):
         return epsilon >= self.top or self._whole(True).divergence(min(epsilon, _FARTHEST)).upper <= delta
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Return the saddle-point approximation of the product; it only saves time."""
+        """Return an approximation of epsilon(delta) (nats) by a saddle point, a first guess; None for a single pair."""
         if len(self.above) == 1:
             return None
         return LossSum(*_counted([pair.dominating for pair in self.above])).guess(math.log(delta))
@@ -491,7 +495,7 @@ def floor_profile(
     reports: int = 1,
     draw: int | tuple[int, int] | None = None,
 ) -> Floor:
-    """Privacy profile of one person's reports to one question, against everybody else: (D3).
+    """Return the privacy profile of one person's reports to one question, against everybody else: (D3).
 
     It holds for every number of people and whatever the other participants send, as long as the shuffler is honest,
     draws the dummies from their law and tells nobody which they are.
@@ -554,7 +558,7 @@ def floor_profile(
 
 
 def compose_floors(floors: Sequence[Floor]) -> Floor:
-    """Floor of several questions, or rounds, together: each with its own dummies, drawn by themselves.
+    """Return the floor of several questions or rounds together, each with dummies drawn independently.
 
     Parameters
     ----------
@@ -668,7 +672,7 @@ def _whole_word(value: object) -> int:
 
 
 class FloorBound(AmplificationBound):
-    """Dummies alone, everybody else being the adversary's.
+    """Upper bound from the shuffler's dummies alone, all other participants being the adversary's.
 
     See docs/theorems/floor.md.
     """
@@ -678,9 +682,9 @@ class FloorBound(AmplificationBound):
     reference = "dummies of the shuffler alone, whatever everybody else sends (own proof)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of (D3) for all reports that differ between neighbours; see `AmplificationBound.one_round`.
+        """Return the profile by the floor theorem (D3) for all reports that differ between neighbours.
 
-        Of ball dummies that of docs/theorems/ball.md.
+        For ball dummies it is the profile of docs/theorems/ball.md.
         """
         if setting.dummies is None:
             raise OutOfRegime("floor needs dummies; the setting has none")
@@ -693,14 +697,17 @@ class FloorBound(AmplificationBound):
         return floor_profile(setting.law, epsilon0, setting.dummies, reports=setting.changed_reports)
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the floor over all rounds; see `AmplificationBound.profile`."""
+        """Return the profile from the dummies alone over all rounds; see `AmplificationBound.profile`."""
         setting.budgets.index_of(epsilon0)
         return composed(self.one_round(setting, epsilon0), setting.rounds)
 
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Level by level; of many levels a few are computed, because the floor rises with the budget."""
+        """Enclose the epsilon of each listed level (nats) from the dummies alone.
+
+        Of more than 32 levels a few are computed, because the epsilon rises with the local budget.
+        """
         epsilons = setting.budgets.epsilons[levels]
         if levels.size > MANY_LEVELS:
             capped = setting.changed_reports == setting.rounds == 1

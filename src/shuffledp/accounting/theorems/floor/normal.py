@@ -43,16 +43,16 @@ _SPLIT = 1 << (FINE - MASS)
 
 @dataclass(frozen=True)
 class Losses:
-    """A law of losses, whole multiples of log(rho), from above: chances over 2^96.
+    """Upper bound of a law of privacy losses that are whole multiples of log(rho), with chances over 2^96.
 
     Parameters
     ----------
     start : int
         The lowest multiple.
     chances : tuple of int
-        Of the loss start, start + 1, ...
+        Chances, times 2^96, of the multiples start, start + 1, ...
     infinite : int
-        Of an infinite loss.
+        Chance of an infinite loss, times 2^96.
     """
 
     start: int
@@ -60,7 +60,10 @@ class Losses:
     infinite: int
 
     def times(self, other: Losses) -> Losses:
-        """Return the law of the sum of two losses, with a short window of what is likely."""
+        """Return the law of the sum of two independent losses, without unlikely losses at either end.
+
+        Unlikely losses are moved up: to infinity, or to the lowest loss kept.
+        """
         mine, theirs = sum(self.chances), sum(other.chances)
         lost = self.infinite * (theirs + other.infinite) + mine * other.infinite
         found = [-(-each >> MASS) for each in _product(self.chances, other.chances)]
@@ -97,18 +100,21 @@ def _product(one: Sequence[int], two: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Powers of rho = (W_0/W_1)^2, the factor by which neighbouring losses differ, from below and from above."""
+    """Powers, from below and above, of rho = (W_0/W_1)^2: the factor between neighbouring likelihood ratios.
+
+    W_0 and W_1 are the weights of the middle count of the dummies' law and of the next count.
+    """
 
     rho: int
 
     @classmethod
     def of(cls, side: tuple[int, ...]) -> Ratios:
-        """Return those of cells with these weights; any rho above 1 would serve."""
+        """Return the powers for the given weights of the dummies' law; any rho above 1 would be valid."""
         return cls(max((side[0] ** 2 << FINE) // side[1] ** 2, (1 << FINE) + (1 << FINE - 40)))
 
     @cached_property
     def powers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return rho^n from below and from above, over 2^160, for n = 0, 1, ..., up to e^64 or 2^14 of them."""
+        """Lower and upper bounds on rho^n times 2^160, n = 0, 1, ..., up to e^64 or 2^14 of them."""
         low, high = [1 << FINE], [1 << FINE]
         while len(low) <= MOST_POWER and low[-1] >> FINE < 1 << 92:
             low.append(low[-1] * self.rho >> FINE)
@@ -217,14 +223,14 @@ def _cells_together(weights: tuple[int, ...], cells: int) -> tuple[tuple[int, ..
 
 @lru_cache(maxsize=256)
 def losses_of(cells: StatedCells, ratios: Ratios, keep: int) -> Losses:
-    """Return the law of losses of one report that is the record's own with chance keep/2^64, from above: (C2), (C3).
+    """Return an upper law of losses of one report that is the record's own with chance keep/2^64: (C2), (C3).
 
     Parameters
     ----------
     cells : StatedCells
         The dummies of its question.
     ratios : Ratios
-        The lattice.
+        The powers of rho, whose logarithm is the step of losses.
     keep : int
         K, from 0 to 2^64.
     """
@@ -282,16 +288,16 @@ def _part(gap: int, ratios: Ratios) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NormalFloor(PrivacyProfile):
-    """Certified floor of one person's reports to questions with normal dummies of one spread.
+    """Certified profile of one person's reports to questions with normal dummies of one spread, from dummies alone.
 
     Parameters
     ----------
     columns : tuple of StatedCells
-        The dummies of each column.
+        The dummies of each column (question).
     kept : tuple of int
         K of each column: with chance K/2^64 a report is the record's own.
     reports : {1, 2}
-        Reports of the person, each to all questions.
+        Number of reports of the person, each to all questions.
     top : float
         Sum of the local budgets of all reports (nats): from there on delta is 0.
     """
@@ -305,12 +311,12 @@ class NormalFloor(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The sum of the local budgets: what is released is a post-processing of the person's reports."""
+        """Epsilon (nats) from which on delta is 0: the sum of the local budgets, since the rest is post-processing."""
         return self.top
 
     @property
     def known_below(self) -> bool:
-        """No: the losses are rounded up."""
+        """Whether lower ends of delta are more than 0: always False, since losses are rounded up."""
         return False
 
     @cached_property
@@ -319,7 +325,7 @@ class NormalFloor(PrivacyProfile):
 
     @cached_property
     def losses(self) -> Losses:
-        """The law of the loss of all columns together, from above."""
+        """Upper law of the privacy loss of all columns together."""
         laws = list[Losses]()
         for (cells, keep), times in Counter(zip(self.columns, self.kept, strict=True)).items():
             power = losses_of(cells, self._ratios, keep)
@@ -334,7 +340,7 @@ class NormalFloor(PrivacyProfile):
         return laws[0]
 
     def delta_rational(self, epsilon: float) -> Fraction:
-        """Return the certified delta at a central epsilon, at most 1: by whole numbers, the same on every machine."""
+        """Return the certified delta at epsilon (nats), at most 1, as a fraction: the same on every machine."""
         factor = exp_lower(min(Fraction(epsilon) / self.reports, Fraction(_FARTHEST)))
         least = int(factor * (1 << FINE))
         law, (_, high) = self.losses, self._ratios.powers
@@ -348,11 +354,11 @@ class NormalFloor(PrivacyProfile):
         return min(once * sum(factor**i for i in range(self.reports)), Fraction(1))
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(C3), rounded up to a double."""
+        """Return the interval from 0 to the certified delta at epsilon by (C3), rounded up to a double."""
         return Interval(0.0, double_above(self.delta_rational(epsilon)))
 
     def keeps(self, epsilon: float, delta: float) -> bool:
-        """Whether the floor is certified to be (epsilon, delta)-private: a comparison of whole numbers.
+        """Return whether the person's reports are certified to be (epsilon, delta)-private, by comparing whole numbers.
 
         Parameters
         ----------
