@@ -37,7 +37,7 @@ class Limit:
 
     @staticmethod
     def checked(epsilon: float, delta: float) -> Limit:
-        """Return the limit unchanged, or raise InvalidInput if epsilon or delta is out of range."""
+        """Return a limit of this epsilon (nats) and delta, or raise InvalidInput if either is out of range."""
         check_delta(delta)
         if not (isinstance(epsilon, int | float) and 0.0 < epsilon < math.inf):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a `limit` needs an epsilon above 0; got {shown(epsilon)}")

@@ -160,7 +160,7 @@ class VectorProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor by which tables of this profile have fewer knots, because each knot costs a transform."""
+        """Factor by which a table of this profile may be less accurate, as each knot costs a transform."""
         return 2.0
 
     @property
@@ -323,7 +323,7 @@ class WorstCountProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor by which tables of this profile have fewer knots.
+        """Factor by which a table of this profile may be less accurate, to save knots.
 
         It is larger for several budgets, where boxes are less exact than knots; of one budget boxes are intervals.
         """

@@ -245,7 +245,7 @@ class ChannelCountProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor by which tables of this profile have fewer knots, because each knot costs a transform."""
+        """Factor by which a table of this profile may be less accurate, as each knot costs a transform."""
         return 2.0
 
     @property

@@ -268,7 +268,7 @@ class WindowProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor by which tables of this profile have fewer knots, because each knot needs a search over windows."""
+        """Factor by which a table of this profile may be less accurate, as a knot needs a search over windows."""
         return 10.0
 
     @property
