@@ -502,8 +502,6 @@ class CountCover:
         """Return the boxes cut in two, in the group that loses most; None if no box leaves a record open.
 
         All boxes are cut in the same group: they have one shape, up to one user, as those of `of` do.
-
-        Boxes are taken to be of one shape, up to one user, as those of `of` are: all are cut alike.
         """
         opened = self.last - self.first
         s = self.groups.chances
