@@ -390,11 +390,13 @@ class WorstCountProfile(PrivacyProfile):
         return self._above(self.rough).log_above(epsilon)
 
     def log_roughly(self, epsilon: float) -> float:
-        """Enclose log delta at one epsilon by the rough cover, as every knot of a table is."""
+        """Return an upper bound on log delta at one epsilon (nats), from the rough cover as at a table's knots."""
         return self.log_above(epsilon)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Enclose log delta at one epsilon in both directions.
+        """Enclose log delta at one epsilon (nats), with the same interval for both directions.
+
+        The upper end comes from the rough cover; the lower end is the smaller direction of one record vector.
 
         The upper end is one curve for both directions, from the rough cover; the lower ends belong to one record
         vector.

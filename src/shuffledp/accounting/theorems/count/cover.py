@@ -225,6 +225,9 @@ _MOST_KEPT = 1 << 16
 class LargestBox:
     """The largest of the bounds that many boxes of record vectors give, with a cache of past evaluations.
 
+    At a new excess, a box is not evaluated if convexity between cached excesses shows that its bound is not the
+    largest.
+
     A box whose bound, by convexity, cannot be the largest is not evaluated again.
 
     Parameters
