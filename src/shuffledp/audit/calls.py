@@ -111,7 +111,7 @@ class PairAttack:
 
     @property
     def attack(self) -> str:
-        """What is compared, in words."""
+        """Description, in words, of what the attack compares."""
         calls, rest = divmod(self.lag, self.batch)
         if calls and not rest:
             return f"the reports of one place in two calls ({calls} apart)"
@@ -246,7 +246,7 @@ class Placed:
 
     @classmethod
     def joined(cls, parts: Iterable[Placed]) -> Placed:
-        """Put several behind each other."""
+        """Concatenate the reports of several sequences of calls into one."""
         every = list(parts)
         data = Sequence(join([part.data.reports for part in every]), np.concatenate([p.data.labels for p in every]))
         return cls(data, np.concatenate([p.sizes for p in every]), np.concatenate([p.rows for p in every]))
@@ -309,7 +309,7 @@ class PlaceAttack:
 
     @property
     def attack(self) -> str:
-        """What is looked at, in words."""
+        """Description, in words, of what the attack looks at."""
         return self.score.attack + self._where
 
     @property
@@ -488,7 +488,7 @@ class SmallPair:
 
     @property
     def attack(self) -> str:
-        """What is compared, in words."""
+        """Description, in words, of what the attack compares."""
         return f"{self.pair.attack}, in calls with {self.size} row{'' if self.size == 1 else 's'}"
 
     @property

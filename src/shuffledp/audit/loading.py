@@ -33,11 +33,11 @@ class Runnable(Protocol):
 
     @property
     def name(self) -> str:
-        """The name the command line uses."""
+        """Name of the randomizer family on the command line."""
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
-        """One report per record; see `FrequencyOracle.randomize`."""
+        """Return one report per record, shape (n, ...); see `FrequencyOracle.randomize`."""
         ...
 
 
@@ -47,7 +47,7 @@ class VectorFamily(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Entries of a vector."""
+        """Number of entries of a vector."""
         ...
 
     @property

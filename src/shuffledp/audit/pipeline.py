@@ -52,7 +52,7 @@ class Crowd:
 
     @property
     def n(self) -> int:
-        """Users, with the victim."""
+        """Number of users, the victim (the user under attack) included."""
         return 1 + sum(self.counts)
 
 

@@ -116,7 +116,7 @@ class Cut:
     likelier: int
 
     def hits(self, scores: FloatArray) -> NDArray[np.bool_]:
-        """Whether each score is in the event."""
+        """Return whether each score lies in the event, a bool array of the scores' shape."""
         return scores >= self.threshold if self.above else scores <= self.threshold
 
     def limit(self, scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[float, Hits]:

@@ -93,7 +93,7 @@ class Entry:
 
     @staticmethod
     def of(row: Sequence[Any]) -> Entry:
-        """Read a row of the table, `COLUMNS`."""
+        """Return the entry that a row of the ledger's table (columns `COLUMNS`) holds."""
         number, run, date, title, question, population, plan, task, setting, *rest = row
         epsilon, delta, n, levels_total, profile, levels, mu, outside = rest
         kept = tuple(
@@ -136,7 +136,7 @@ class Draft:
 
     @property
     def known_as(self) -> str:
-        """What the ledger keeps of the task: its fingerprint, and that of the reports where there is one."""
+        """The task's key in the ledger: its fingerprint, joined with that of the reports where there is one."""
         return f"{self.task}:{self.output}" if self.output else self.task
 
     def is_in(self, entries: Iterable[Entry], use: Use) -> bool:
@@ -190,7 +190,7 @@ class Draft:
         return (math.inf if isinstance(found, Refused) else found), outside
 
     def row(self, use: Use, run: str, cover: tuple[float, float]) -> tuple[Any, ...]:
-        """Return the values of `COLUMNS` but the first."""
+        """Return the values of the ledger's columns `COLUMNS` except the first, the entry's number."""
         spending = self.spending
         levels = [
             {"epsilon0": level.epsilon0, "delta0": level.delta0, "profile": level.profile.to_json()}
@@ -216,7 +216,7 @@ class Draft:
 
 
 def check_name(parameter: str, name: object) -> str:
-    """Return a name, or raise InvalidInput."""
+    """Return the name unchanged, or raise InvalidInput if it is not a valid name."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidInput(f"`{parameter}` must be a name of 1 to 200 printable characters; got {shown(name)}")
     return name

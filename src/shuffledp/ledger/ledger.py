@@ -37,7 +37,7 @@ class Limit:
 
     @staticmethod
     def checked(epsilon: float, delta: float) -> Limit:
-        """Return the limit, or raise InvalidInput if it is none."""
+        """Return a limit of this epsilon (nats) and delta, or raise InvalidInput if either is out of range."""
         check_delta(delta)
         if not (isinstance(epsilon, int | float) and 0.0 < epsilon < math.inf):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a `limit` needs an epsilon above 0; got {shown(epsilon)}")
@@ -268,7 +268,7 @@ class Ledger:
 
     @property
     def limit(self) -> Limit | None:
-        """The limit; None if none was set."""
+        """The limit on all releases together (epsilon in nats, and delta); None if none was set."""
         rows = self._read("SELECT epsilon, delta FROM allowance")
         return Limit(*rows[0]) if rows else None
 

@@ -377,7 +377,7 @@ def _told(error: Exception) -> str:
 
 
 def version(db: sqlite3.Connection) -> int:
-    """Return the version of a ledger's file."""
+    """Return the version number of the format of a ledger's file."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 

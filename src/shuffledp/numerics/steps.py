@@ -88,7 +88,7 @@ class StepSum:
 
     @property
     def mirrored(self) -> StepSum:
-        """The sum of the steps' negatives."""
+        """The sum of the negated steps: chances of 1 and -1 exchanged."""
         return StepSum(self.down, self.up, self.stay, self.counts, self.ulps)
 
     @property

@@ -156,7 +156,7 @@ class TiltedSum:
 
     @cached_property
     def means(self) -> FloatArray:
-        """Mean of one copy, shape (groups,)."""
+        """Mean of one copy of each group's variable, shape (groups,)."""
         return np.asarray((self.weights * self.values).sum(axis=1), dtype=np.float64)
 
     @cached_property

@@ -244,7 +244,7 @@ _SPREAD = np.geomspace(0.125, 8.0, 13)
 
 @dataclass(frozen=True)
 class Candidates:
-    """Levels to choose from.
+    """Candidate levels (public budgets to round down to) from which `best_levels` chooses.
 
     Parameters
     ----------

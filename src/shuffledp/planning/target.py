@@ -200,7 +200,7 @@ def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> flo
 
 
 def ratio_of(family: Family) -> float:
-    """Ratio of neighbouring knots."""
+    """Return the ratio of two neighbouring budgets on the search grid (the knots)."""
     return _KNOT_RATIO**2 if noisy(family) else _KNOT_RATIO
 
 
@@ -279,7 +279,7 @@ class Bucketing:
 
     @property
     def setting(self) -> Setting:
-        """The setting that was certified."""
+        """The setting (population, randomizer, view) for which the central guarantee was certified."""
         return Wish(math.inf, self.delta, self.around).setting(self.budgets, self.family, self.seen)
 
     @property

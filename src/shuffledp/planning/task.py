@@ -210,7 +210,7 @@ class Caps:
 
     @property
     def top(self) -> float:
-        """The cap that lowers nobody."""
+        """The largest cap, which lowers nobody's budget."""
         return float(self.own.epsilons[-1])
 
     def at(self, cap: float) -> Cut:

@@ -46,7 +46,7 @@ class Frame(Protocol):
         ...
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:
-        """Return some columns.
+        """Return the chosen columns as a polars LazyFrame, renamed.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class OfPandas:
     frame: Any
 
     def names(self) -> list[str]:
-        """See `Frame.names`; a column named by a number has it as a word."""
+        """Return the names of all columns, as text; a column named by a number gets that number as text."""
         return ["" if name is None else str(name) for name in self.frame.columns.tolist()]
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:

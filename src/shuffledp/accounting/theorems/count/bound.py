@@ -36,7 +36,7 @@ from shuffledp.setting import Setting
 
 @dataclass(frozen=True, eq=False)
 class RefinedCover:
-    """Boxes of several sizes: small ones where the worst record vector may be.
+    """A cover of all record vectors by boxes of several sizes, small where the worst record vector may lie.
 
     Parameters
     ----------
@@ -48,25 +48,25 @@ class RefinedCover:
 
     @property
     def groups(self) -> Groups:
-        """The users, by their budgets."""
+        """The users that the cover is about, grouped by the smaller chance s of their bit."""
         return self.parts[0].groups
 
     def towards(self, excess: float, goal: float, most: int) -> tuple[RefinedCover, float]:
-        """Cut the boxes that are above a goal until none is, or so many new boxes were looked at.
+        """Cut boxes whose bound exceeds `goal` into halves, until none exceeds it or `most` new boxes were evaluated.
 
         Parameters
         ----------
         excess : float
-            As for `BitCrowds.best_thresholds`.
+            The argument r >= 0 of psi, the value of the best threshold test on the number of ones.
         goal : float
-            The logarithm of psi(excess) that is hoped for.
+            Natural logarithm of psi(excess) that the bounds shall not exceed.
         most : int
-            Boxes.
+            Largest number of new boxes to evaluate.
 
         Returns
         -------
         refined, value
-            The boxes, and what they prove of log psi(excess) of every record vector.
+            The refined cover, and its upper bound on log psi(excess) over all record vectors.
         """
         done, todo, value, seen = list[CountCover](), list(self.parts[::-1]), -math.inf, 0
         while todo:
@@ -85,7 +85,7 @@ class RefinedCover:
         return RefinedCover(tuple(done)), value
 
     def log_psi_above(self, excess: float) -> float:
-        """Bound log psi(excess) of every record vector from above; see `CountCover.log_psi_above`."""
+        """Return an upper bound on log psi(excess) over all record vectors; psi is the best threshold test's value."""
         return max(part.log_psi_above(excess) for part in self.parts)
 
 
@@ -114,32 +114,35 @@ _TYPICAL = 1e-6
 
 
 def lie_probability(epsilon0: FloatArray) -> FloatArray:
-    """Return s = 1/(1 + e^epsilon0); relative error 4 roundoffs."""
+    """Return s = 1/(1 + e^epsilon0), the chance that randomized response flips a bit; relative error 4 roundoffs."""
     low = np.exp(-epsilon0)
     return low / (1.0 + low)
 
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
-    """Add log A, A good to 8 roundoffs, to an enclosure of log psi."""
+    """Add log A to an enclosure of log psi, rounded outward, where A is good to 8 roundoffs."""
     found = logs + Interval(scale, scale).inflated(10).log()
     return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
 
 
 def exp_interval(logs: Interval) -> Interval:
-    """Exponentials of both ends, at most 1."""
+    """Enclose the exponentials of both ends of an interval of logarithms, capped at 1."""
     return logs.exp().clipped(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class VectorProfile(PrivacyProfile):
-    """Divergences of real pairs of neighbours, one per record vector: `delta` is the largest, rounds take one of them.
+    """The count theorem's profile delta(epsilon) for given record vectors of the other users.
+
+    Each vector gives a real pair of neighbours; `delta` is the largest of their hockey-stick divergences, and a
+    composition of rounds takes a single vector (`strongest`).
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget.
+        Local budget of the victim (the user whose privacy is analysed), in nats.
     vectors : RecordVectors
-        What the others may hold.
+        The record vectors of the other users to evaluate.
     """
 
     epsilon0: float
@@ -147,17 +150,17 @@ class VectorProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """The epsilon, in nats, from which delta is 0: the victim's own local budget."""
         return Upper(self.epsilon0)
 
     @property
     def directed(self) -> bool:
-        """One real pair: ones are evidence for one neighbour, zeros for the other."""
+        """True: the two directions of the divergence differ, as ones speak for one neighbour, zeros for the other."""
         return True
 
     @property
     def coarseness(self) -> float:
-        """Fewer knots, as each needs a transform."""
+        """Factor by which a table of this profile may be less accurate, as each knot costs a transform."""
         return 2.0
 
     @property
@@ -165,7 +168,7 @@ class VectorProfile(PrivacyProfile):
         return int(self.vectors.ones.shape[0])
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the largest over the vectors, and over both directions."""
+        """Return bounds on delta at one epsilon (nats): the largest over the record vectors and both directions."""
         scale, excess = victim_line(epsilon, self.epsilon0)
         ends = [self.vectors.log_psi(excess)]
         if not self.vectors.mirrored:
@@ -198,14 +201,14 @@ class VectorProfile(PrivacyProfile):
 
     @cached_property
     def strongest(self) -> VectorProfile:
-        """The vector with the largest delta where the largest is about 1e-6: rounds are attacked with it."""
+        """The record vector with the largest delta where that is about 1e-6; it is the one composed over rounds."""
         if self._size == 1:
             return self
         near = self._sampled.epsilon(_TYPICAL).lower
         return VectorProfile(self.epsilon0, self.vectors.worst(self._excess(near)))
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Logarithms of both directions of `strongest`."""
+        """Return bounds on log delta of the vector `strongest` at one epsilon, in both directions."""
         scale, excess = victim_line(epsilon, self.epsilon0)
         ends = self.strongest.vectors.log_psi_pair(excess)
         first, second = (scaled_logs(Interval(float(low[0]), float(high[0])), scale) for low, high in ends)
@@ -213,30 +216,33 @@ class VectorProfile(PrivacyProfile):
 
     @cached_property
     def table(self) -> ProfileTable:
-        """Knots of `strongest`."""
+        """Return a table of delta over epsilon for the vector `strongest`."""
         return ProfileTable(self) if self.strongest is self else self.strongest.table
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Both directions of `strongest`."""
+        """Return bounds on delta of the vector `strongest` at one epsilon, in both directions."""
         first, second = self.log_delta_pair(epsilon)
         return exp_interval(first), exp_interval(second)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit: the count moves by tanh(eps_v/2) of one user."""
+        """Guess the epsilon (nats) of a given delta by the Gaussian limit.
+
+        The victim's report shifts the expected count by tanh(epsilon0/2). The guess only starts a search.
+        """
         variance = self.vectors.groups.variance
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
 
 
 @dataclass(frozen=True, eq=False)
 class CoverProfile(PrivacyProfile):
-    """What a cover of all record vectors proves.
+    """Upper bound on the profile delta(epsilon) over all record vectors, from a cover of them.
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget.
+        Local budget of the victim (the user whose privacy is analysed), in nats.
     cover : CountCover, SpreadCover or RefinedCover
-        Of the others, s rounded down.
+        The cover of the other users' record vectors, their flip chances s rounded down.
     """
 
     epsilon0: float
@@ -244,32 +250,32 @@ class CoverProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """The epsilon, in nats, from which delta is 0: the victim's own local budget."""
         return Upper(self.epsilon0)
 
     def log_above(self, epsilon: float) -> float:
-        """Upper bound on log delta of every record vector."""
+        """Return an upper bound on log delta(epsilon) that holds for every record vector."""
         scale, excess = victim_line(epsilon, self.epsilon0)
         return scaled_logs(Interval(-math.inf, self.cover.log_psi_above(excess)), scale).upper
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return delta, bounded from above alone."""
+        """Return bounds on delta at one epsilon (nats); the lower end is trivial, the cover only bounds from above."""
         return Interval(0.0, exp_interval(Interval(-math.inf, self.log_above(epsilon))).upper)
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Guess epsilon by the Gaussian limit."""
+        """Guess the epsilon (nats) of a given delta by the Gaussian limit; the guess only starts a search."""
         variance = self.cover.groups.variance
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
 
     def upper_epsilon(self, target: float, guess: float | None) -> float:
-        """Return an epsilon at which delta is at most the target, near the smallest.
+        """Return an epsilon, in nats, at which delta is certainly at most the target; it is near the smallest such.
 
         Parameters
         ----------
         target : float
-            In (0, 1).
+            The delta to reach, in (0, 1).
         guess : float or None
-            Where it is expected.
+            Where the result is expected, in nats; None: the Gaussian limit.
         """
         top, known = self._top(target), dict[float, Interval]()
 
@@ -289,16 +295,18 @@ class CoverProfile(PrivacyProfile):
 
 @dataclass(frozen=True, eq=False)
 class WorstCountProfile(PrivacyProfile):
-    """The largest divergence over all record vectors (C), from above by covers, from below by some vectors.
+    """The count theorem's profile (C): the largest divergence over all record vectors of the other users.
 
-    Rounds, divergences and trade-offs take a rough cover, and one record vector from below.
+    Upper bounds come from covers of all vectors, lower bounds from some vectors.
+
+    Composition over rounds, divergences and trade-off curves use the rough cover from above and one vector from below.
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget.
+        Local budget of the victim (the user whose privacy is analysed), in nats.
     fine, rough : CountCover or SpreadCover
-        Of the others, s rounded down; the rough one has fewer boxes.
+        Covers of the other users' record vectors, flip chances s rounded down; the rough one has fewer boxes.
     below : RecordVectors
         Some of the others' record vectors, s rounded up.
     """
@@ -310,12 +318,15 @@ class WorstCountProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """The epsilon, in nats, from which delta is 0: the victim's own local budget."""
         return Upper(self.epsilon0)
 
     @property
     def coarseness(self) -> float:
-        """Boxes leave more open than knots do, but of one budget, where they are stretches of a line."""
+        """Factor by which a table of this profile may be less accurate, to save knots.
+
+        It is larger for several budgets, where boxes are less exact than knots; of one budget boxes are intervals.
+        """
         return 2.0 if self.rough.groups.chances.size == 1 else 3.0
 
     @cached_property
@@ -326,7 +337,10 @@ class WorstCountProfile(PrivacyProfile):
         return CoverProfile(self.epsilon0, cover)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(C), or (B) where there are too many record vectors; of several budgets boxes are cut where they matter."""
+        """Enclose delta at one epsilon (nats) by (C), or by its relaxation (B) if there are too many record vectors.
+
+        With several budgets, boxes whose bound matters are cut further.
+        """
         lower, upper = self._witness.delta(epsilon).lower, self._above(self.fine).delta(epsilon).upper
         hoped = lower * _CLOSE_DELTA
         if isinstance(self.fine, CountCover) and self.fine.moving > 1 and 0.0 < hoped < upper:
@@ -372,15 +386,21 @@ class WorstCountProfile(PrivacyProfile):
         return self._above(cover).upper_epsilon(target, hoped)
 
     def log_above(self, epsilon: float) -> float:
-        """Bound the logarithm of delta by the rough cover."""
+        """Return an upper bound on log delta(epsilon) over all record vectors, from the rough cover."""
         return self._above(self.rough).log_above(epsilon)
 
     def log_roughly(self, epsilon: float) -> float:
-        """By the rough cover, as all knots."""
+        """Return an upper bound on log delta at one epsilon (nats), from the rough cover as at a table's knots."""
         return self.log_above(epsilon)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Return the same curve in both directions, by the rough cover; from below one record vector."""
+        """Enclose log delta at one epsilon (nats), with the same interval for both directions.
+
+        The upper end comes from the rough cover; the lower end is the smaller direction of one record vector.
+
+        The upper end is one curve for both directions, from the rough cover; the lower ends belong to one record
+        vector.
+        """
         upper = self.log_above(epsilon)
         low = min(end.lower for end in self._witness.log_delta_pair(epsilon))
         both = Interval(min(low, upper), upper)
@@ -388,14 +408,14 @@ class WorstCountProfile(PrivacyProfile):
 
 
 def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
-    """Return the profile of the count theorem for a victim of budget level ``left_out``.
+    """Return the count theorem's profile for a victim whose budget is level number ``left_out`` of `budgets`.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody, the victim included; at least two users.
+        All users' local budgets, the victim's included; at least two users.
     left_out : int
-        The victim's level.
+        Index of the victim's level.
     """
     above = others(budgets, left_out, outwards=True)
     boxes = ROUGH_BOXES if above.chances.size > 1 else BOXES
@@ -404,12 +424,18 @@ def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
 
 
 def likely_worst_vectors(budgets: Budgets, left_out: int | None) -> RecordVectors:
-    """Record vectors among which the worst usually lies; of everybody if nobody is left out."""
+    """Return record vectors among which the worst one usually lies, of all users but one of level `left_out`.
+
+    With None, of all users.
+    """
     return RecordVectors.likely_worst(others(budgets, left_out, outwards=False).merged(_MOST_TRIED, outwards=False))
 
 
 def others(budgets: Budgets, left_out: int | None, *, outwards: bool) -> Groups:
-    """Everybody but one user of a level, s rounded down for an upper bound, up for a lower one."""
+    """Return the users other than one of level `left_out`, grouped by the flip chance s of their bit.
+
+    s is rounded down if `outwards` (for an upper bound), else up (for a lower bound).
+    """
     counts = budgets.counts.astype(np.float64)
     if left_out is not None:
         counts[left_out] -= 1.0
@@ -420,12 +446,14 @@ def others(budgets: Budgets, left_out: int | None, *, outwards: bool) -> Groups:
 
 
 def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
-    """Tabulate psi, as `CloneCurve` does, for victims of all budgets: the best company is left out of all of theirs.
+    """Return a table of psi, as a `CloneCurve`, that serves victims of every budget.
+
+    A user of the smallest budget, who hides the victim best, is left out whoever the victim is.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody.
+        All users' local budgets.
     delta : float
         psi is tabulated until it is below delta/10.
     """
@@ -440,13 +468,16 @@ def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
 
 
 def sends_bits(setting: Setting) -> bool:
-    """Whether the stated randomizer's report is one bit, drawn by randomized response of the record or of a coin."""
+    """Return whether every report is one bit, drawn by randomized response of the record or of a fair coin."""
     law = setting.law
     return isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
 
 
 class CountBound(AmplificationBound):
-    """The worst divergence over all record vectors of users who send one bit each; of any report if records are bits.
+    """The upper bound `count`: the largest divergence of the count of ones over all record vectors.
+
+    It applies if each user sends one bit, or if records take two values and one randomizer serves everybody. The proof
+    is in docs/theorems/count.md.
 
     See docs/theorems/count.md.
     """
@@ -456,7 +487,10 @@ class CountBound(AmplificationBound):
     reference = "count theorem (own proof): the largest divergence of the count of bits over all record vectors"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Those of the smallest budgets hide best, so they are missed most; of visible levels those of the own one."""
+        """Return the population left when `exposed` users other than the victim hide nobody, chosen for the worst.
+
+        These are the users of the smallest budgets, who hide best; with visible levels, users of the victim's level.
+        """
         if setting.seen != "levels":
             return super().company(setting, budgets, level, exposed)
         counts = budgets.counts.copy()
@@ -464,7 +498,7 @@ class CountBound(AmplificationBound):
         return Budgets(budgets.epsilons, counts, budgets.deltas)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile (C) of one victim; see `AmplificationBound.one_round`."""
+        """Return the certified profile (C) of a victim of local budget `epsilon0` (nats), for one round."""
         self._check(setting)
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
@@ -476,7 +510,7 @@ class CountBound(AmplificationBound):
         return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels, all victims are read off one curve."""
+        """Return bounds on epsilon at `delta` for the victims of many levels, all read off one tabulated curve."""
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'clones'")
@@ -487,7 +521,10 @@ class CountBound(AmplificationBound):
         return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Leave the best company out, whoever the victim is."""
+        """Return a function from a victim's budget (nats) to a profile; all victims share one population.
+
+        That population lacks a user of the smallest budget, who hides best, whoever the victim is.
+        """
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count over rounds or groups stops at 32 visible levels; see 'clones'")

@@ -29,16 +29,17 @@ _STEPS = (65, 9, 5, 3)
 
 @dataclass(frozen=True, eq=False)
 class RecordVectors:
-    """Some record vectors: how many users of each group hold 1.
+    """A choice of record vectors: each says how many users of each group hold record 1.
 
     Parameters
     ----------
     groups : Groups
-        Everybody but the victim; s rounded up.
+        All users but the victim, grouped by their flip chance s, rounded up.
     ones : ndarray, shape (vectors, groups)
-        Whole numbers from 0 to the group's size.
+        Users of each group who hold 1: whole numbers from 0 to the group's size.
     mirrored : bool
-        Whether the vectors are closed under exchanging ones and zeros, so that one direction tells of both.
+        Whether the vectors are closed under exchanging ones and zeros, so that both directions give the same largest
+        divergence.
     """
 
     groups: Groups
@@ -47,7 +48,10 @@ class RecordVectors:
 
     @classmethod
     def likely_worst(cls, groups: Groups) -> RecordVectors:
-        """Every number of ones of a single small group, else shares of the groups in which the worst usually lies."""
+        """Return record vectors among which the worst usually lies.
+
+        For a single small group, every number of ones; else some shares of ones in each group.
+        """
         n = groups.counts
         if n.size == 1 and n[0] <= EXACT_UP_TO:
             return cls(groups, np.arange(n[0] + 1.0)[:, None], mirrored=True)
@@ -59,28 +63,28 @@ class RecordVectors:
         return cls(groups, np.unique(np.rint(shares * n), axis=0))
 
     def log_psi(self, excess: float, *, zeros: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Bounds on log psi(excess) of each vector, ones counted, or zeros."""
+        """Enclose log psi(excess) of each vector, psi the best threshold test's value on the ones (or zeros)."""
         others = self.groups.counts - self.ones
         held = (others, self.ones) if zeros else (self.ones, others)
         found = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
         return found.lower, found.upper
 
     def log_psi_pair(self, excess: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-        """As `log_psi`, ones counted and zeros counted, in one evaluation."""
+        """Enclose log psi(excess) of each vector, once for counted ones and once for counted zeros."""
         others, size = self.groups.counts - self.ones, self.ones.shape[0]
         held = np.concatenate((self.ones, others)), np.concatenate((others, self.ones))
         found = self.groups.crowds(*held, np.zeros(2 * size)).best_thresholds(excess)
         return (found.lower[:size], found.upper[:size]), (found.lower[size:], found.upper[size:])
 
     def worst(self, excess: float) -> RecordVectors:
-        """Return the one with the largest psi, of both directions, as far as doubles tell."""
+        """Return the single record vector with the largest psi over both directions, compared in plain doubles."""
         most = self.log_psi(excess)[0]
         if not self.mirrored:
             most = np.maximum(most, self.log_psi(excess, zeros=True)[0])
         return self._only(int(most.argmax()))
 
     def sample(self) -> RecordVectors:
-        """Return a few of them, evenly spread."""
+        """Return a few of the record vectors, evenly spread over the list."""
         few = np.unique(np.rint(np.linspace(0.0, self.ones.shape[0] - 1.0, _SAMPLE)).astype(np.int64))
         return RecordVectors(self.groups, self.ones[few])
 
@@ -88,7 +92,7 @@ class RecordVectors:
         return RecordVectors(self.groups, self.ones[index : index + 1])
 
     def climbed(self, excess: float) -> RecordVectors:
-        """Return the worst one, made worse group by group.
+        """Return the worst record vector after a local search that changes the ones group by group.
 
         At one threshold psi rises, then falls in each count of ones.
         """
@@ -113,7 +117,7 @@ class RecordVectors:
 
 
 def exponentials(log: float) -> Interval:
-    """Enclose e^log, at most 1; log is good to what its rounding has been charged.
+    """Enclose e^log elementwise, capped at 1; rounding errors of `log` must already be in its ends.
 
     Parameters
     ----------
@@ -126,12 +130,12 @@ def exponentials(log: float) -> Interval:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One of two outcomes: its smallest and its largest chance, 0 < p <= q < 1.
+    """One of the two outcomes of a channel, given by its smallest and largest chance over records.
 
     Parameters
     ----------
     p, q : Fraction
-        Exact.
+        Smallest and largest chance over the records, exact, 0 < p <= q < 1.
     """
 
     p: Fraction
@@ -144,16 +148,18 @@ class Outcome:
         return Interval(max(round_down(value, 8), 0.0), round_up(value, 8))
 
     def other(self) -> Outcome:
-        """Return the other outcome."""
+        """Return the other outcome, whose chances are 1 - q and 1 - p."""
         return Outcome(1 - self.q, 1 - self.p)
 
     def crowds(self, likely: FloatArray, unlikely: FloatArray, *, outwards: bool) -> BitCrowds:
-        """Return crowds of so many users of chance q and of chance p, rounded away from each other or together.
+        """Return the counts of users of chance q and of chance p as crowds of independent bits.
+
+        The chances are rounded away from each other if `outwards`, else towards each other.
 
         Parameters
         ----------
         likely, unlikely : ndarray, shape (crowds,)
-            Whole numbers as floats.
+            Users of chance q and of chance p in each crowd: whole numbers, as floats.
         outwards : bool
             Whether the range of chances is made larger.
         """
@@ -166,7 +172,7 @@ class Outcome:
         return BitCrowds(np.array(chances), np.array(flipped), np.stack((likely, unlikely), axis=1))
 
     def line(self, epsilon: float, *, above: bool) -> tuple[float, float] | None:
-        """Bound A and r from above and below, or from below and above; None where A is 0.
+        """Return bounds on A and r, with which delta is A psi(r); None where A is 0.
 
         Parameters
         ----------
@@ -182,7 +188,7 @@ class Outcome:
         return scale, (round_down if above else round_up)(math.expm1(epsilon) / scale, 8)
 
     def log_values(self, likely: FloatArray, unlikely: FloatArray, epsilon: float, *, above: bool) -> FloatArray:
-        """Bound log(A psi(r)) of each crowd, from above or from below, shape (crowds,); -inf where it is 0.
+        """Bound log(A psi(r)), the log of delta, of each crowd from one side, shape (crowds,); -inf where it is 0.
 
         Parameters
         ----------
@@ -191,7 +197,7 @@ class Outcome:
         epsilon : float
             Nats, from 0 to 700.
         above : bool
-            Which side.
+            True: upper bounds; False: lower bounds.
         """
         line = self.line(epsilon, above=above)
         if line is None or line[0] <= 0.0:
@@ -208,16 +214,20 @@ _TYPICAL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ChannelCountProfile(PrivacyProfile):
-    """What record vectors prove or show: how many of the others may hold the record of the larger chance.
+    """Profile of the count of one outcome when all users share a channel with two outcomes.
+
+    It is an upper bound, or the curve of attained record vectors; both fix how many of the other users hold the record
+    that makes the outcome likelier.
 
     Parameters
     ----------
     outcome : Outcome
-        Outcome 1.
+        The outcome that is counted.
     others : int
-        How many others there are.
+        Number of users other than the victim.
     first, last : ndarray, shape (vectors,)
-        So many at least, and at most, hold the record of the larger chance; the others between are told.
+        Least and largest number of other users who hold the record of the larger chance. The records of the users
+        between are open.
     above : bool
         Whether this is an upper bound, or a witness: then first and last are the same.
     """
@@ -230,21 +240,21 @@ class ChannelCountProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own largest loss."""
+        """The epsilon, in nats, from which delta is 0: the largest privacy loss of a single report."""
         return Upper(max(side.loss.upper for side in (self.outcome, self.outcome.other())))
 
     @property
     def coarseness(self) -> float:
-        """Fewer knots, as each needs a transform."""
+        """Factor by which a table of this profile may be less accurate, as each knot costs a transform."""
         return 2.0
 
     @property
     def directed(self) -> bool:
-        """Whether the two directions differ: they do for a witness, which is one real pair of neighbours."""
+        """Whether the two directions of the divergence differ: true of a witness, which is one pair of neighbours."""
         return not self.above
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit for the record vector that hides least."""
+        """Guess the epsilon (nats) of a given delta by the Gaussian limit, for the record vector that hides least."""
         a, b = float(self.outcome.p), float(self.outcome.q)
         variance = self.others * min(a * (1.0 - a), b * (1.0 - b))
         return gaussian_epsilon(delta, (b - a) / math.sqrt(variance)) if variance > 0.0 and b > a else None
@@ -256,12 +266,12 @@ class ChannelCountProfile(PrivacyProfile):
         return ones, self.outcome.other().log_values(n - self.last, self.first, at, above=self.above)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the largest of all vectors and both directions, from one side."""
+        """Bound delta at one epsilon (nats) from one side: the largest over the vectors and both directions."""
         found = exponentials(max(float(logs.max()) for logs in self._logs(epsilon)))
         return Interval(0.0, found.upper) if self.above else Interval(found.lower, 1.0)
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Both directions: of a witness those of one vector."""
+        """Bound delta at one epsilon (nats) in both directions; of a witness both belong to one record vector."""
         if self.above:
             return super().delta_pair(epsilon)
         first, second = (exponentials(float(logs.max())) for logs in self.strongest._logs(epsilon))
@@ -290,7 +300,7 @@ class ChannelCountProfile(PrivacyProfile):
 
     @cached_property
     def strongest(self) -> ChannelCountProfile:
-        """The vector with the largest delta where the largest is about 1e-6."""
+        """The profile of the single record vector with the largest delta, where that is about 1e-6."""
         return self if self.first.size == 1 else self._worst(self._near(_TYPICAL))
 
     def _worst(self, epsilon: float) -> ChannelCountProfile:
@@ -300,12 +310,12 @@ class ChannelCountProfile(PrivacyProfile):
 
 
 def two_outcomes(law: object) -> Outcome | None:
-    """Return the first outcome of a channel of two, whatever the record possible; None for any other law.
+    """Return the first outcome of a channel whose reports take two values; None for any other randomizer.
 
     Parameters
     ----------
     law : object
-        A randomizer.
+        The stated law of a randomizer.
     """
     if not isinstance(law, StatesChances):
         return None
@@ -318,16 +328,18 @@ def two_outcomes(law: object) -> Outcome | None:
 
 
 def channel_count(outcome: Outcome, n: int, *, above: bool) -> ChannelCountProfile:
-    """Return what the count theorem says of n users of one channel, from above, or its record vectors from below.
+    """Return the count theorem's profile for n users of one two-outcome channel.
+
+    From above it is a certified bound; from below it is the curve of attained record vectors.
 
     Parameters
     ----------
     outcome : Outcome
         The channel.
     n : int
-        Users, the victim included, at least 1.
+        Number of users, the victim included, at least 1.
     above : bool
-        Which.
+        Whether to return the upper bound.
     """
     others = n - 1
     if others <= EXACT_UP_TO:

@@ -58,16 +58,16 @@ _OFFSETS = np.array([-1.0, 0.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class BitCrowds:
-    """Crowds of independent bits; the columns say what bits there are, each row how many a crowd has of them.
+    """Sums of independent bits ("crowds"): each row counts how many bits of each group one sum has.
 
     Parameters
     ----------
     chances : ndarray, shape (groups,)
-        In (0, 1); the doubles given are taken as exact.
+        Chance that a bit of the group is 1, in (0, 1); the doubles given are taken as exact.
     flipped : ndarray of bool, shape (groups,)
         Whether a bit of the group is 1 with chance 1 - chance, exactly, instead.
     counts : ndarray, shape (crowds, groups)
-        Whole numbers >= 0, as floats.
+        Number of bits of each group in each crowd: whole numbers >= 0, as floats.
     """
 
     chances: FloatArray
@@ -75,17 +75,19 @@ class BitCrowds:
     counts: FloatArray
 
     def best_thresholds(self, excess: float) -> Enclosure:
-        """Enclose log psi(excess) of (psi) for each crowd, shape (crowds,); -inf below means nothing is certain.
+        """Enclose log psi(excess) for each crowd, shape (crowds,); a lower end of -inf certifies nothing.
+
+        psi(r) = max_m [P(S = m) - r P(S > m)] is the value of the best threshold test on the crowd's sum S.
 
         Parameters
         ----------
         excess : float
-            r >= 0, good to 8 EPS relative; inf counts as 1e300.
+            The argument r >= 0 of psi, good to 8 EPS relative; inf counts as 1e300.
 
         Raises
         ------
         NotConverged
-            If there are so many bits that doubles do not tell their mean to a quarter.
+            If there are so many bits that doubles do not hold their mean to within 1/4.
         """
         tilt = _Tilt.of(self, min(excess, 1e300))
         mean = self.counts @ tilt.chances
@@ -221,14 +223,19 @@ _MOST_KEPT = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class LargestBox:
-    """The largest bound over boxes.
+    """The largest of the bounds that many boxes of record vectors give, with a cache of past evaluations.
+
+    At a new excess, a box is not evaluated if convexity between cached excesses shows that its bound is not the
+    largest.
+
+    A box whose bound, by convexity, cannot be the largest is not evaluated again.
 
     Parameters
     ----------
     boxes : int
-        How many there are.
+        Number of boxes.
     evaluated : callable
-        From an excess and the boxes asked for, all of them for None, to upper bounds on log psi there, finite.
+        Function of an excess and box indices (None: all boxes) that returns finite upper bounds on log psi of each.
     """
 
     boxes: int
@@ -242,7 +249,7 @@ class LargestBox:
         Parameters
         ----------
         excess : float
-            At least 0, possibly inf, good to 8 roundoffs.
+            The argument r of psi, at least 0, possibly inf, good to 8 roundoffs.
         """
         place = bisect.bisect_right(self._asked, excess)
         if place and self._asked[place - 1] == excess:
@@ -272,9 +279,9 @@ def chords(excess: float, ends: list[float], bounds: list[FloatArray]) -> FloatA
     Parameters
     ----------
     excess : float
-        At least the first of ``ends``, below the second.
+        The argument r of psi: at least the first of ``ends``, below the second.
     ends : list of float
-        Excesses, ascending, at least one; the first two count.
+        Excesses, ascending, at least one; only the first two are used.
     bounds : list of ndarray, each of shape (boxes,)
         Upper bounds on log psi there.
 
@@ -306,12 +313,12 @@ _WORTH = 0.015
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Users by the smaller chance s of their bit, s <= 1/2.
+    """Users grouped by the chance s <= 1/2 with which their bit differs from their record.
 
     Parameters
     ----------
     chances, counts : ndarray, shape (groups,)
-        s, ascending or not, taken as exact; and how many users have it, whole numbers >= 1 as floats.
+        Each group's s in any order, taken as exact; and its number of users, whole numbers >= 1 as floats.
     """
 
     chances: FloatArray
@@ -319,11 +326,11 @@ class Groups:
 
     @property
     def variance(self) -> float:
-        """Variance of the number of ones, whatever the records."""
+        """The variance of the number of ones sent by all users; it does not depend on the records."""
         return float((self.chances * (1.0 - self.chances)) @ self.counts)
 
     def crowds(self, ones: FloatArray, zeros: FloatArray, coins: FloatArray) -> BitCrowds:
-        """Return crowds of so many ones and zeros of each group, shape (crowds, groups), and coins, (crowds,)."""
+        """Return the sums of bits for given numbers of ones, zeros (crowds, groups) and fair coins (crowds,)."""
         chances = np.concatenate((self.chances, self.chances, [_FAIR]))
         flipped = np.concatenate((np.ones_like(self.chances), np.zeros_like(self.chances), [0.0])).astype(bool)
         counts = np.concatenate((ones, zeros, coins[:, None]), axis=1)
@@ -331,9 +338,9 @@ class Groups:
         return BitCrowds(chances[used], flipped[used], counts[:, used])
 
     def merged(self, most: int, *, outwards: bool) -> Groups:
-        """Return at most so many groups, each user's s rounded down, to that of another user, or up.
+        """Return at most that many groups: each user's chance s is rounded to that of another user.
 
-        Rounding s down gives a larger set of laws of each bit, so that what is found for it is an upper bound;
+        Rounding s down (`outwards`) gives a larger set of laws of each bit, so that its divergence is an upper bound;
         rounding it up gives a smaller one. The groups are those that change the variance least.
         """
         if self.chances.size <= most:
@@ -376,12 +383,12 @@ def _best_cuts(s: FloatArray, n: FloatArray, most: int, *, outwards: bool) -> ND
 
 @dataclass(frozen=True, eq=False)
 class CountCover:
-    """Crowds that together bound the count theorem's maximum over all record vectors from above.
+    """Boxes of record vectors that together contain all of them, for an upper bound on the count theorem's maximum.
 
     Parameters
     ----------
     groups : Groups
-        Everybody but the victim; s rounded down.
+        All users but the victim, grouped by their flip chance s, rounded down.
     first, last : ndarray, shape (boxes, groups)
         Per box and group the least and the largest number of ones.
     """
@@ -392,9 +399,12 @@ class CountCover:
 
     @classmethod
     def of(cls, groups: Groups, boxes: int, *, exact: bool = True) -> CountCover:
-        """Cover all record vectors with about so many boxes; users of one chance below 1/2 exactly, up to 10,000.
+        """Cover all record vectors with about the given number of boxes.
 
-        Parts of a group are inversely proportional to what an open user costs, so that each group costs the same.
+        Users who all have one chance below 1/2 are covered exactly if there are at most 10,000 of them.
+
+        The width of a box in a group is inversely proportional to the loss per user whose record it leaves open, so
+        that every group loses the same.
         """
         fair = groups.chances >= _FAIR
         moving = np.flatnonzero(~fair)
@@ -439,21 +449,21 @@ class CountCover:
 
     @property
     def exact(self) -> bool:
-        """Whether each box is one record vector."""
+        """Whether each box holds a single record vector, so that the bound loses nothing."""
         return bool((self.first == self.last)[:, self.groups.chances < _FAIR].all())
 
     @property
     def moving(self) -> int:
-        """Groups whose record matters: of chances below 1/2."""
+        """Indices of the groups whose records change the law of their bits: those with s below 1/2."""
         return int((self.groups.chances < _FAIR).sum())
 
     def log_psi_above(self, excess: float) -> float:
-        """Bound log psi(excess) of every record vector from above.
+        """Return an upper bound on log psi(excess) over all record vectors.
 
         Parameters
         ----------
         excess : float
-            As for `BitCrowds.best_thresholds`.
+            The argument r >= 0 of psi, see `BitCrowds.best_thresholds`.
         """
         return self._largest.at(excess)
 
@@ -463,14 +473,14 @@ class CountCover:
         return LargestBox(self.first.shape[0], self.box_logs)
 
     def box_logs(self, excess: float, boxes: NDArray[np.int64] | None = None) -> FloatArray:
-        """Bounds on log psi(excess) from above, of the record vectors of each box, shape (boxes,).
+        """Return, per box, an upper bound on log psi(excess) over the record vectors in the box, shape (boxes,).
 
         Parameters
         ----------
         excess : float
-            As for `BitCrowds.best_thresholds`.
+            The argument r >= 0 of psi, see `BitCrowds.best_thresholds`.
         boxes : ndarray, optional
-            Which boxes; default all.
+            Indices of the boxes to evaluate; default: all.
         """
         coins, rare = self._blocks
         crowds = self._crowds
@@ -488,13 +498,13 @@ class CountCover:
         return top[:, 0] + np.minimum(np.log(mean), 0.0) + roundoff(64, 1.0 + np.abs(top[:, 0]))
 
     def only(self, kept: NDArray[np.bool_]) -> CountCover:
-        """Return some of the boxes."""
+        """Return a cover that keeps only the selected boxes."""
         return CountCover(self.groups, self.first[kept], self.last[kept])
 
     def halved(self) -> CountCover | None:
-        """Cut each box in two where its open users cost most; None if nobody is open.
+        """Return the boxes cut in two, in the group that loses most; None if no box leaves a record open.
 
-        Boxes are taken to be of one shape, up to one user, as those of `of` are: all are cut alike.
+        All boxes are cut in the same group: they have one shape, up to one user, as those of `of` do.
         """
         opened = self.last - self.first
         s = self.groups.chances
@@ -531,7 +541,9 @@ def _cut(count: float, parts: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class SpreadCover:
-    """Users of many different chances as users of a few: each is, by a coin that is told, one of its two neighbours.
+    """A cover that replaces many different flip chances by a few.
+
+    Each user takes one of the two neighbouring chances by a public coin.
 
     A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with
     s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely;
@@ -540,9 +552,10 @@ class SpreadCover:
     Parameters
     ----------
     likely, sure : CountCover
-        Of the least likely numbers of users, and of all users at the smaller of chances.
+        The cover for the smallest likely numbers of users of the larger chances, and the cover that always holds,
+        with all users at the smaller chance.
     charge : float
-        Bound on the probability that there are fewer.
+        Upper bound on the probability that fewer users than in `likely` take the larger chances.
     """
 
     likely: CountCover
@@ -551,12 +564,12 @@ class SpreadCover:
 
     @property
     def groups(self) -> Groups:
-        """The users as they are likely to be."""
+        """The users' groups of the likely case, by the chances they were spread over."""
         return self.likely.groups
 
     @classmethod
     def of(cls, groups: Groups, boxes: int) -> SpreadCover:
-        """Choose the chances that lose least variance; a chance of 1/2 is one of them."""
+        """Return a cover with the few chances that lose least variance; a chance of 1/2 is always among them."""
         order = np.argsort(groups.chances, kind="stable")
         s, n = groups.chances[order], groups.counts[order]
         knots = np.append(s[_best_knots(s, n)], _FAIR)
@@ -576,7 +589,7 @@ class SpreadCover:
         )
 
     def log_psi_above(self, excess: float) -> float:
-        """Bound log psi(excess) of every record vector from above; see `CountCover.log_psi_above`."""
+        """Return an upper bound on log psi(excess) over all record vectors, with the charge for unlikely counts."""
         sure = self.sure.log_psi_above(excess)
         charge = math.log(self.charge) if self.charge > 0.0 else -math.inf
         found = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
@@ -588,14 +601,14 @@ Cover = CountCover | SpreadCover
 
 
 def cover_of(groups: Groups, boxes: int, *, exact: bool = True) -> Cover:
-    """Return a cover of all record vectors: by exact chances if few of them differ, else spread over a few.
+    """Return a cover of all record vectors: with the exact flip chances if these are few, else with a few others.
 
     Parameters
     ----------
     groups : Groups
-        Everybody but the victim, s rounded down.
+        All users but the victim, grouped by their flip chance s, rounded down.
     boxes : int
-        About how many.
+        About how many boxes to use.
     exact : bool
         Whether users of one chance are covered exactly, up to 10,000 of them.
     """

@@ -52,21 +52,23 @@ _THRESHOLDS = 400
 
 @dataclass(frozen=True)
 class BinomialTest:
-    """The best (N) when the other n users share one budget and all hold x0: N ~ Bin(n, p).
+    """The best threshold test (N) when the other n users share one budget and all hold record x0.
+
+    The number of ones among them is then N ~ Bin(n, p).
 
     Parameters
     ----------
     n : float
         Number of other users.
     p : float
-        Their lie probability; good to 4 roundoffs.
+        Chance that such a user's bit differs from the record; good to 4 roundoffs.
     """
 
     n: float
     p: float
 
     def psi(self, excess: float) -> tuple[Interval, Interval]:
-        """Enclose max_k P(N <= k) - s P(N <= k-1), s = 1 + excess, for ones and for zeros counted.
+        """Enclose max_k P(N <= k) - s P(N <= k-1), s = 1 + excess, for counted ones and for counted zeros.
 
         pmf(k) >= s pmf(k-1) holds up to k = (n+1) p/(p + s (1-p)); with zeros counted, p becomes 1-p.
         """
@@ -90,7 +92,7 @@ class BinomialTest:
 
 @dataclass(frozen=True, eq=False)
 class TabledTest:
-    """(N) over a table of thresholds, for others with different budgets or records.
+    """The threshold tests (N) at tabled thresholds, for other users with different budgets or records.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ class TabledTest:
 
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
-        """Tabulate all thresholds of small populations, some hundred spread ones of large populations."""
+        """Tabulate P(N <= k) at all thresholds k of a small population, at some hundred of a large one."""
         through, before = zip(cls._side(ones, deviations), cls._side(ones.failures, deviations), strict=True)
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
@@ -132,7 +134,7 @@ class TabledTest:
         )
 
     def psi(self, excess: float) -> tuple[Interval, Interval]:
-        """Enclose the best tabled test for ones, and for zeros."""
+        """Enclose max over tabled k of P(N <= k) - (1 + excess) P(N <= k-1), for ones and for zeros."""
         s = 1.0 + min(excess, 1e300)
         lower = self.through.lower - s * self.before.upper
         upper = self.through.upper - s * self.before.lower
@@ -149,16 +151,16 @@ def _widened(bounds: Enclosure, slack: float) -> Enclosure:
 
 @dataclass(frozen=True)
 class CountProfile(PrivacyProfile):
-    """Profile of binary randomized response's shuffled count, the larger of its two directions.
+    """Profile delta(epsilon) of the shuffled count of binary randomized response, the larger of both directions.
 
     Parameters
     ----------
     epsilon0 : float
-        The victim's budget, nats.
+        Local budget of the victim (the user whose privacy is analysed), in nats.
     test : BinomialTest or TabledTest
-        The other users' count.
+        The threshold tests on the other users' count of ones.
     others_deviation : float
-        Standard deviation of that count; only a first guess is taken from it.
+        Standard deviation of the other users' count; it only serves a first guess.
     """
 
     epsilon0: float
@@ -167,21 +169,24 @@ class CountProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """The victim's own budget."""
+        """The epsilon, in nats, from which delta is 0: the victim's own local budget."""
         return Upper(self.epsilon0)
 
     @property
     def directed(self) -> bool:
-        """One real pair: ones are evidence for one neighbour, zeros for the other."""
+        """True: the two directions of the divergence differ, as ones speak for one neighbour, zeros for the other."""
         return True
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(N), the larger direction."""
+        """Return bounds on delta at one epsilon (nats): the best test (N) in the larger of the two directions."""
         first, second = self.delta_pair(epsilon)
         return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """(N) with ones and with zeros counted: the neighbour holding x0 against the other, and back."""
+        """Return bounds on delta at one epsilon (nats) in both directions.
+
+        The first counts ones: the neighbour holding x0 against the other. The second counts zeros.
+        """
         if epsilon >= self.epsilon0:
             return Interval(0.0, 0.0), Interval(0.0, 0.0)
         scale, excess = victim_line(epsilon, self.epsilon0)
@@ -189,14 +194,17 @@ class CountProfile(PrivacyProfile):
         return first, second
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Gaussian limit: the count moves by tanh(eps_v/2) of one user."""
+        """Guess the epsilon (nats) of a given delta by the Gaussian limit.
+
+        The victim's report shifts the expected count by tanh(epsilon0/2). The guess only starts a search.
+        """
         if self.others_deviation == 0.0:
             return None
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / self.others_deviation)
 
 
 def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountProfile:
-    """Return the profile of binary randomized response seen as a count.
+    """Return the profile delta(epsilon) of the count of ones under shuffled binary randomized response.
 
     Exact for one budget with all others on x0, and while the likely counts are at most 4096; beyond, the best of
     some hundred thresholds, which is a valid witness a little below it.
@@ -204,9 +212,9 @@ def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountP
     Parameters
     ----------
     budgets : Budgets
-        Everybody, the victim included.
+        All users' local budgets, the victim's included.
     epsilon0 : float
-        The victim's level.
+        Local budget of the victim (the user whose privacy is analysed), in nats; one of `budgets`.
     ones : int
         How many of the others hold x1, from 0 to n-1, in ascending order of budget; the rest hold x0.
 
@@ -234,12 +242,15 @@ def rr_count_profile(budgets: Budgets, epsilon0: float, ones: int = 0) -> CountP
 
 
 def victims_among_all(budgets: Budgets) -> Callable[[float], CountProfile]:
-    """Return profiles of victims seen in the count of all users: the own report once more, which only hides more.
+    """Return a function from a victim's budget (nats) to the profile of the count of all users.
+
+    The other users' count is replaced by that of all users: the victim's report counts once more, which hides more, so
+    the profile stays a lower bound.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody, the victims included.
+        All users' local budgets, the victims' included.
     """
     count = SuccessCount.of(lie_probability(budgets.epsilons), budgets.counts.astype(np.float64))
     test = TabledTest.of(count)
@@ -247,14 +258,16 @@ def victims_among_all(budgets: Budgets) -> Callable[[float], CountProfile]:
 
 
 def epsilons_among_all(budgets: Budgets, epsilon0: FloatArray, delta: float) -> FloatArray:
-    """Return an epsilon per victim at which the count of all users certainly shows more than delta, 0 if none is found.
+    """Return lower ends of each victim's epsilon at `delta` (nats), attained by the count of all users.
+
+    It is 0 for a victim for whom no test exceeds delta.
 
     Parameters
     ----------
     budgets : Budgets
-        Everybody, the victims included; the own report once more only hides more.
+        All users' local budgets, the victims' included; counting the victim's report once more only hides more.
     epsilon0 : ndarray, shape (victims,)
-        Ascending budgets of the victims.
+        Local budgets of the victims in nats, ascending.
     delta : float
         Central delta.
     """
@@ -278,12 +291,12 @@ def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatA
 
 
 def epsilons_among_equals(epsilon0: FloatArray, others: FloatArray, delta: float) -> FloatArray:
-    """Return an epsilon per victim who hides among others of her own budget, as `epsilons_among_all` does.
+    """Return lower ends of each victim's epsilon at `delta` (nats), hidden among users of the same budget only.
 
     Parameters
     ----------
     epsilon0, others : ndarray, shape (victims,)
-        Budgets of the victims, and how many others have the same: N ~ Bin(others, s).
+        Local budgets of the victims in nats, and how many other users have the same: their count is N ~ Bin(others, s).
     delta : float
         Central delta.
     """
@@ -313,7 +326,9 @@ def _bisect(psi: Callable[[FloatArray], FloatArray], epsilon0: FloatArray, delta
 
 
 class CountWitness(AmplificationBound):
-    """Binary randomized response, the others on the worst of many record vectors: attained by real neighbours.
+    """The lower bound `count-exact`: binary randomized response with the worst of many tried record vectors.
+
+    Its value is attained by real neighbouring inputs. The proof is in docs/theorems/count-exact.md.
 
     See docs/theorems/count-exact.md.
     """
@@ -323,7 +338,7 @@ class CountWitness(AmplificationBound):
     reference = "exact count of shuffled bits, the others on the worst record vector found"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the witness for one victim; see `AmplificationBound.one_round`."""
+        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round."""
         self._check(setting)
         channel = two_outcomes(setting.law)
         if shows_levels(setting):
@@ -337,7 +352,7 @@ class CountWitness(AmplificationBound):
         return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """With many levels, one count of all users serves every victim, the others on x0."""
+        """Return lower ends of epsilon for the victims of many levels, from one count of all users, others on x0."""
         self._check(setting)
         budgets = setting.budgets
         if two_outcomes(setting.law) is not None:  # everybody has the same chances, whatever the stated budgets
@@ -350,7 +365,7 @@ class CountWitness(AmplificationBound):
         return Enclosure(found, found)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return the same count of all users for every victim, the others on x0."""
+        """Return a function from a victim's budget to a profile: the count of all users, the others on record x0."""
         self._check(setting)
         if shows_levels(setting) or two_outcomes(setting.law) is not None:
             raise OutOfRegime(

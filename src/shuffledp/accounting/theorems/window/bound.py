@@ -50,16 +50,16 @@ _BISECTIONS = 32
 
 
 def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: bool) -> Enclosure:
-    """Enclose A of (W), elementwise.
+    """Enclose A of (W), the factor of F(k) in the test's value, elementwise.
 
     Parameters
     ----------
     p0, p1 : Enclosure
         The victim's chances of the window under x0 and x1.
     epsilon : float or ndarray
-        Nats, at least 0.
+        Epsilon of the divergence, nats, at least 0.
     outside : bool
-        Whether reports outside are counted, for H(Q, P).
+        Whether reports outside the window are counted, for H(Q, P), instead of those inside, for H(P, Q).
     """
     grow = np.expm1(np.minimum(epsilon, 700.0))
     low = p0 if outside else Enclosure(1.0 - p1.upper, 1.0 - p1.lower)
@@ -71,9 +71,12 @@ def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: 
 
 
 def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
-    """Estimate (W) for every window, and its best threshold, N taken for a binomial of the same two moments.
+    """Estimate the value of (W) and the best threshold for every window; nothing is certified.
 
-    That binomial may have another number of trials: those outside are everybody less those inside.
+    The count N is replaced by a binomial of the same mean and variance.
+
+    That binomial may have another number of trials than there are users; the count outside is the number of users
+    minus the count inside.
     """
     a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
     useful = a > 0.0
@@ -92,7 +95,7 @@ def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tup
 
 @dataclass(frozen=True, eq=False)
 class CountedReports:
-    """A count of independent successes whose chances are known between bounds.
+    """A count of independent successes whose chances are known only between lower and upper bounds.
 
     Parameters
     ----------
@@ -108,22 +111,22 @@ class CountedReports:
 
     @classmethod
     def of(cls, chances: Enclosure, counts: FloatArray) -> CountedReports:
-        """Cut what lies outside [0, 1] off the chances."""
+        """Return the count with the part of each chance's bounds that lies outside [0, 1] removed."""
         return cls(np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0), counts)
 
     @cached_property
     def highest(self) -> SuccessCount:
-        """The count with all chances at their upper ends."""
+        """The count with every success chance at its upper bound."""
         return SuccessCount.of(self.most, self.counts)
 
     @cached_property
     def law(self) -> SuccessRange:
-        """The count with all chances at their lower, and at their upper ends."""
+        """The counts with every chance at its lower bound and at its upper bound, as one range."""
         return SuccessRange(SuccessCount.of(self.least, self.counts), self.highest)
 
     @cached_property
     def doubt(self) -> float:
-        """At least P(fewest <= x)/P(most <= x) - 1 for every x.
+        """Upper bound on P(fewest <= x)/P(most <= x) - 1 over all x, with `fewest` and `most` the counts of `law`.
 
         Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u).
         """
@@ -133,14 +136,14 @@ class CountedReports:
 
     @classmethod
     def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
-        """Return the law of N of (W), or of N'; the others' chances are known between bounds."""
+        """Return the count N of (W), other users' reports in the window, or N', those outside it."""
         chances = family.chances(index)
         if outside:
             chances = chances.complement()
         return cls.of(chances, family.counts)
 
     def cdf(self, x: FloatArray) -> Enclosure:
-        """Enclose P(count <= x); where the doubt is next to nothing, one evaluation serves both ends."""
+        """Enclose P(count <= x) elementwise; where `doubt` is negligible, one evaluation serves both ends."""
         if self.doubt * (1.0 + self.highest.deviation) > _NEGLIGIBLE:
             return self.law.cdf(x)
         found = self.highest.cdf(x)
@@ -149,12 +152,14 @@ class CountedReports:
 
 @dataclass(frozen=True, eq=False)
 class SharedCount:
-    """One window's count at many thresholds, and many victims' chances of that window.
+    """The other users' count for one window at many thresholds, with many victims' chances of that window.
+
+    A victim is a user whose privacy is analysed.
 
     Parameters
     ----------
     through, before : Enclosure, shape (thresholds,)
-        F(k) and F(k-1) of (W).
+        F(k) = P(N <= k) and F(k-1) of (W), N the count of other users' reports.
     p0, p1 : Enclosure, shape (victims,)
         The victims' chances of the window under x0 and x1.
     outside : bool
@@ -169,7 +174,10 @@ class SharedCount:
 
     @classmethod
     def of(cls, count: CountedReports, p0: Enclosure, p1: Enclosure, delta: float, *, outside: bool) -> SharedCount:
-        """Tabulate thresholds that may show delta, a hundred or so: leaving some out only lowers what is shown."""
+        """Tabulate the count at about a hundred thresholds that may show delta.
+
+        Leaving thresholds out only lowers what is shown.
+        """
         mean, deviation = count.highest.mean, count.highest.deviation
         deep = 1.0 + math.sqrt(2.0 * -math.log(delta))  # F(k) <= exp(-(mean - k)^2/(2 variance)), about
         low, high = max(0.0, math.floor(mean - deep * deviation)), math.ceil(mean + 2.0 * deviation) + 1.0
@@ -184,7 +192,7 @@ class SharedCount:
         )
 
     def shown(self, epsilon: FloatArray) -> FloatArray:
-        """Lower bound on (W) at the best tabled threshold, for each victim at an epsilon of its own."""
+        """Return, for each victim at an epsilon of its own, a lower bound on (W) at the best tabled threshold."""
         a = np.maximum(gain(self.p0, self.p1, epsilon, outside=self.outside).lower, 0.0)
         grow = np.expm1(np.minimum(epsilon, 700.0))
         # (W) increases in A, since F(k) >= F(k-1); at A = 0 no threshold shows anything
@@ -194,7 +202,7 @@ class SharedCount:
 
 
 def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top: float) -> FloatArray:
-    """For each victim the largest epsilon found at which some test certainly shows more than delta; 0 if none.
+    """Return, per victim, the largest epsilon found (nats) at which a test certainly exceeds delta; 0 if none.
 
     Parameters
     ----------
@@ -203,9 +211,9 @@ def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top
     delta : float
         Central delta.
     victims : int
-        How many there are.
+        Number of victims.
     top : float
-        Where to begin, nats: no victim's epsilon is expected beyond.
+        Where the search begins, in nats: above every expected epsilon.
     """
     found = np.zeros(victims)
     for test in tests:
@@ -226,14 +234,14 @@ _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
 
 @dataclass(frozen=True, eq=False)
 class WindowProfile(PrivacyProfile):
-    """(W) for one pair of the victim's records and one record of the others.
+    """Lower bound (W) on delta(epsilon) for one pair of the victim's records and one record of the other users.
 
     Parameters
     ----------
     family : WindowFamily
         The windows to choose from.
     largest_loss : float
-        Nats, possibly inf: the victim's own report already vanishes there.
+        Largest privacy loss of the victim's own report, in nats, possibly inf; delta is 0 from there on.
     """
 
     tolerance: ClassVar[float] = 2e-5
@@ -250,7 +258,7 @@ class WindowProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Where A of (W) is negative for every window, in both directions."""
+        """The epsilon, in nats, from which every window's bound is 0: A of (W) is negative in both directions."""
         p0, p1 = self.family.p0, self.family.p1
         least = np.minimum(p0.lower, next_below(1.0 - p1.upper))
         if not (least > 0.0).all():
@@ -260,32 +268,35 @@ class WindowProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """A search over windows at every knot of a table: fewer knots, which a witness may have."""
+        """Factor by which a table of this profile may be less accurate, as a knot needs a search over windows."""
         return 10.0
 
     @property
     def mass_at_infinity(self) -> Interval:
-        """0: the attack shows none."""
+        """0: this test shows no outcome of infinite privacy loss."""
         return Interval(0.0, 0.0)
 
     @property
     def directed(self) -> bool:
-        """Whether it is one real pair: it is."""
+        """True: the profile belongs to one pair of neighbours, whose two directions differ."""
         return True
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
-        """(W) in both directions."""
+        """Return lower bounds (W) on delta at one epsilon (nats) in both directions."""
         if epsilon >= self.vanishes_at:
             return Interval(0.0, 0.0), Interval(0.0, 0.0)
         return self._best(epsilon, False), self._best(epsilon, True)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """(W) in the direction that is likely to be the larger one: the other could only add to it."""
+        """Return the bound (W) on delta at one epsilon (nats), in the direction that is likely the larger one."""
         likely = [float(self._likely(epsilon, side)[0].max()) for side in (False, True)]
         return self._best(epsilon, likely[1] > likely[0])
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
-        """Q(S) of the chosen tests: slopes of lines below the real curve, which need not be the best tests'."""
+        """Return Q(S), the probability of the chosen tests' events S, in both directions.
+
+        These are slopes of lines below the true curve, which need not be those of the best tests.
+        """
         if epsilon >= self.vanishes_at:
             return Interval(0.0, 0.0), Interval(0.0, 0.0)
         return self._both(epsilon, False)[1], self._both(epsilon, True)[1]
@@ -345,14 +356,14 @@ class WindowProfile(PrivacyProfile):
         return self._counts[key]
 
     def shared(self, epsilon: float, delta: float, scales: FloatArray) -> list[SharedCount]:
-        """Return the best window inside and outside at this epsilon, as tests of victims with other noise scales.
+        """Return the best windows inside and outside at one epsilon, as tests of victims with other noise scales.
 
         Parameters
         ----------
         epsilon : float
             Nats, at least 0.
         delta : float
-            What the tests are to show.
+            The delta that the tests are to exceed, in (0, 1).
         scales : ndarray, shape (victims,)
             The victims' noise scales.
         """
@@ -364,7 +375,7 @@ class WindowProfile(PrivacyProfile):
         return tests
 
     def guess_epsilon(self, delta: float) -> float | None:
-        """Where the estimate of the best window meets delta."""
+        """Guess the epsilon (nats) of a given delta: where the estimate of the best window meets delta."""
         high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
         outside = max(
             (False, True), key=lambda side: float(self._likely(0.5 * high, side)[0].max())
@@ -384,7 +395,7 @@ class WindowProfile(PrivacyProfile):
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
-    """Return the window family (a pair of records, a record of the others) that shows the largest delta.
+    """Return the windows (for one pair of records and one record of the others) that show the largest delta.
 
     Raises
     ------
@@ -408,7 +419,9 @@ def best_family(families: list[WindowFamily]) -> WindowFamily:
 
 
 class WindowWitness(AmplificationBound):
-    """The count of reports in a window of outputs, for a stated randomizer: attained by real neighbours.
+    """The lower bound `window`: the count of reports in a window of outputs, for a stated randomizer.
+
+    Its value is attained by real neighbouring inputs. The proof is in docs/theorems/window.md.
 
     See docs/theorems/window.md.
     """
@@ -418,7 +431,7 @@ class WindowWitness(AmplificationBound):
     reference = "count of shuffled reports in a window of outputs, the others on one record"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Profile of the best window of one victim; see `AmplificationBound.one_round`."""
+        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round."""
         self._check(setting)
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
@@ -427,7 +440,9 @@ class WindowWitness(AmplificationBound):
         return self._profile(setting, setting.budgets.index_of(epsilon0), others)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Return a few victims, hidden among all users; the rest are tried with the same counts, or inferred from them.
+        """Return lower ends of epsilon for the victims of many levels.
+
+        A few victims are evaluated, hidden among all users; the others are tested with the same counts, or inferred.
 
         In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
         is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
@@ -450,11 +465,17 @@ class WindowWitness(AmplificationBound):
         return Enclosure(lower, lower)
 
     def rises_with_budget(self, setting: Setting) -> bool:
-        """Of added noise a victim of a smaller budget may be the one who stands out."""
+        """Return whether a victim's epsilon never falls as the local budget rises.
+
+        That may fail for added noise, where a user of a smaller budget may stand out.
+        """
         return setting.adds_noise is None
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """In a mixture family all users count as others: one report more only hides more."""
+        """Return a function from a victim's budget to a profile, in a mixture family, with all users counted as others.
+
+        Counting one report more only hides more.
+        """
         self._check(setting)
         if shows_levels(setting):
             raise OutOfRegime("window is not evaluated level by level for more than 32 visible levels")

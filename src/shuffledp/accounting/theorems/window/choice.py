@@ -33,18 +33,21 @@ def _no_other_victims(window: int, scales: FloatArray) -> tuple[Enclosure, Enclo
 
 @dataclass(frozen=True, eq=False)
 class WindowFamily:
-    """Windows that catch x1 more often than x0, for one pair of records and one record of the others.
+    """Sets of outputs ("windows") that are likelier under the victim's record x1 than under x0.
+
+    They belong to one pair of records and one record held by all other users.
 
     Parameters
     ----------
     p0, p1 : Enclosure, shape (windows,)
         The victim's chances under x0 and x1.
     counts : ndarray, shape (groups,)
-        Other users by group.
+        Number of other users in each group.
     chances : callable
-        From the index of a window to an Enclosure of shape (groups,): the others' chances.
+        Function from a window's index to an Enclosure of shape (groups,): the chance that another user's report lies
+        in it.
     mean, variance : ndarray, shape (windows,)
-        Of the others' count; estimates, from which windows are chosen.
+        Estimated mean and variance of the number of other users' reports in each window; they only guide the choice.
     victims : callable
         From the index of a window and noise scales of victims, shape (victims,), to their p0 and p1. Added noise only.
     """
@@ -59,23 +62,23 @@ class WindowFamily:
 
     @property
     def deviation(self) -> FloatArray:
-        """Standard deviation of the others' count."""
+        """Standard deviation of the number of other users' reports in each window, an estimate, shape (windows,)."""
         return np.sqrt(self.variance)
 
     @property
     def signal(self) -> float:
-        """The best window's shift in standard deviations; an estimate."""
+        """Largest (p1 - p0)/deviation over the windows: an estimate of how well the best window separates x0 and x1."""
         return float(((self.p1.lower - self.p0.upper) / np.sqrt(self.variance + 0.25)).max(initial=0.0))
 
     @property
     def chance(self) -> FloatArray:
-        """Success chance of the binomial with the count's two moments."""
+        """Success chance of the binomial that has the mean and variance of each window's count, shape (windows,)."""
         mean = np.maximum(self.mean, TINY)
         return np.clip(1.0 - self.variance / mean, _EDGE, 1.0 - _EDGE)
 
     @property
     def trials(self) -> FloatArray:
-        """Number of trials of that binomial."""
+        """Number of trials of the binomial that has the mean and variance of each window's count, shape (windows,)."""
         return np.maximum(np.round(self.mean / self.chance), 0.0)
 
 
@@ -104,7 +107,9 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
 
 
 def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the intervals that are tried, for a victim's noise scale ``own``.
+    """Return lower and upper ends of the intervals to try, for a victim's noise scale ``own``.
+
+    The upper ends may be infinite.
 
     The upper ones may be infinite.
     """
@@ -117,7 +122,9 @@ def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
 def noise_windows(
     kind: str, scales: FloatArray, level: int, others: FloatArray, *, third: bool = True
 ) -> list[WindowFamily]:
-    """Intervals about x1 = 1 against x0 = 0, the others on 0 or 1, or on 1/2 if they may hold a third record.
+    """Return the window families of added noise: intervals, for the victim's records x0 = 0 and x1 = 1.
+
+    The other users all hold 0 or all hold 1, or all hold 1/2 if they may hold a third record.
 
     Parameters
     ----------
@@ -168,9 +175,10 @@ def _representatives(scales: FloatArray, counts: FloatArray) -> tuple[FloatArray
 
 
 class Company:
-    """Other users, all on one record, and how likely their reports are to fall into a window; victims may share them.
+    """The other users, all on one record, and the chance that their reports fall into a window.
 
-    Of a mixture family the chance is q_i = gamma_i omega(W) + (1 - gamma_i) mu(W).
+    In a mixture family the chance of a user of level i is q_i = gamma_i omega(W) + (1 - gamma_i) mu(W): with chance
+    gamma_i the report is drawn from the blanket omega, which ignores the record, else from mu.
 
     Parameters
     ----------
@@ -179,7 +187,7 @@ class Company:
     epsilon0 : ndarray, shape (levels,)
         Budgets, nats.
     counts : ndarray, shape (levels,)
-        Users of each level, possibly none.
+        Number of users of each level, possibly 0.
     """
 
     def __init__(self, law: RandomizerLaw, epsilon0: FloatArray, counts: FloatArray) -> None:
@@ -190,12 +198,12 @@ class Company:
 
     @cached_property
     def masses(self) -> FloatArray:
-        """Blanket mass of each level, empty ones included; to a few ulps."""
+        """Blanket mass gamma_i of each level, empty levels included; accurate to a few ulps."""
         return self.law.blanket_mass(self.epsilon0)
 
     @cached_property
     def alike(self) -> bool:
-        """Whether all levels have one blanket mass."""
+        """Whether all levels have the same blanket mass gamma."""
         return not np.any(self.masses != self.masses[0])
 
     @cached_property
@@ -206,14 +214,14 @@ class Company:
         return mean, float(self.counts @ (gammas - mean) ** 2)
 
     def moments(self, blanket: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the count in each window, from its omega- and mu-mass; estimates."""
+        """Return mean and variance of the count in each window from its omega- and mu-mass; both are estimates."""
         mean, scatter = self._spread
         chance = rest + mean * (blanket - rest)
         variance = self.size * chance * (1.0 - chance) - scatter * (blanket - rest) ** 2
         return self.size * chance, np.maximum(variance, 0.0)
 
     def chances(self, blanket: Enclosure, rest: Enclosure) -> Enclosure:
-        """Enclose the chance of one window, for each level that has users, from its omega- and mu-mass."""
+        """Enclose the chance q_i of one window, for each level that has users, from its omega- and mu-mass."""
         gammas = self.masses[self.there]
         doubt = roundoff(16, gammas)
         low, high = gammas - doubt, np.minimum(gammas + doubt, 1.0)
@@ -223,16 +231,16 @@ class Company:
 
 
 def discrete_windows(level: int, company: Company) -> list[WindowFamily]:
-    """Return the sets of outputs of a discrete family.
+    """Return the window families of a discrete randomizer: sets of outputs for pairs of records.
 
     They come from the rows of a matrix if it has one, else from the cells of its pairs.
 
     Parameters
     ----------
     level : int
-        The victim's level.
+        Index of the victim's level.
     company : Company
-        The others, and the family.
+        The other users, and the randomizer's law.
     """
     law = company.law
     rows = getattr(law, "rows", None)
@@ -242,14 +250,14 @@ def discrete_windows(level: int, company: Company) -> list[WindowFamily]:
 
 
 def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
-    """Return the sets of outputs of a channel that everybody uses, for its most telling records.
+    """Return the window families of a channel that everybody uses, for the records that differ most.
 
     Parameters
     ----------
     rows : ndarray, shape (records, outputs)
-        Chances, each to one ulp.
+        Chance of each output for each record, each to one ulp.
     others : float
-        Other users.
+        Number of other users.
     """
     gaps = [((rows - row) ** 2 / np.maximum(rows + row, TINY)).sum(axis=1) for row in rows]
     order = np.argsort(-np.array(gaps), axis=None)[: 2 * _PAIRS]
@@ -265,16 +273,16 @@ def channel_windows(rows: FloatArray, others: float) -> list[WindowFamily]:
 
 
 def pair_windows(pairs: tuple[PairBlanket, ...], level: int, company: Company) -> list[WindowFamily]:
-    """Return the sets of cells of a discrete family's pairs, the others on x0.
+    """Return window families from the cells of a discrete randomizer's pairs of records, the others on x0.
 
     Parameters
     ----------
     pairs : tuple of PairBlanket
-        At the victim's budget; those with continuous spread are left out.
+        The pairs of output laws at the victim's budget; those with a continuous part are left out.
     level : int
-        The victim's level.
+        Index of the victim's level.
     company : Company
-        The others.
+        The other users.
     """
     families: list[WindowFamily] = []
     own = float(company.masses[level])
@@ -328,18 +336,18 @@ def _falling(p0: FloatArray, p1: FloatArray, others: FloatArray) -> NDArray[np.i
 def prefix_windows(
     p0: FloatArray, p1: FloatArray, q: FloatArray, doubt: FloatArray, counts: FloatArray
 ) -> WindowFamily:
-    """Return the sets of outputs by falling (p1 - p0)/q.
+    """Return the window family of the sets of outputs with the largest (p1 - p0)/q, q the mean chance of the others.
 
     Parameters
     ----------
     p0, p1 : ndarray, shape (outputs,)
         The victim's chances, each to 16 roundoffs.
     q : ndarray, shape (groups, outputs)
-        The others' chances, each to 32 roundoffs relative and the doubt besides.
+        The other users' chances of each output, good to 32 roundoffs relative plus `doubt`.
     doubt : ndarray, shape (groups, outputs)
-        That absolute error.
+        Absolute error of `q`.
     counts : ndarray, shape (groups,)
-        Other users by group.
+        Number of other users in each group.
     """
     there = counts > 0
     q, doubt, counts = q[there], doubt[there], counts[there]
