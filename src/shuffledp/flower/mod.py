@@ -90,7 +90,7 @@ def bit_record(message: NDArray[np.int64]) -> ArrayRecord:
 
 
 def bit_of(record: ArrayRecord) -> NDArray[np.int64]:
-    """Return the seed and the bit that a record carries, shape (2,); raise InvalidInput or ValueError if it has none."""
+    """Return the seed and the bit that a record carries, shape (2,); raise ValueError if it has none."""
     if tuple(record.keys()) != (BIT_KEY,):
         raise ValueError("no bit")
     found = record[BIT_KEY].numpy()

@@ -122,7 +122,7 @@ class Terms:
 
     @property
     def noise(self) -> Mechanism:
-        """Noise mechanism applied to every number of a message; for one-bit messages the Gaussian one, which is not used."""
+        """Noise mechanism applied to every number of a message; unused placeholder for one-bit messages."""
         return mechanism_of("gaussian" if self.bits else self.mechanism)
 
     @property
