@@ -376,7 +376,7 @@ def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
 
 
 def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
-    """Yield the rows as double-precision numbers, a few thousand at a time."""
+    """Return the rows as double-precision arrays of a few thousand rows each."""
     return [rows[at : at + _CHUNK].astype(np.float64, copy=False) for at in range(0, rows.shape[0], _CHUNK)]
 
 
