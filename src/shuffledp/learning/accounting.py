@@ -77,7 +77,7 @@ class Tier:
 
     @property
     def ratio(self) -> float:
-        """sensitivity/scale, rounded up: mu of Gaussian noise, epsilon of Laplace noise."""
+        """Ratio sensitivity/scale, rounded up: mu of Gaussian noise, epsilon (nats) of Laplace noise."""
         return round_up(self.sensitivity / self.scale, 2)
 
 
@@ -329,16 +329,16 @@ class TrainingAccountant:
         return max((self.tier_answer(index, target, enough)[1] for index in listed), default=0.0)
 
     def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
-        """State the guarantee of the rounds recorded so far.
+        """Return the certified central guarantee of the rounds recorded so far, level by level.
 
         Parameters
         ----------
         delta : float
             Central delta, in (0, 1).
         notes : tuple of str
-            Passed on.
+            Further assumptions to list in the guarantee, one sentence each.
         private : bool
-            Passed on.
+            False if the noise came from a seeded generator.
         """
         target = check_delta(delta)
         found = {index: self.tier_answer(index, target) for index in self._listed()}

@@ -76,7 +76,7 @@ def audit_example_swap(
     claimed : float
         Claimed sensitivity to one example, positive.
     order : {1, 2}
-        Norm.
+        Norm of the distance: 1 sums absolute values, 2 is Euclidean.
     tried : int
         How many candidates are tried: those of the largest gradients, if network and weights are given.
     network, weights : Network and ndarray, optional
@@ -119,7 +119,7 @@ def audit_client_swap(
     claimed : float
         Claimed sensitivity to one client, positive.
     order : {1, 2}
-        Norm.
+        Norm of the distance: 1 sums absolute values, 2 is Euclidean.
     """
     if not claimed > 0.0 or len(clients) < 2:
         raise InvalidInput("a swap of clients needs a positive claim and two clients or more")

@@ -115,7 +115,7 @@ class Network:
         return weights
 
     def scores(self, weights: FloatArray, features: FloatArray) -> FloatArray:
-        """Return the last layer's output, shape (n, classes)."""
+        """Return the last layer's output (class scores before softmax) for each row, shape (n, classes)."""
         return self._forward(weights, features)[1]
 
     def probabilities(self, weights: FloatArray, features: FloatArray) -> FloatArray:

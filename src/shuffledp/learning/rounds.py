@@ -302,7 +302,7 @@ class Server:
             self.averaged += 1
 
     def forget_average(self) -> None:
-        """Start the average of models anew."""
+        """Empty the average of models, so that only later models enter it."""
         self.total = np.zeros_like(self.weights)
         self.averaged = 0
 

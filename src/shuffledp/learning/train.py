@@ -185,7 +185,7 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
 
 
 def weak(epsilon: float) -> tuple[str, ...]:
-    """Return a warning if epsilon is so large that the guarantee says little; else an empty tuple.
+    """Return a tuple with a warning if epsilon is so large that the guarantee says little; else an empty tuple.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def series_of(curves: Table, figure: str) -> Curves:
 
 
 def value_of(failures: Table, item: int, case: str, quantity: str) -> float:
-    """Return the number of the table row of this item; case and quantity are given by their first letters."""
+    """Return the number of the table row of this item; case and quantity are given by how they begin."""
     for row in failures.rows:
         if int(row[0]) == item and str(row[1]).startswith(case) and str(row[2]).startswith(quantity):
             return float(row[3])

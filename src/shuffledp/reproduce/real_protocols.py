@@ -269,7 +269,7 @@ def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
 
 
 def pairs_randomizer(k: int, epsilon: float, delta: float) -> tuple[list[tuple[int, int]], Array]:
-    """Return the matrix of a randomizer of K records whose outputs are the ordered pairs (a, b), a != b.
+    """Return the outputs, ordered pairs (a, b) with a != b, and the probability matrix of a randomizer of k records.
 
     R(x)(a, b) = e^eps t if x is neither, e^eps t + delta if x = a, t if x = b.
     """

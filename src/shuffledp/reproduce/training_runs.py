@@ -256,12 +256,12 @@ def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, T
 
 
 def shown_delta() -> str:
-    """Return the delta of honest runs as captions print it."""
+    """Return the delta at which honest runs are certified, as text for captions."""
     return f"{DELTA:g}".replace("e-0", "e-")
 
 
 def shown_epsilon(epsilon: Cell) -> str:
-    """Return a certified epsilon with two decimals, rounded up."""
+    """Return a certified epsilon as text with two decimals, rounded up."""
     return f"{math.ceil(100.0 * float(epsilon)) / 100.0:.2f}"
 
 

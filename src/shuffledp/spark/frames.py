@@ -140,7 +140,7 @@ def asked(question: Callable[[], T]) -> T:
 
 
 def explained(error: Exception) -> InvalidInput:
-    """Return one line that explains an error of Spark without quoting records.
+    """Return the error that explains in one line what Spark found wrong, without quoting records.
 
     Parameters
     ----------
