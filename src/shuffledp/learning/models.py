@@ -65,7 +65,7 @@ class TrainedModel:
 
     @property
     def delta(self) -> float:
-        """Central delta of the guarantee."""
+        """Central delta at which the training's guarantee is certified, in (0, 1)."""
         return float(self.about["guarantee"]["delta"])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -125,7 +125,7 @@ def write_model(file: BinaryIO, network: Network, weights: FloatArray, classes: 
 
 
 def load_model(path: str | Path) -> TrainedModel:
-    """Read a model that ``shuffledp train --model-out`` wrote.
+    """Return the model in a file that ``shuffledp train --model-out`` wrote.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Training:
     tested_on : str
         Description of the test rows, in words.
     accuracy : float or None
-        Share of them predicted correctly by the released model; None without such rows.
+        Share of the test rows predicted correctly by the released model, in [0, 1]; None without test rows.
     majority : float or None
         Share of them in the most frequent class: what a model that always says this class would get right.
     seconds : float

@@ -91,7 +91,7 @@ WEIGHTINGS = ("auto", "none", "inverse-variance")
 
 @dataclass(frozen=True)
 class Settings:
-    """The estimator's arguments, as `ShuffledSGDClassifier` defines them."""
+    """Arguments of a private training run, as `ShuffledSGDClassifier` defines them."""
 
     unit: str
     seen: str

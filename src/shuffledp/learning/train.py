@@ -190,7 +190,7 @@ def weak(epsilon: float) -> tuple[str, ...]:
     Parameters
     ----------
     epsilon : float
-        Certified central epsilon.
+        Certified central epsilon in nats.
     """
     if epsilon <= LITTLE:
         return ()

@@ -162,7 +162,7 @@ def training_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def weighted_mean(ones: dict[float, float]) -> float:
-    """Return the expectation of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds a one."""
+    """Return the mean of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds 1."""
     weight = {e0: math.tanh(e0 / 2) for e0, _ in FRACTIONS}
     return sum(weight[e0] * share for e0, share in ones.items()) / sum(weight[e0] * share for e0, share in FRACTIONS)
 

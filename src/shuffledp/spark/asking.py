@@ -26,7 +26,7 @@ def release(
     budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
+    """Return a private estimate, with its guarantee, that answers one question on the rows of a Spark dataframe.
 
     Spark counts the budgets; the driver certifies the guarantee; then every task reads its partition, randomizes the
     records with secure randomness of its own, and returns a tally. Records never come to the driver.
@@ -72,7 +72,7 @@ def release(
 def release_together(
     asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
 ) -> JointRelease:
-    """Ask several questions in one pass over the records of a dataframe of Spark.
+    """Return private estimates for several questions on a Spark dataframe, from one pass over its records.
 
     Parameters
     ----------

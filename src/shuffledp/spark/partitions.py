@@ -79,7 +79,7 @@ def simulate_partitions(
     budgets: float | str | RowBudgets,
     **options: Unpack[Options],
 ) -> Release:
-    """Release from a list of tables what Spark releases from a dataframe of these partitions, to the bit.
+    """Return the result, to the bit, of a simulated Spark release whose partitions are the given tables.
 
     For tests, and for finding out which of two systems is at fault: the result is not private. With one table it is
     still not `shuffledp.release` of that table under the same seed, which draws its words in another order.
