@@ -171,12 +171,9 @@ def tiers_to_ask(
     choice of them is taken, together with every tier that may be the worst.
 
     Tiers with several messages in a round, whose clients hide each other, are all evaluated if there are at most
-    ``hidden`` of them; beyond, nobody is
-    taken to hide. Among the other tiers of the same rounds the cost grows with the ratio sensitivity/scale, where a
-    client's own
-    noise protects it, and with the sensitivity, where the noise of a sum does: the tiers that no other exceeds in both
-    are
-    evaluated.
+    ``hidden`` of them; beyond, nobody is taken to hide. Among the other tiers of the same rounds the cost grows with
+    the ratio sensitivity/scale, where a client's own noise protects it, and with the sensitivity, where the noise of a
+    sum does: the tiers that no other exceeds in both are evaluated.
 
     Parameters
     ----------
