@@ -34,9 +34,9 @@ class Layout:
     names : tuple of str
         Keys of the record.
     shapes : tuple of tuple of int
-        Of each array.
+        Shape of each array.
     kinds : tuple of str
-        Floating types.
+        NumPy type codes of the arrays; all are floating types.
     """
 
     names: tuple[str, ...]
@@ -45,7 +45,7 @@ class Layout:
 
     @staticmethod
     def of(record: ArrayRecord) -> Layout:
-        """Read the layout off a model; only floating numbers can carry noise."""
+        """Return the layout of a model's arrays; raise InvalidInput if an array is not of a floating type."""
         arrays = {name: array.numpy() for name, array in record.items()}
         if not arrays:
             raise InvalidInput("the model has no array")
@@ -57,11 +57,11 @@ class Layout:
 
     @property
     def numbers(self) -> int:
-        """How many numbers a message has."""
+        """Total number of entries of the model's arrays, and so of a message."""
         return sum(int(np.prod(shape, dtype=np.int64)) for shape in self.shapes)
 
     def flat(self, record: ArrayRecord) -> NDArray[np.generic]:
-        """All numbers of a record with these names and shapes, shape (numbers,)."""
+        """Return all entries of a record as one vector, shape (numbers,), after checking its names and shapes."""
         if tuple(record.keys()) != self.names:
             raise InvalidInput(f"a model with the arrays {', '.join(self.names)} is needed")
         parts = [array.numpy() for array in record.values()]
@@ -70,11 +70,11 @@ class Layout:
         return np.concatenate([part.ravel() for part in parts])
 
     def model(self, numbers: FloatArray) -> ArrayRecord:
-        """Return a record of the model's own types."""
+        """Return the record with the model's names, shapes and types that holds these numbers, shape (numbers,)."""
         return self._record(numbers, self.kinds)
 
     def message(self, whole: NDArray[np.int64]) -> ArrayRecord:
-        """Return a record of whole numbers under the model's names."""
+        """Return the record with the model's names and shapes that holds these whole numbers, shape (numbers,)."""
         return self._record(whole, ("<i8",) * len(self.names))
 
     def _record(self, numbers: NDArray[np.generic], kinds: tuple[str, ...]) -> ArrayRecord:
@@ -85,12 +85,12 @@ class Layout:
 
 
 def bit_record(message: NDArray[np.int64]) -> ArrayRecord:
-    """Return a record of a seed and its bit, shape (2,)."""
+    """Return the record that carries a one-bit message: its seed and its bit, shape (2,)."""
     return ArrayRecord({BIT_KEY: Array(message.astype("<i8"))})
 
 
 def bit_of(record: ArrayRecord) -> NDArray[np.int64]:
-    """Seed and bit of a record, shape (2,), or raise ValueError."""
+    """Return the seed and the bit that a record carries, shape (2,); raise ValueError if it has none."""
     if tuple(record.keys()) != (BIT_KEY,):
         raise ValueError("no bit")
     found = record[BIT_KEY].numpy()
@@ -110,12 +110,12 @@ REPLY_KEY = "shuffledp-reply"
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client has sent so far.
+    """Count of the messages that a client has sent in a run, kept on the client's own node.
 
     Parameters
     ----------
     terms : str
-        Fingerprint of the terms of all messages.
+        Fingerprint of the training's `Terms`, the same for all messages.
     level : str
         The client's level, the same in all messages.
     numbers : int
@@ -137,7 +137,7 @@ class Sent:
 
     @staticmethod
     def of(context: Context) -> Sent | None:
-        """Read the count of a client; None before its first message."""
+        """Return the count stored in a client's Flower context; None before its first message."""
         if COUNT_KEY not in context.state:
             return None
         kept = context.state.config_records[COUNT_KEY]
@@ -154,7 +154,7 @@ class Sent:
             raise InvalidInput("this client's count of messages is damaged; nothing is sent") from None
 
     def one_more(self, terms: Terms, level: str, layout: Layout, server_round: int) -> Sent:
-        """Count one more message; refuse one that does not fit those sent before.
+        """Return the count after one more message, which must have the same terms, level and size as before.
 
         Raises
         ------
@@ -173,16 +173,17 @@ class Sent:
         return replace(self, messages=self.messages + 1, round=server_round)
 
     def epsilon(self, terms: Terms, delta: float) -> Interval:
-        """Certified epsilon of this client against whoever runs the server and all other clients.
+        """Return the client's certified epsilon against the server operator and all other clients, in nats.
 
-        Plain composition of its own noise over all its messages: nobody else's noise, and no shuffle, is counted on.
+        It is the plain composition of the client's own noise over all its messages; neither the noise of others nor a
+        shuffle is relied on.
 
         Parameters
         ----------
         terms : Terms
-            Those of the messages.
+            Public terms of the training under which the messages were sent.
         delta : float
-            In (0, 1).
+            Delta at which epsilon is certified, in (0, 1).
         """
         if not self.messages:
             return Interval(0.0, 0.0)
@@ -191,7 +192,7 @@ class Sent:
         return Interval(0.0, terms.accountant((tier,), alone=self.messages).epsilon(delta))
 
     def keep(self, context: Context, reply: ArrayRecord) -> None:
-        """Write count and message into the client's own state, before the message leaves."""
+        """Write the count and the message into the client's own Flower context, before the message leaves."""
         context.state[COUNT_KEY] = ConfigRecord(
             {
                 "terms": self.terms,
@@ -206,7 +207,10 @@ class Sent:
 
 
 def repeated(sent: Sent | None, context: Context, server_round: int) -> ArrayRecord | None:
-    """Return the message that was sent in this round already, if there is one: the same bytes cost nothing more."""
+    """Return the message that this client already sent in this round; None if it sent none.
+
+    Sending the same bytes again costs no privacy.
+    """
     if sent is None or server_round < 0 or sent.round != server_round:
         return None
     state: RecordDict = context.state
@@ -215,7 +219,7 @@ def repeated(sent: Sent | None, context: Context, server_round: int) -> ArrayRec
 
 @dataclass(frozen=True)
 class ClientReport:
-    """What a client itself may say about what it has sent in a run.
+    """Statement of one client about the messages that it has sent in a run and their privacy cost.
 
     Parameters
     ----------
@@ -224,13 +228,13 @@ class ClientReport:
     messages : int
         Different messages that were sent.
     max_messages : int or None
-        How many it sends at most.
+        Limit on the number of messages; None without this limit.
     max_epsilon : float or None
-        The largest epsilon it allows.
+        Limit on the client's own epsilon, nats; None without this limit.
     delta : float
-        In (0, 1).
+        Delta of ``epsilon``, in (0, 1).
     epsilon : float
-        Certified epsilon against whoever runs the server: plain composition of the client's own noise.
+        Certified epsilon in nats against the server operator: plain composition of the client's own noise.
     private : bool
         False if noise came from a seeded generator: then nothing is guaranteed.
     """
@@ -292,11 +296,11 @@ class LocalRandomizer:
     Parameters
     ----------
     terms : Terms
-        As agreed.
+        Public terms of the training, the same as on the server.
     level : str or callable
         The client's budget level, or a function of Flower's Context that names it. It must not depend on the records.
     max_messages : int or None
-        The client sends at most so many different messages in a run.
+        Largest number of different messages that the client sends in a run.
     max_epsilon : float or None
         The client sends a message only while its own epsilon at ``delta``, against whoever runs the server, stays
         within it. One of the two limits is needed.
@@ -380,12 +384,12 @@ class LocalRandomizer:
         return Message(RecordDict({key: again, MARK_KEY: mark}), reply_to=message)
 
     def report(self, context: Context) -> ClientReport:
-        """Say what this client has sent in the run, and what that costs it.
+        """Return the number of messages that this client has sent in the run, and their privacy cost.
 
         Parameters
         ----------
         context : Context
-            The client's own, from Flower.
+            The client's context, as Flower passes it to the app.
         """
         sent = Sent.of(context) or Sent(self.terms.fingerprint, "", 1)
         return ClientReport(

@@ -81,7 +81,7 @@ class _Received:
 
 @dataclass
 class ShuffledStrategy(Strategy):
-    """Flower strategy around another one, which sees only what the terms release.
+    """Flower strategy that wraps another strategy and passes to it only what the terms release.
 
     Replies that do not come from `LocalRandomizer` with the same terms are dropped. Rounds with fewer than
     ``min_messages`` messages are not released: the model stays as it was. Training stops before the guarantee would
@@ -92,15 +92,15 @@ class ShuffledStrategy(Strategy):
     strategy : Strategy
         Chooses clients and turns updates into the next model (FedAvg, FedAdam, ...). It must send one model to all.
     terms : Terms
-        As agreed with the clients.
+        Public terms of the training, the same as on the clients.
     min_messages : int
         A round with fewer messages is not released.
     delta : float
         Central delta, in (0, 1).
     max_epsilon : float or None
-        Largest central epsilon allowed, worst level.
+        Largest central epsilon allowed for any level, nats; None for no limit.
     weight_key : str
-        Under which the wrapped strategy looks for the weight of a reply.
+        Name of the metric in which the wrapped strategy looks for the weight of a reply.
     random : Randomness or None
         Source of the shuffle; default `secure_random()`.
     rounds : int or None
@@ -157,7 +157,7 @@ class ShuffledStrategy(Strategy):
             raise InvalidInput("a simulation is not private, so no `ledger` takes it; leave one of the two out")
 
     def summary(self) -> None:
-        """Log both strategies' settings."""
+        """Log the settings of this strategy and of the wrapped one."""
         _log.info(
             "ShuffledStrategy: release %s, at least %d messages a round, largest epsilon %s at delta %g; levels %s",
             self.terms.release,
@@ -171,7 +171,7 @@ class ShuffledStrategy(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Ask clients for updates, unless the budget does not allow another round like the last."""
+        """Return the messages that ask clients for updates; none if one more round like the last exceeds the limits."""
         self._begin(arrays)
         if not self.stopped and self._last is not None and not self._affordable(self._last):
             self._stop()
@@ -192,7 +192,7 @@ class ShuffledStrategy(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Release the round to the wrapped strategy, or nothing at all."""
+        """Return the wrapped strategy's model and metrics for the released round; nothing if it is not released."""
         training = self._training
         if training is None:
             raise InvalidInput("aggregate_train needs configure_train before it")
@@ -217,17 +217,17 @@ class ShuffledStrategy(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Nobody: use ``evaluate_fn`` on public data."""
+        """Return no messages: clients are never asked to evaluate. Evaluate with ``evaluate_fn`` on public data."""
         del server_round, arrays, config, grid
         return []
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Nothing: whatever arrives was not asked for."""
+        """Return None: replies to an evaluation are ignored, since none was requested."""
         del server_round, replies
         return None
 
     def report(self) -> FederatedReport:
-        """Return what may be claimed so far, by level, and by which bound.
+        """Return the privacy report of the rounds so far: certified epsilon of each level, and the bound that gave it.
 
         Raises
         ------

@@ -112,38 +112,42 @@ class Terms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The levels' names, ascending: a level is known by its place."""
+        """Names of the budget levels in ascending order; a level's position here is its index elsewhere."""
         return tuple(self.levels)
 
     @property
     def bits(self) -> bool:
-        """Whether a message is a seed and one bit."""
+        """True if a message is a random seed and one bit (mechanism "sketch")."""
         return self.mechanism == "sketch"
 
     @property
     def noise(self) -> Mechanism:
-        """The noise on every number; of bits, that which would be there instead."""
+        """Noise mechanism applied to every number of a message; unused placeholder for one-bit messages."""
         return mechanism_of("gaussian" if self.bits else self.mechanism)
 
     @property
     def seen(self) -> Seen:
-        """What the accountant is told that the server sees: a mean of bits is a function of the shuffled bits."""
+        """The server's view as the accountant takes it: "reports", "levels" or "sum".
+
+        For one-bit messages it is "reports": their released mean is a function of the shuffled bits.
+        """
         return "reports" if self.bits else SEEN[self.release]
 
     @property
     def clipping(self) -> Clipping:
-        """The whole message of a client is clipped."""
+        """Clipping rule of these terms: the client's whole update is clipped to the norm ``clip``."""
         return Clipping("client", "message", self.clip, self.noise.order)
 
     def accountant(self, tiers: tuple[Tier, ...], *, alone: int = 0) -> TrainingAccountant:
-        """Return the count of messages under these terms, empty or of one client.
+        """Return an accountant for these terms: empty, or with the messages of one client alone.
 
         Parameters
         ----------
         tiers : tuple of Tier
-            All message laws of the plan, or one.
+            All message laws of the plan; exactly one if ``alone`` is positive.
         alone : int
-            If positive: the count of one client of the only tier, after so many messages that nothing else hides.
+            Number of messages already sent by one client of the only tier, which no other client hides; 0 for an empty
+            count.
         """
         if not alone:
             return TrainingAccountant("client", self.seen, self.mechanism == "gaussian", tiers, bits=self.bits)
@@ -151,23 +155,23 @@ class Terms:
 
     @property
     def fingerprint(self) -> str:
-        """Same for equal terms; public."""
+        """Public hash of the terms, 32 hexadecimal digits; equal terms have equal fingerprints."""
         whole = [float(self.clip), list(self.levels.items()), self.release, self.mechanism, self.weighting]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:32]
 
     def plan(self, numbers: int) -> SendPlan:
-        """Grid, gains and noise of messages of so many numbers, one entry per level."""
+        """Return grid step, gains and noise scales for messages of ``numbers`` entries, one entry per level."""
         return _plan(self.fingerprint, numbers, self)
 
     def message(self, update: FloatArray, level: str, random: Randomness) -> NDArray[np.int64]:
-        """Clip one client's update, bring it to the grid, and add the level's noise; or draw its seed and bit.
+        """Return one client's private message: the clipped update on the grid plus noise, or a seed and one bit.
 
         Parameters
         ----------
         update : ndarray, shape (numbers,)
-            Finite.
+            The client's update; all entries are finite.
         level : str
-            The client's.
+            Name of the client's budget level.
         random : Randomness
             Source of the noise.
 
@@ -219,20 +223,21 @@ def _plan(fingerprint: str, numbers: int, terms: Terms) -> SendPlan:
 
 @dataclass(frozen=True)
 class LevelReport:
-    """One budget level.
+    """Certified privacy of the clients of one budget level in a federated training.
 
     Parameters
     ----------
     names : tuple of str
         The levels of the terms that have this budget.
     epsilon0, delta0 : float
-        Local budget of one message.
+        Local budget of one message; epsilon0 in nats.
     epsilon : float
-        Certified central epsilon of a client of this level after all released rounds.
+        Certified central epsilon, nats, of a client of this level after all released rounds.
     method : str
         Key of the bound that gave it: the smallest of the valid ones.
     epsilon_operator : float
-        The same against whoever runs the server and sees who sent what: composition of the client's own noise over all
+        Certified epsilon, nats, against a server operator who sees who sent what: composition of the client's own noise
+        over all
         rounds in which clients were asked, released or not.
     """
 
@@ -251,9 +256,9 @@ class FederatedReport:
     Parameters
     ----------
     guarantee : TrainingGuarantee
-        Neighbours replace all records of one client.
+        Central guarantee of the released rounds; neighbours replace all records of one client.
     levels : tuple of LevelReport
-        Every level of the terms.
+        Report of each budget level of the terms.
     refused : tuple of (int, str)
         Rounds that were not released, and why.
     stopped : str
@@ -281,14 +286,14 @@ class FederatedReport:
 def level_reports(
     accountant: TrainingAccountant, names: tuple[tuple[str, ...], ...], delta: float, *, asked: int
 ) -> tuple[LevelReport, ...]:
-    """Report every tier.
+    """Return the privacy report of each tier (clients with the same budget and message law).
 
     Parameters
     ----------
     accountant : TrainingAccountant
-        Of the training.
+        Accountant with the released rounds of the training.
     names : tuple of tuple of str
-        Names of each tier.
+        Names of the levels that form each tier.
     delta : float
         Central delta.
     asked : int
@@ -318,9 +323,9 @@ def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:
     Parameters
     ----------
     terms : Terms
-        Of the run.
+        Public terms of the training.
     least : mapping of str to int, or None
-        By the level's name; levels that are left out, and None, mean 0.
+        Fewest messages by the level's name; levels that are left out, and None, mean 0.
 
     Raises
     ------
@@ -337,12 +342,12 @@ def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:
 def spending_of_rounds(
     accountant: TrainingAccountant, fewest: Sequence[int], min_messages: int, rounds: int, delta: float
 ) -> Spending:
-    """Return what rounds cost in which no fewer messages than these are released.
+    """Return the privacy cost of ``rounds`` rounds that each have at least these numbers of messages.
 
     Parameters
     ----------
     accountant : TrainingAccountant
-        Of the run; it is not changed.
+        Accountant of the run; it is not changed.
     fewest : sequence of int, one per tier
         The fewest messages of each tier.
     min_messages : int
@@ -376,7 +381,7 @@ def enter_federated(
     rounds: int,
     delta: float,
 ) -> None:
-    """Enter all rounds of a run, before its first message.
+    """Enter the privacy cost of all rounds of a run in the ledger, before the first message.
 
     Parameters
     ----------

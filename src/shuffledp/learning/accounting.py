@@ -57,16 +57,17 @@ REFERENCES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Tier:
-    """Clients with the same budget and the same message law.
+    """Message law of the clients that share one budget, sensitivity and noise scale.
 
     Parameters
     ----------
     epsilon0, delta0 : float
         Local budget of one message; epsilon0 in (0, 700], delta0 in [0, 1).
     sensitivity : float
-        How far one unit moves the message, at most, in grid steps and in the mechanism's norm.
+        Largest distance by which replacing one unit (client or example) moves the message, in grid steps and in the
+        mechanism's norm.
     scale : float
-        Noise that may be counted on, in grid steps: standard deviation, or Laplace scale.
+        Certified noise scale in grid steps: standard deviation of Gaussian noise, or Laplace scale.
     """
 
     epsilon0: float
@@ -76,7 +77,7 @@ class Tier:
 
     @property
     def ratio(self) -> float:
-        """sensitivity/scale, rounded up: mu of Gaussian noise, epsilon of Laplace noise."""
+        """Ratio sensitivity/scale, rounded up: mu of Gaussian noise, epsilon (nats) of Laplace noise."""
         return round_up(self.sensitivity / self.scale, 2)
 
 
@@ -87,7 +88,7 @@ class TrainingGuarantee(Told):
     Parameters
     ----------
     unit : {"client", "example"}
-        What neighbours replace.
+        What neighbouring data sets replace: all data of one client, or one example.
     seen : {"reports", "users", "levels", "sum"}
         What the server sees.
     delta : float
@@ -97,13 +98,13 @@ class TrainingGuarantee(Told):
     levels : tuple of LevelGuarantee
         Per budget level; upper ends are certified, lower ends are 0: no attack is claimed.
     levels_total : int
-        How many levels there are; of more than 1000 some are listed, the worst among them.
+        Number of all levels; if there are more than 1000, ``levels`` lists only some, the worst among them.
     evidence : tuple of Evidence
         Every bound consulted for the worst level, with its value or its refusal.
     method : str
         Key of the bound that gave the worst level's number.
     notes : tuple of str
-        What the number rests on besides, one sentence each.
+        Further assumptions of the guarantee, one sentence each.
     private : bool
         False if the noise came from a seeded generator: then nothing is guaranteed.
     """
@@ -133,12 +134,12 @@ class TrainingGuarantee(Told):
 
     @property
     def epsilon(self) -> Interval:
-        """Worst central epsilon over levels: the end to publish is ``.upper``."""
+        """Interval of the largest central epsilon over all levels, in nats; its ``.upper`` is the value to publish."""
         return Interval(0.0, max((level.epsilon.upper for level in self.levels), default=0.0))
 
     @property
     def worst(self) -> LevelGuarantee:
-        """The level with the largest certified epsilon."""
+        """Guarantee of the level with the largest certified epsilon."""
         return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon0))
 
     def describe(self) -> str:
@@ -164,12 +165,15 @@ class TrainingGuarantee(Told):
 def tiers_to_ask(
     tiers: Sequence[Tier], rounds: Iterable[tuple[int, ...]], *, most: int, hidden: int
 ) -> NDArray[np.int64]:
-    """Return the tiers that sent something; of more than ``most`` an even choice, with all that may be the worst.
+    """Return the positions of the tiers whose epsilon must be computed to find the largest one.
 
-    Whoever hides among others of one tier is asked, if there are at most ``hidden`` such tiers; beyond, nobody is
-    taken to hide. All others who took part in the same rounds cost the more the larger their ratio, where their own
-    noise protects them, and their sensitivity, where the noise of a sum does: those whom nobody exceeds in both are
-    asked.
+    A tier is a message law; tiers that sent nothing are left out. If more than ``most`` tiers sent something, an even
+    choice of them is taken, together with every tier that may be the worst.
+
+    Tiers with several messages in a round, whose clients hide each other, are all evaluated if there are at most
+    ``hidden`` of them; beyond, nobody is taken to hide. Among the other tiers of the same rounds the cost grows with
+    the ratio sensitivity/scale, where a client's own noise protects it, and with the sensitivity, where the noise of a
+    sum does: the tiers that no other exceeds in both are evaluated.
 
     Parameters
     ----------
@@ -178,9 +182,9 @@ def tiers_to_ask(
     rounds : iterable of tuple of int
         Messages per tier of every kind of round.
     most : int
-        How many tiers make an even choice worth it.
+        Number of tiers beyond which only an even choice of them is evaluated.
     hidden : int
-        How many tiers with several messages in a round are asked for amplification.
+        Largest number of tiers with several messages in a round for which amplification is evaluated.
 
     Returns
     -------
@@ -245,7 +249,7 @@ MOST_ORDERED_TIERS = 250
 
 @dataclass
 class TrainingAccountant:
-    """Counts released rounds, and says what they cost.
+    """Accountant that records released training rounds and computes their certified central epsilon.
 
     Parameters
     ----------
@@ -254,14 +258,14 @@ class TrainingAccountant:
     seen : {"reports", "users", "levels", "sum"}
         What the server sees.
     gaussian : bool
-        Gaussian noise; otherwise Laplace.
+        True for Gaussian noise, False for Laplace noise.
     tiers : tuple of Tier
-        Fixed before the first round.
+        All message laws of the run, fixed before the first round.
     bits : bool
         Whether a message is one bit by randomized response, given a public seed that no record influences
         (`shuffledp.learning.rounds`).
     spent : dict
-        Messages per tier (a tuple as long as ``tiers``) of a round -> number of such rounds.
+        Maps the number of messages of each tier in a round (a tuple as long as ``tiers``) to the number of such rounds.
     """
 
     unit: Unit
@@ -278,7 +282,7 @@ class TrainingAccountant:
 
     @property
     def rounds(self) -> int:
-        """Rounds released so far."""
+        """Number of released rounds recorded so far."""
         return sum(self.spent.values())
 
     def spend(self, messages: Sequence[int], rounds: int = 1) -> None:
@@ -289,43 +293,49 @@ class TrainingAccountant:
         messages : sequence of int, one per tier
             Messages of each tier in a round. Who takes part must not depend on the records.
         rounds : int
-            How many such rounds; at least 1.
+            Number of released rounds with these messages; at least 1.
         """
         if len(key := tuple(int(m) for m in messages)) != len(self.tiers) or min(key) < 0 or sum(key) == 0:
             raise InvalidInput(f"a round needs a count for each of {len(self.tiers)} tiers, one message or more")
         self.spent[key] = self.spent.get(key, 0) + rounds
 
     def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1, *, enough: float = 0.0) -> float:
-        """Return the worst epsilon if so many more rounds with these messages were released; nothing is recorded."""
+        """Return the largest epsilon, in nats, after further rounds with these messages; nothing is recorded."""
         ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
         ahead.spend(messages, rounds)
         return ahead.epsilon(delta, enough=enough)
 
     def guess_after(self, messages: Sequence[int], delta: float, rounds: int) -> float:
-        """Like `epsilon_after`, of the tier with the least noise alone, which is the worst as a rule: no bound."""
+        """Return the epsilon of the tier with the least noise after further rounds; an estimate, not a bound.
+
+        That tier is usually the worst one, so the value is mostly that of `epsilon_after`, and faster.
+        """
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)
         worst = max((i for i, count in enumerate(messages) if count), key=lambda i: self.tiers[i].ratio)
         return ahead.tier_answer(worst, delta)[1]
 
     def epsilon(self, delta: float, *, enough: float = 0.0) -> float:
-        """Worst certified epsilon over tiers so far; 0 before the first round. See `tier_answer` for ``enough``."""
+        """Return the largest certified epsilon over all tiers so far, in nats; 0 before the first round.
+
+        ``enough`` is an epsilon at which the search for smaller bounds of a tier stops.
+        """
         target, listed = check_delta(delta), self._listed()
         if listed and self.unit == "example" and self.seen != "sum":  # plain composition: the largest shift is worst
             listed = [max(listed, key=lambda i: self.tiers[i].ratio * math.sqrt(self._rounds_of(i)))]
         return max((self.tier_answer(index, target, enough)[1] for index in listed), default=0.0)
 
     def guarantee(self, delta: float, *, notes: tuple[str, ...] = (), private: bool = True) -> TrainingGuarantee:
-        """State the guarantee of the rounds recorded so far.
+        """Return the certified central guarantee of the rounds recorded so far, level by level.
 
         Parameters
         ----------
         delta : float
             Central delta, in (0, 1).
         notes : tuple of str
-            Passed on.
+            Further assumptions to list in the guarantee, one sentence each.
         private : bool
-            Passed on.
+            False if the noise came from a seeded generator.
         """
         target = check_delta(delta)
         found = {index: self.tier_answer(index, target) for index in self._listed()}
@@ -358,7 +368,7 @@ class TrainingAccountant:
         return tiers_to_ask(self.tiers, self.spent, most=MOST_TIERS, hidden=MOST_HIDDEN_TIERS).tolist()
 
     def tier_answer(self, index: int, delta: float, enough: float = 0.0) -> tuple[str, float, tuple[Evidence, ...]]:
-        """Best bound of one tier, its epsilon, and what every bound said.
+        """Return the smallest certified epsilon of one tier, the bound that gave it, and all evidence.
 
         Parameters
         ----------
@@ -367,12 +377,13 @@ class TrainingAccountant:
         delta : float
             Central delta, in (0, 1).
         enough : float
-            No further bound is asked once one is as small as this: closed forms come first.
+            Epsilon at which the search stops: no further bound is evaluated once one is at most this. Closed forms come
+            first.
 
         Returns
         -------
         tuple
-            Key of the smallest valid bound, its certified epsilon (inf if none is finite), and all evidence.
+            Key of the smallest valid bound, its certified epsilon in nats (inf if none is finite), and all evidence.
         """
         chosen = self._theorems()
         evidence: list[Evidence] = []
@@ -395,19 +406,19 @@ class TrainingAccountant:
         return found[1]
 
     def tier_profile(self, index: int) -> PrivacyProfile:
-        """Return the whole curve of one tier: the smallest of the bounds that apply.
+        """Return the certified profile delta(epsilon) of one tier: the smallest of the bounds that apply.
 
         Parameters
         ----------
         index : int
-            Position in ``tiers``; the tier sent something.
+            Position in ``tiers`` of a tier that sent at least one message.
         """
         chosen = self._theorems()
         answers = weigh(chosen, lambda key: chosen[key](index))
         return SmallestProfile(tuple(answer.value for answer in answers if answer.value is not None))
 
     def widest_local(self) -> PrivacyProfile:
-        """Return a curve above everybody's: plain composition of all rounds with the narrowest noise.
+        """Return a profile delta(epsilon) that bounds every tier: composition of all rounds with the least noise.
 
         A message of wider noise is a post-processing of one of narrower noise, and so is the absence of one.
         """

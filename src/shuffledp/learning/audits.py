@@ -24,7 +24,7 @@ Message = Callable[[FloatArray, NDArray[np.int64]], FloatArray]
 
 @dataclass(frozen=True)
 class SensitivityAudit:
-    """How far a message really moved.
+    """Result of a sensitivity audit: the claimed sensitivity and the largest distance that a message moved.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SensitivityAudit:
     measured : float
         The largest distance found: a lower bound on the true sensitivity.
     swaps : int
-        Replacements tried.
+        Number of replacements tried.
     """
 
     claimed: float
@@ -42,12 +42,12 @@ class SensitivityAudit:
 
     @property
     def ratio(self) -> float:
-        """measured/claimed; above 1 the claim is false."""
+        """Ratio measured/claimed of the sensitivities; above 1 the claim is false."""
         return self.measured / self.claimed
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted."""
+        """True if the measured sensitivity exceeds the claimed one, which is then refuted."""
         return self.ratio > 1.0
 
 
@@ -63,7 +63,7 @@ def audit_example_swap(
     network: Network | None = None,
     weights: FloatArray | None = None,
 ) -> SensitivityAudit:
-    """Replace one example of one client by others, and see how far its message moves.
+    """Replace one example of a client by other examples, and measure the largest distance its message moves.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def audit_example_swap(
     claimed : float
         Claimed sensitivity to one example, positive.
     order : {1, 2}
-        Norm.
+        Norm of the distance: 1 sums absolute values, 2 is Euclidean.
     tried : int
         How many candidates are tried: those of the largest gradients, if network and weights are given.
     network, weights : Network and ndarray, optional
@@ -108,18 +108,18 @@ def audit_example_swap(
 def audit_client_swap(
     message: Message, clients: list[tuple[FloatArray, NDArray[np.int64]]], *, claimed: float, order: int = 2
 ) -> SensitivityAudit:
-    """Exchange all data of one client for another's, over all pairs given, and see how far its message moves.
+    """Replace all data of one client by another's, for all pairs, and measure the largest distance a message moves.
 
     Parameters
     ----------
     message : callable
-        The message without noise.
+        The client's message without noise, as a function of its features and labels.
     clients : list of (features, labels)
         Two or more.
     claimed : float
         Claimed sensitivity to one client, positive.
     order : {1, 2}
-        Norm.
+        Norm of the distance: 1 sums absolute values, 2 is Euclidean.
     """
     if not claimed > 0.0 or len(clients) < 2:
         raise InvalidInput("a swap of clients needs a positive claim and two clients or more")
@@ -140,16 +140,16 @@ def _norms(
 
 @dataclass(frozen=True)
 class LeakAudit:
-    """What personal noise scales tell about who sent a message.
+    """Result of an audit that identifies senders from the noise scale of their messages.
 
     Parameters
     ----------
     named : float
-        Share of messages whose sender was guessed right from the spread of the message alone.
+        Share of messages, in [0, 1], whose sender was guessed right from the spread of the message alone.
     chance : float
         Share that blind guessing gets right.
     within : float
-        Share of messages whose noise scale was found to 2 %.
+        Share of messages whose noise scale was estimated to within 2 %.
     """
 
     named: float
@@ -158,7 +158,7 @@ class LeakAudit:
 
 
 def audit_budget_leak(messages: ArrayLike, senders: ArrayLike, scales: ArrayLike) -> LeakAudit:
-    """Name the sender of each message by its noise scale, which its budget fixes.
+    """Measure how often the sender of a message can be identified by its noise scale, which its budget fixes.
 
     The attacker knows who holds which budget, and takes the message's root mean square for the scale: in many numbers
     the gradient hardly shows beside the noise. Only clients of equal scale hide each other.

@@ -193,7 +193,7 @@ class ShuffledSGDClassifier(Parameters):
         fixed_in_advance: str | None = None,
         title: str = "",
     ) -> Self:
-        """Train.
+        """Train the classifier with private messages of clients, and return the fitted estimator.
 
         Parameters
         ----------
@@ -241,15 +241,15 @@ class ShuffledSGDClassifier(Parameters):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Chances of the classes, shape (n, K)."""
+        """Return the predicted probability of each class for each row, shape (n, classes); rows add up to 1."""
         return np.concatenate([self.network_.probabilities(self.weights_, part) for part in self._parts(X)])
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Most likely class of each row, shape (n,)."""
+        """Return the label of the most likely class of each row, shape (n,)."""
         return np.concatenate([self.network_.scores(self.weights_, part).argmax(axis=1) for part in self._parts(X)])
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Share of rows whose class is predicted."""
+        """Return the share of rows, in [0, 1], whose class is predicted correctly."""
         found = self.predict(X)
         labels, _ = checked_labels(y, found.size, self.network_.widths[-1])
         return float(np.mean(found == labels))

@@ -16,7 +16,7 @@ MODEL = "Model"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
+    """Add the commands ``train`` and ``predict`` to the command line."""
     app.command()(train)
     app.command()(predict)
 

@@ -28,7 +28,7 @@ HOLDOUT = 0.2
 
 @dataclass(frozen=True)
 class Asked:
-    """The options that say what is learned from, as typed."""
+    """Options of ``shuffledp train`` that name the data: source, columns, clients and budgets, as typed."""
 
     source: str
     label: str | None
@@ -44,23 +44,23 @@ class Asked:
 
     @property
     def spreads(self) -> bool:
-        """Whether rows are spread over clients at random."""
+        """True if rows are assigned to clients at random, which the option --clients asks for."""
         return self.clients is not None
 
     @property
     def is_table(self) -> bool:
-        """Whether the source is a table; else it is pictures."""
+        """True if the source is a table, False if it is a folder of pictures or the bundled digits."""
         source = Path(self.source)
         return not (source.is_dir() or (self.source == SAMPLE and not source.exists()))
 
     @property
     def holds_out(self) -> bool:
-        """Whether a part of a table is held out at random; pictures have a test part of their own."""
+        """True if part of a table is held out at random as test rows; pictures have a test part of their own."""
         return self.is_table and self.holdout != 0.0
 
     @property
     def budget(self) -> float | str:
-        """One number, or the name of a column."""
+        """The option --epsilon0: one budget for all clients in nats, or the name of the column with the budgets."""
         try:
             return float(self.epsilon0)
         except ValueError:
@@ -69,30 +69,31 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Training and test part.
+    """Training rows, test rows and budgets, as read from the source of ``shuffledp train``.
 
     Parameters
     ----------
     rows, labels : ndarray, shapes (n, inputs) and (n,)
-        Training part; labels are places in ``classes``.
+        Training rows and their labels; a label is a position in ``classes``.
     groups : ndarray, shape (n,), or None
-        Whose row each is; None if everybody has one.
+        Client that owns each row; None if every row is a client of its own.
     budgets : float or ndarray
-        Local budget of one message: for all, or per client in ascending order.
+        Local budget of one message in nats: one for all, or one per client in ascending order of clients.
     test : (ndarray, ndarray) or None
-        Test part.
+        Test rows and their labels; None without a test part.
     tested_on : str
-        What the test part is, in words.
+        Description of the test part, in words.
     classes : tuple of str
         Names of the labels.
     features : Map
-        What the network sees of a row.
+        Fixed map from a row to the network's inputs.
     about : dict
-        What a program must know to compute the features, for the model file.
+        Description of the features for the model file, from which a program can compute them again.
     notes : tuple of str
-        What the guarantee rests on, besides what training itself says.
+        Assumptions of the guarantee that come from reading the data, one sentence each.
     warnings : tuple of str
-        What will hurt accuracy, a sentence each; told by the options alone, never by the records.
+        Warnings about settings that hurt accuracy, one sentence each; they depend on the options alone, never on
+        records.
     """
 
     rows: NDArray[np.generic]
@@ -114,12 +115,12 @@ class Records:
 
 
 def load(asked: Asked, random: Randomness) -> Records:
-    """Read the table, or the folder.
+    """Read the training and test rows from the table or the folder of pictures that the options name.
 
     Parameters
     ----------
     asked : Asked
-        The options.
+        Options that name the data.
     random : Randomness
         Chooses the test part, and spreads rows over clients where that is asked for.
 
@@ -233,14 +234,16 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
 
 
 def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-    """Read rows and labels that protect nobody, in the form of the training rows.
+    """Return public rows and their labels, read from another source in the form of the training rows.
+
+    The rows are not protected.
 
     Parameters
     ----------
     asked : Asked
-        What is learned from.
+        Options that name the training data.
     records : Records
-        As read.
+        Training data, as `load` returned them.
     source : str
         Table with the same columns; or, for pictures, a folder or mnist-sample, of which the training part is taken.
 

@@ -25,16 +25,16 @@ Rounds = dict[tuple[int, ...], int]
 
 @dataclass(frozen=True)
 class Plan:
-    """The rounds that are left of a run, settled before the first of them.
+    """Remaining rounds of a training run, fixed before the first of them.
 
     Parameters
     ----------
     accountant : TrainingAccountant
-        With what was sent before; it is not changed.
+        Accountant with the messages sent before; it is not changed.
     ahead : sequence of (list of int) or None
-        For each round that is left the messages of each tier; None for a round that is not released.
+        Number of messages of each tier in each remaining round; None for a round that is not released.
     affordable : callable
-        Whether an accountant may have one more round with these messages.
+        ``affordable(accountant, messages)`` is True if one more round with these messages stays within the limits.
     """
 
     accountant: TrainingAccountant
@@ -42,7 +42,11 @@ class Plan:
     affordable: Callable[[TrainingAccountant, list[int]], bool]
 
     def whole(self, rounds: int) -> Rounds:
-        """Return what was sent, and what so many more rounds will send."""
+        """Return the rounds already sent together with the next ``rounds`` planned ones.
+
+        The value maps the messages of each tier in a round to the number of such rounds. It stops before a round that
+        is not affordable.
+        """
         counted = replace(self.accountant, spent=dict(self.accountant.spent))  # it shares the profiles
         for counts in self.ahead[:rounds]:
             if counts is None:
@@ -54,12 +58,12 @@ class Plan:
 
 
 def spending_of(accountant: TrainingAccountant, delta: float) -> Spending:
-    """Return what the rounds in an accountant cost, tier by tier.
+    """Return the privacy cost of an accountant's rounds, tier by tier, as a ledger records it.
 
     Parameters
     ----------
     accountant : TrainingAccountant
-        With one round at least.
+        Accountant with at least one recorded round.
     delta : float
         Central delta, in (0, 1).
     """
@@ -78,16 +82,16 @@ def spending_of(accountant: TrainingAccountant, delta: float) -> Spending:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """What rounds cost the clients of one tier.
+    """Certified privacy cost of a run for the clients of one tier.
 
     Parameters
     ----------
     tier : Tier
-        Their budget and message law.
+        Budget and message law of these clients.
     epsilon : float
-        Certified central epsilon, at most, at the delta that is asked for.
+        Upper end of the central epsilon in nats, at the delta of the request.
     profile : PrivacyProfile
-        The whole certified curve.
+        Certified profile delta(epsilon).
     """
 
     tier: Tier
@@ -96,7 +100,7 @@ class Priced:
 
 
 def spending_by_level(tiers: Sequence[Priced], delta: float, people: int) -> Spending:
-    """Return what rounds cost, level by level.
+    """Return the privacy cost of rounds by budget level, as a ledger records it.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ def spending_by_level(tiers: Sequence[Priced], delta: float, people: int) -> Spe
     delta : float
         Central delta, in (0, 1).
     people : int
-        The most messages of a round, or the fewest where more are not known.
+        Number of participants: the most messages of a round, or the fewest if only a lower limit is known.
     """
     levels: dict[tuple[float, float], list[StoredProfile]] = {}
     for each in tiers:
@@ -126,22 +130,24 @@ def enter_run(
     turn: Turn | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Enter what is not entered yet of a run.
+    """Enter the rounds of a training run that are not yet entered in the ledger.
 
     Parameters
     ----------
     entering : Entering
         The ledger, and what the run is entered under.
     model : mapping
-        All that is public and settled beforehand, as JSON values.
+        Public settings of the run, fixed beforehand, as JSON values.
     delta : float
         Central delta.
     plan : Plan
-        The rounds. A round that was cut short is repeated, so it counts twice, and the second time is entered here.
+        Remaining rounds. An interrupted round is repeated, so it counts twice; its second time is entered here.
     turn : Turn, optional
-        Of a run with a checkpoint: taken in the transaction that enters the rounds. Without, nobody goes on with it.
+        Next turn of a run with a checkpoint, recorded in the transaction that enters the rounds. None for a run without
+        a checkpoint.
     ready : callable
-        Called when the limit has room, before anything is entered: what it raises ends the run.
+        Called after the ledger's limit was found sufficient and before anything is entered; an error that it raises
+        ends the run.
 
     Raises
     ------
@@ -182,18 +188,18 @@ def admit(
     turn: Turn | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Enter so many rounds, or say how many would fit.
+    """Enter this number of rounds in the ledger, or raise an error that says how many would fit.
 
     Parameters
     ----------
     entering : Entering
         The ledger, and what the run is entered under.
     draft : callable
-        What so many rounds cost; None for nothing.
+        ``draft(rounds)`` is the ledger entry for that many rounds; None if they cost nothing.
     rounds : int
-        How many are left.
+        Number of remaining rounds.
     done : int
-        How many were sent before.
+        Number of rounds sent before.
     turn, ready
         As for `enter_run`.
 

@@ -25,7 +25,7 @@ F = TypeVar("F", np.float32, np.float64)
 def by_chunks(
     rows: NDArray[np.generic], side: int, out: NDArray[F], features: Callable[[NDArray[F]], NDArray[F]], chunk: int
 ) -> NDArray[F]:
-    """Write the features of square pictures into ``out``, ``chunk`` pictures at a time, each computed as out's type.
+    """Compute the features of square pictures into the array ``out``, ``chunk`` pictures at a time.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def by_chunks(
 
 @dataclass(frozen=True)
 class OrientedGradients:
-    """How much of which edge direction each cell of a square picture has (Dalal and Triggs 2005), normalised.
+    """Features of square pictures: edge strength by direction in each cell (Dalal and Triggs 2005), normalised.
 
     Differences of neighbouring points give a direction, shared between the two nearest of ``directions`` bins and
     summed, with its length, over cells; then square roots, and each picture is brought to Euclidean length ``length``.
@@ -84,7 +84,7 @@ class OrientedGradients:
 
     @property
     def origin(self) -> str:
-        """What they were made from, for the guarantee."""
+        """Description of the features for the guarantee, which says that no data were used to make them."""
         cells = self.side // self.cell
         return f"{cells * cells * self.directions} oriented gradients, from no data"
 
@@ -132,16 +132,16 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Features (x - mean) @ matrix.
+    """Linear features (x - mean) @ matrix of rows x.
 
     Parameters
     ----------
     matrix : ndarray, shape (inputs, outputs)
         Directions, as columns.
     mean : ndarray, shape (inputs,)
-        Subtracted first.
+        Vector subtracted from each row before the product.
     origin : str
-        What the projection was made from, for the record: it goes into every guarantee.
+        Description of the data that the projection was made from; every guarantee quotes it.
     """
 
     matrix: FloatArray
@@ -167,7 +167,7 @@ class Projection:
 
 
 def public_projection(rows: ArrayLike, components: int, *, public: bool, scale: float = 1.0) -> Projection:
-    """Principal components of data that are public, or of people whom the guarantee does not cover.
+    """Return the projection on the principal components of public data (not of the protected people).
 
     Parameters
     ----------
@@ -206,7 +206,9 @@ def public_projection(rows: ArrayLike, components: int, *, public: bool, scale: 
 
 
 def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Projection:
-    """Lowest spatial frequencies of square pictures (cosine transform): features made from no data at all.
+    """Return the projection of square pictures on their lowest spatial frequencies (cosine transform).
+
+    It is made from no data.
 
     Parameters
     ----------
@@ -299,12 +301,12 @@ class Scattering:
 
     @property
     def channels(self) -> int:
-        """Averages of each cell: the picture, two scales of each angle, and each pair of angles."""
+        """Number of averages in each cell: the picture, two scales of each angle, and each pair of angles."""
         return 1 + 2 * self.angles + self.angles**2
 
     @property
     def origin(self) -> str:
-        """What they were made from, for the guarantee."""
+        """Description of the features for the guarantee, which says that no data were used to make them."""
         return f"{self.channels * (self.side // self.cell) ** 2} scattering features, from no data"
 
     def __call__(self, rows: NDArray[np.generic]) -> NDArray[Any]:
@@ -389,7 +391,7 @@ class StrokeScattering:
     components : int
         How many numbers a picture gets, from 1 to what `Scattering` gives.
     whitening : float
-        The power, from 0 (components as they are) to 1 (all as wide as each other).
+        Power of the standard deviation, from 0 (components unchanged) to 1 (all components have deviation 1).
     cell : int
         As for `Scattering`.
 
@@ -418,12 +420,12 @@ class StrokeScattering:
 
     @property
     def origin(self) -> str:
-        """What they were made from, for the guarantee."""
+        """Description of the features for the guarantee, which says that no data were used to make them."""
         return f"{self.components} principal components of scattering features of random strokes, from no data"
 
     @cached_property
     def scattering(self) -> Scattering:
-        """The scattering that is projected."""
+        """Scattering features before the projection on principal components."""
         return Scattering(self.side, cell=self.cell)
 
     def __call__(self, rows: NDArray[np.generic]) -> NDArray[Any]:
@@ -449,19 +451,19 @@ def _projection(features: StrokeScattering) -> Projection:
 
 
 def random_strokes(side: int, count: int) -> NDArray[np.uint8]:
-    """Draw pictures of one to three random curves, placed and sized as MNIST places and sizes its digits.
+    """Return pictures of one to three random curves, placed and sized as MNIST places and sizes its digits.
 
     Parameters
     ----------
     side : int
         Pictures have side * side points.
     count : int
-        How many pictures; the same call draws the same ones.
+        Number of pictures; the same arguments always give the same pictures.
 
     Returns
     -------
     ndarray of uint8, shape (count, side * side)
-        Row by row.
+        Grey values of each picture, row by row.
     """
     stream = np.random.Generator(np.random.Philox(key=_KEY))
     corners, shown = stream.random((count, _MOST_STROKES, 4, 2)), stream.random((count, _MOST_STROKES))
@@ -495,11 +497,11 @@ COSINES = 60
 
 
 class Map(Protocol):
-    """A fixed map from rows to features that tells what it was made from."""
+    """Interface of a fixed map from rows to features that states the data it was made from."""
 
     @property
     def origin(self) -> str:
-        """What the guarantee says of the features."""
+        """Description of the data that the features were made from; the guarantee quotes it."""
         ...
 
     def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
@@ -520,7 +522,7 @@ class Scaled:
     missing_as: float | None = None
 
     def rows(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Put columns side by side, shape (n, columns), what is missing (NaN) filled in.
+        """Return the columns side by side as an array of shape (n, columns), with missing entries (NaN) filled in.
 
         Raises
         ------
@@ -539,7 +541,7 @@ class Scaled:
 
     @property
     def origin(self) -> str:
-        """What it was made from."""
+        """Description of the features for the guarantee: columns and the ranges that they are scaled from."""
         ranged = int(np.isfinite(self.low).sum())
         return f"columns {', '.join(self.names)}" + (
             f", {ranged} of them scaled by ranges given beforehand" * (ranged > 0)
@@ -554,11 +556,11 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Pixels:
-    """Points of a picture, brought to [0, 1]."""
+    """Features of a picture: its grey values divided by 255, in [0, 1]."""
 
     @property
     def origin(self) -> str:
-        """What it was made from."""
+        """Description of the features for the guarantee: grey values, made from no data."""
         return "points of the picture over 255"
 
     def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
@@ -567,12 +569,12 @@ class Pixels:
 
 
 def picture_features(kind: str, side: int) -> Map:
-    """Return the features of square pictures by their name.
+    """Return the features of square pictures that the name ``kind`` stands for.
 
     Parameters
     ----------
     kind : {"edges", "coarse-edges", "scattering", "strokes", "cosine", "pixels"}
-        Which.
+        Name of the features.
     side : int
         Pictures have side * side points.
 
@@ -595,7 +597,7 @@ def picture_features(kind: str, side: int) -> Map:
 
 
 def features_of(about: dict[str, Any]) -> Map:
-    """Return the map that a model file describes.
+    """Return the feature map that a model file describes.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _FILES = {
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Labelled pictures.
+    """Labelled pictures of digits, as read from idx files.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Digits:
 
 
 def read_idx(path: str | Path) -> NDArray[np.uint8]:
-    """Read one idx file of unsigned bytes, plain or gzip-compressed.
+    """Return the array in one idx file of unsigned bytes, plain or gzip-compressed.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def read_idx(path: str | Path) -> NDArray[np.uint8]:
 
 
 def read_digits(folder: str | Path, part: str) -> Digits:
-    """Read the pictures and labels of one part of MNIST, or of any data set with the same file names.
+    """Return the pictures and labels of one part of MNIST, or of any data set with the same file names.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_digits(folder: str | Path, part: str) -> Digits:
 
 
 def sample_folder() -> Path:
-    """Folder of the bundled sample: 2,000 training and 500 test digits of MNIST (see its README)."""
+    """Return the folder of the bundled sample: 2,000 training and 500 test digits of MNIST."""
     return Path(__file__).resolve().parent.parent / "data" / "mnist_sample"
 
 

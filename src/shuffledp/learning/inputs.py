@@ -20,12 +20,12 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, eq=False)
 class Clients:
-    """Who owns which example.
+    """Assignment of examples to the clients that own them.
 
     Parameters
     ----------
     names : ndarray, shape (clients,)
-        Ascending, each once.
+        Names of the clients, ascending, without repetition.
     rows : ndarray of int64, shape (examples,)
         Example numbers, client by client.
     starts : ndarray of int64, shape (clients + 1,)
@@ -38,7 +38,7 @@ class Clients:
 
     @staticmethod
     def of(groups: ArrayLike | None, examples: int) -> Clients:
-        """Group examples by client; without groups every example is a client of its own."""
+        """Return the assignment that groups examples by client; without groups every example is its own client."""
         if groups is None:
             return Clients(np.arange(examples), np.arange(examples), np.arange(examples + 1))
         ids = np.asarray(groups)
@@ -62,11 +62,11 @@ class Clients:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Examples of each client."""
+        """Number of examples of each client, shape (clients,)."""
         return np.diff(self.starts)
 
     def fingerprint(self, *, sizes: bool) -> str:
-        """Return a name that is the same for the same clients in the same order.
+        """Return a hash of the clients' names in order, and of their sizes if ``sizes``.
 
         Parameters
         ----------
@@ -79,19 +79,19 @@ class Clients:
         return whole.hexdigest()
 
     def examples(self, client: int) -> NDArray[np.int64]:
-        """Numbers of one client's examples."""
+        """Return the row numbers of one client's examples."""
         return self.rows[self.starts[client] : self.starts[client + 1]]
 
 
 def assign_clients(examples: int, clients: int, random: Randomness | None = None) -> NDArray[np.int64]:
-    """Spread examples evenly over clients, at random: ``groups`` for data that come without clients.
+    """Assign examples to clients evenly and at random; return the client of each example, shape (examples,).
 
     Parameters
     ----------
     examples, clients : int
-        At least one example for each client.
+        Number of examples and of clients; at least one example for each client.
     random : Randomness, optional
-        Default secure.
+        Source of the draw; default `secure_random()`.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def assign_clients(examples: int, clients: int, random: Randomness | None = None
 
 
 def checked_features(X: ArrayLike, *, inputs: int | None = None, private: bool = False) -> NDArray[np.generic]:
-    """Return the features as an array of numbers, unconverted, after checking that all are finite.
+    """Return features as an array of numbers, type unchanged, after checking that all are finite.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def checked_features(X: ArrayLike, *, inputs: int | None = None, private: bool =
 
 
 def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[NDArray[np.int64], int]:
-    """Return labels as integers in 0..K-1, and K.
+    """Return labels as whole numbers in 0..K-1, and the number K of classes.
 
     Parameters
     ----------
     y : array_like of int, shape (examples,)
         Labels.
     examples : int
-        How many are needed.
+        Number of labels needed.
     classes : int or None
         K; None takes the largest label plus one, which is then treated as public.
     """
@@ -163,7 +163,9 @@ def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[ND
 
 
 def per_client(value: object, clients: Clients, what: str) -> FloatArray:
-    """One number per client, from one for all, one each (in ascending order of clients), or a mapping by client.
+    """Return one number per client, shape (clients,), from one for all, an array, or a mapping by client.
+
+    An array holds one number for each client in ascending order of clients.
 
     Raises
     ------
@@ -196,14 +198,14 @@ def per_client(value: object, clients: Clients, what: str) -> FloatArray:
 
 
 def whole_number(name: str, value: object, low: int) -> int:
-    """Return a whole number of at least ``low``, or raise InvalidInput."""
+    """Return ``value`` as a whole number of at least ``low``, or raise InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise InvalidInput(f"{name} must be a whole number of at least {low}; got {shown(value)}")
     return int(value)
 
 
 def number_within(name: str, value: object, low: float, high: float, *, below: bool = False) -> float:
-    """Return a number in [low, high], or [low, high) if ``below``, or raise InvalidInput."""
+    """Return ``value`` as a number in [low, high], or [low, high) if ``below``, or raise InvalidInput."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -214,7 +216,7 @@ def number_within(name: str, value: object, low: float, high: float, *, below: b
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
-    """Return one of the allowed words, or raise InvalidInput."""
+    """Return ``value`` if it is one of the allowed words, or raise InvalidInput."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
     return value

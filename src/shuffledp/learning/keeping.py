@@ -46,26 +46,26 @@ _ARRAYS = ("weights", "velocity", "total")
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A training run between two rounds.
+    """State of a training run between two rounds, as a checkpoint file stores it.
 
     Parameters
     ----------
     model : dict
         Everything that must agree for the run to go on, as JSON values: widths, budgets, clipping, noise, steps.
     rounds : int
-        Rounds that the run was asked for; a run that resumes may ask for more.
+        Number of requested rounds; a resumed run may request more.
     done : int
-        Rounds behind it, released or not.
+        Number of completed rounds, released or not.
     spent : list of (list of int, int)
         The accountant's count: messages per tier, and how many such rounds.
     private : bool
         Whether every noise so far was secure.
     weights, velocity, total : ndarray, shape (size,)
-        The server's vectors.
+        The server's vectors: model weights, direction of the last step, and sum of the averaged models.
     averaged : int
-        Models in ``total``.
+        Number of models in ``total``.
     turn : Turn
-        The place that the run has reached.
+        Turn that the run has reached: its number and name, which only one process may continue from.
     entered : bool
         Whether the run is in a ledger.
     """
@@ -83,13 +83,13 @@ class Checkpoint:
     entered: bool
 
     def restore(self, server: Server) -> None:
-        """Put a server where this run stood."""
+        """Set the server's model, direction and average to the state stored in this checkpoint."""
         server.weights, server.velocity, server.total = self.weights.copy(), self.velocity.copy(), self.total.copy()
         server.averaged = self.averaged
 
 
 def save(path: str | Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; the file at ``path`` is replaced in one step, or left as it was.
+    """Write a checkpoint file; the file at ``path`` is replaced in one step, or left as it was.
 
     Raises
     ------
@@ -126,14 +126,16 @@ def save(path: str | Path, checkpoint: Checkpoint) -> None:
 
 
 def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
-    """Read a checkpoint of the given model.
+    """Read the checkpoint file of a run with the given settings, and return the checkpoint.
 
     Parameters
     ----------
     path : str or Path
         The file.
     model : mapping
-        What the caller is about to train; must be what the file was written for, its numbers to `SLACK`.
+        Settings of the run that the caller is about to train; they must equal those in the file, numbers up to a
+        relative
+        difference of `SLACK`.
 
     Raises
     ------
@@ -183,7 +185,7 @@ def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
 
 
 def agrees(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same, numbers that are not whole to `SLACK`.
+    """Return whether two JSON values are equal; numbers that are not whole may differ by `SLACK` relatively.
 
     Examples
     --------
@@ -218,24 +220,26 @@ _NOT_INHERITED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Keeper(Protocol):
-    """Who knows which turn a run has taken last."""
+    """Interface of a record of each run's last turn, so that two processes cannot continue the same checkpoint."""
 
     def kept(self, training: str, /) -> str | None:
-        """Return the name of the turn that a run has taken last; None if the keeper does not know the run."""
+        """Return the name of the last turn recorded for the run ``training``; None if the run is unknown."""
         ...
 
     def take(self, turn: Turn, /) -> None:
-        """Enter that a run takes its next turn; raise InvalidInput if another process has gone on with it."""
+        """Record the next turn of a run; raise InvalidInput if another process has already continued the run."""
         ...
 
 
 class LockFile:
-    """The file FILE.lock beside a checkpoint FILE: held while a process trains; without a ledger it keeps the turn.
+    """Lock file FILE.lock beside a checkpoint FILE, held while a process trains.
+
+    Without a ledger it also records the run's last turn.
 
     Parameters
     ----------
     checkpoint : Path
-        The checkpoint.
+        Path of the checkpoint file.
 
     Raises
     ------
@@ -266,11 +270,11 @@ class LockFile:
             ) from None
 
     def close(self) -> None:
-        """Let another process hold it."""
+        """Release the lock, so that another process can hold it."""
         os.close(self._number)
 
     def kept(self, training: str) -> str | None:
-        """Return what was kept; see `Keeper.kept`."""
+        """Return the name of the last turn recorded in the file for this run; None if the run is unknown."""
         os.lseek(self._number, 0, os.SEEK_SET)
         line = os.read(self._number, _LONGEST)
         if not line:
@@ -284,7 +288,7 @@ class LockFile:
         return found[3].decode() if found[1].decode() == training else None
 
     def take(self, turn: Turn) -> None:
-        """Take one of them; see `Keeper.take`."""
+        """Record the next turn of a run in the file; raise InvalidInput if another process has continued the run."""
         turn.check_taken_from(self.kept(turn.run), path_shown(self.path))
         line = f"shuffledp turn 1 {turn.run} {turn.number:012d} {turn.name}\n".encode("ascii")
         try:
@@ -301,16 +305,16 @@ class LockFile:
 
 
 class Kept:
-    """The checkpoint of a run that trains.
+    """Checkpoint file of a run in progress, with the record of its last turn.
 
     Parameters
     ----------
     path : Path
-        The checkpoint.
+        Path of the checkpoint file.
     ledger : Ledger or None
-        Which the run is entered in.
+        Ledger in which the run is entered; None without a ledger.
     keeper : Keeper
-        Who knows which turn the run has taken last.
+        Record of the last turn of the run: the ledger, or the lock file.
     """
 
     def __init__(self, path: Path, ledger: Ledger | None, keeper: Keeper) -> None:
@@ -322,14 +326,14 @@ class Kept:
     @staticmethod
     @contextmanager
     def held(path: str | Path, ledger: Ledger | None, *, resume: bool) -> Generator[Kept]:
-        """Hold a checkpoint while a run trains.
+        """Hold the lock of a checkpoint file while a run trains, as a context manager.
 
         Parameters
         ----------
         path : str or Path
-            The checkpoint.
+            Path of the checkpoint file.
         ledger : Ledger or None
-            Which the run is entered in.
+            Ledger in which the run is entered; None without a ledger.
         resume : bool
             Whether the run goes on from the file, which must be there; else it must not be.
 
@@ -355,12 +359,12 @@ class Kept:
                 lock.close()
 
     def load(self, model: Mapping[str, object]) -> Checkpoint:
-        """Read the checkpoint, and prepare the turn that goes on from it.
+        """Return the stored checkpoint, and prepare the turn that continues from it.
 
         Parameters
         ----------
         model : mapping
-            What the run must agree on with the checkpoint.
+            Settings of the run, which must equal those in the checkpoint.
 
         Raises
         ------
@@ -395,28 +399,28 @@ class Kept:
         return found
 
     def next_turn(self) -> None:
-        """Prepare the next turn; it is taken when the checkpoint that names it is on the disk."""
+        """Prepare the run's next turn; it is recorded after the checkpoint that names it was written to disk."""
         self.turn = self.turn.next(self.turn.name)
 
     def forget(self) -> None:
-        """Remove the first checkpoint of a run that could not begin; one whose turn was taken stays."""
+        """Delete the first checkpoint of a run that could not begin; keep it if its turn was recorded."""
         if not self.turn.before and self.keeper.kept(self.turn.run) != self.turn.name:
             self.path.unlink(missing_ok=True)
 
 
 def agreed(s: Settings, sender: Clientele, inputs: int, features: str | list[float]) -> dict[str, object]:
-    """Return what a checkpoint must agree on with the run that goes on from it; all of it is public.
+    """Return the public settings that a checkpoint and the run that resumes from it must have in common.
 
     Parameters
     ----------
     s : Settings
-        Checked.
+        Checked settings of the run.
     sender : Clientele
-        The clients' side.
+        The clients, with their message plan.
     inputs : int
-        Columns of X.
+        Number of columns of the feature array X.
     features : str or list of float
-        Fingerprint of what stands between rows and network.
+        Fingerprint of the fixed maps between the rows and the network.
     """
     plan = sender.plan
     return {

@@ -41,18 +41,18 @@ _EXAMPLES = 64, 1024  # in one pass, at least and at most
 
 @dataclass(frozen=True)
 class Clipping:
-    """How a message is bounded, and for whom.
+    """Rule by which messages are clipped, and the unit (client or example) that it protects.
 
     Parameters
     ----------
     unit : {"client", "example"}
-        What neighbours replace.
+        What neighbouring data sets replace: all data of one client, or one example.
     clipped : {"examples", "message"}
-        Every example's gradient before averaging, or the average as a whole.
+        What is clipped: every example's gradient before averaging, or the average as a whole.
     bound : float
         C, positive and finite: the largest norm.
     order : {1, 2}
-        Sum of absolute values, or Euclidean.
+        Norm: 1 sums absolute values, 2 is Euclidean.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class Clipping:
             refuse_clipped_average(bound)
 
     def sensitivity(self, examples: int | NDArray[np.int64], numbers: int) -> FloatArray:
-        """How far a message, as computed in double precision, can move when one unit is replaced.
+        """Return the largest distance that a message can move when one unit is replaced, rounding included.
 
         Parameters
         ----------
@@ -118,11 +118,11 @@ class Clipping:
         network : Network
             The model.
         weights : ndarray, shape (network.size,)
-            Where it stands.
+            Its current weights.
         features : ndarray, shape (m, inputs)
             The client's examples, m >= 1.
         labels : ndarray of int64, shape (m,)
-            Theirs.
+            Labels of these examples, in 0..classes-1.
         """
         m = labels.size
         total: FloatArray | None = None
@@ -141,13 +141,13 @@ class Clipping:
 
 
 def shrink(norms: FloatArray, bound: float) -> FloatArray:
-    """Factors min(1, bound/norm) that bring vectors of these norms to the bound; 0 where a norm is not finite."""
+    """Return factors min(1, bound/norm) that bring vectors of these norms to the bound; 0 for a norm not finite."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(np.isfinite(norms), np.minimum(1.0, bound / norms), 0.0)
 
 
 def shortened(vector: FloatArray, bound: float, order: int) -> FloatArray:
-    """Clip one vector in place; one whose norm is not finite becomes zero.
+    """Clip one vector in place to the norm ``bound``, and return it; a vector of no finite norm becomes zero.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def shortened(vector: FloatArray, bound: float, order: int) -> FloatArray:
 
 
 def refuse_clipped_average(bound: float) -> NoReturn:
-    """Say why the average's clipping bounds no single example's part.
+    """Raise the error that clipping an average does not bound the influence of a single example.
 
     Raises
     ------
@@ -189,66 +189,69 @@ Name = Literal["gaussian", "laplace"]
 
 
 class Mechanism(Protocol):
-    """A kind of noise: which norm it answers, how wide it must be, how it is drawn."""
+    """Interface of a noise mechanism: its norm, its scale for a budget, and its draws."""
 
     @property
     def name(self) -> Name:
-        """What the caller calls it."""
+        """Name of the mechanism in options and arguments."""
         ...
 
     @property
     def order(self) -> Literal[1, 2]:
-        """The norm in which sensitivity is measured."""
+        """Order of the norm in which sensitivity is measured: 1 (absolute values) or 2 (Euclidean)."""
         ...
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Scale of the noise in units of the sensitivity; inf where nothing may be told."""
+        """Return noise scales in units of the sensitivity for these local budgets; inf where epsilon0 = 0."""
         ...
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Scale that is drawn, in grid steps, for a sensitivity in grid steps."""
+        """Return the scale of the drawn noise, in grid steps, for a sensitivity in grid steps."""
         ...
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """Scale that may be counted on in accounting, in grid steps: at most ``drawn``."""
+        """Return the noise scale that accounting may rely on, in grid steps: at most ``drawn``."""
         ...
 
     def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
-        """Independent draws of at least this scale, shape (n,)."""
+        """Return n independent whole-number draws of noise of at least this scale, shape (n,)."""
         ...
 
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """Discrete normal noise, calibrated analytically (Balle and Wang 2018), Euclidean norm."""
+    """Discrete Gaussian noise, calibrated analytically (Balle and Wang 2018); sensitivity is Euclidean."""
 
     @property
     def name(self) -> Name:
-        """The spelling ``"gaussian"``."""
+        """Name of the mechanism in options and arguments, ``"gaussian"``."""
         return "gaussian"
 
     @property
     def order(self) -> Literal[1, 2]:
-        """The order of the norm, 2."""
+        """Order of the norm of the sensitivity, 2 (Euclidean)."""
         return 2
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Smallest sigma/sensitivity with Balle and Wang's condition; inf where epsilon0 = 0."""
+        """Return the least sigma/sensitivity for (epsilon0, delta0)-DP (Balle and Wang 2018); inf at epsilon0 = 0."""
         law = Gaussian(0.0, 1.0)
         law.check_budgets(epsilon0, delta0)
         budgets, deltas = np.broadcast_arrays(np.asarray(epsilon0, dtype=np.float64), np.asarray(delta0))
         return np.where(budgets > 0.0, law.scale(budgets, deltas), math.inf)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """`counted_scale`, inverted and rounded up."""
+        """Return the standard deviation to draw, in grid steps: the inverse of `counted_scale`, rounded up."""
         return np.maximum(round_up(np.hypot(sensitivity * multiple, _SMOOTHING), 16), SMALLEST_DRAWN)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """sqrt(drawn^2 - 9): see `UNEVENNESS`."""
+        """Return the standard deviation that accounting relies on, sqrt(drawn^2 - 9), rounded down, in grid steps.
+
+        The difference covers the discrete law's distance from a Gaussian one (`UNEVENNESS`).
+        """
         return round_down(np.sqrt((drawn - _SMOOTHING) * (drawn + _SMOOTHING)), 8)
 
     def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
-        """Draw from exp(-k^2/(2 s^2)) on the whole numbers, s the scale; if that is wide, s is up to 1e-3 larger."""
+        """Return n whole numbers drawn from exp(-k^2/(2 s^2)), s the scale; a large s may be up to 1e-3 larger."""
         return (wide_gaussian if scale >= SMALLEST_WIDE else discrete_gaussian)(scale, n, random)
 
 
@@ -272,32 +275,32 @@ SMALLEST_DRAWN = 5.0
 
 @dataclass(frozen=True)
 class LaplaceMechanism:
-    """Discrete Laplace noise, P(k) proportional to exp(-|k|/b): pure, norm of absolute values."""
+    """Discrete Laplace noise, P(k) proportional to exp(-|k|/b): pure, sensitivity in the norm of absolute values."""
 
     @property
     def name(self) -> Name:
-        """The spelling ``"laplace"``."""
+        """Name of the mechanism in options and arguments, ``"laplace"``."""
         return "laplace"
 
     @property
     def order(self) -> Literal[1, 2]:
-        """The order of the norm, 1."""
+        """Order of the norm of the sensitivity, 1 (sum of absolute values)."""
         return 1
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """1/epsilon0, rounded up."""
+        """Return the Laplace scale in units of the sensitivity, 1/epsilon0, rounded up."""
         return Laplace(0.0, 1.0).scale(epsilon0, delta0)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the product, rounded up."""
+        """Return the Laplace scale to draw, in grid steps: sensitivity times multiple, rounded up."""
         return round_up(sensitivity * multiple, 8)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """Return the same: the law on the whole numbers is exactly as private as the one on the line."""
+        """Return the scale that accounting relies on, which is the drawn one: the discrete law is as private."""
         return drawn
 
     def draw(self, scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
-        """Draw from exp(-|k|/scale) on the whole numbers."""
+        """Return n whole numbers drawn with chances proportional to exp(-|k|/scale), shape (n,)."""
         return discrete_laplace(scale, n, random)
 
 
@@ -305,7 +308,7 @@ MECHANISMS: dict[str, Mechanism] = {"gaussian": GaussianMechanism(), "laplace": 
 
 
 def mechanism_of(name: str) -> Mechanism:
-    """Return the mechanism of that name, or raise InvalidInput."""
+    """Return the noise mechanism of this name, or raise InvalidInput."""
     if name not in MECHANISMS:
         raise InvalidInput(f"mechanism must be one of {', '.join(MECHANISMS)}; got {shown(name)}")
     return MECHANISMS[name]

@@ -23,14 +23,14 @@ _CHUNK = 2048
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A classifier read from a file of ``shuffledp train --model-out``.
+    """Trained classifier, read from a file that ``shuffledp train --model-out`` wrote.
 
     Parameters
     ----------
     network : Network
-        Its layers' widths.
+        The network's layer widths.
     weights : ndarray, shape (network.size,)
-        Its weights.
+        The network's weights.
     classes : tuple of str
         Names of the labels.
     features : Map
@@ -47,29 +47,29 @@ class TrainedModel:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The table's columns a row is made of, in order; None for pictures."""
+        """Names of the table columns that form a row, in order; None for pictures."""
         told = self.about["features_of_a_row"]
         return tuple(told["columns"]) if told["kind"] == "columns" else None
 
     @property
     def inputs(self) -> int:
-        """Numbers in a row: columns, or points of a picture."""
+        """Number of entries in a row: table columns, or points of a picture."""
         told = self.about["features_of_a_row"]
         return len(told["columns"]) if told["kind"] == "columns" else int(told["side"]) ** 2
 
     @property
     def epsilon(self) -> float:
-        """Certified central epsilon of the training, at ``delta``; infinite if training was a simulation."""
+        """Certified central epsilon of the training in nats, at `delta`; infinite if training was a simulation."""
         told = self.about["guarantee"]["epsilon"]["upper"]
         return float("inf") if told is None or self.about["private"] is not True else float(told)
 
     @property
     def delta(self) -> float:
-        """Central delta of the guarantee."""
+        """Central delta at which the training's guarantee is certified, in (0, 1)."""
         return float(self.about["guarantee"]["delta"])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Chances of the classes.
+        """Return the predicted probability of each class for each row.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class TrainedModel:
         Returns
         -------
         ndarray, shape (n, classes)
-            Rows add up to 1.
+            Probabilities; each row adds up to 1.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class TrainedModel:
         return np.concatenate([self.network.probabilities(self.weights, part) for part in parts])
 
     def predict(self, X: ArrayLike) -> NDArray[np.str_]:
-        """Name of the most likely class of each row, shape (n,).
+        """Return the name of the most likely class of each row, shape (n,).
 
         Parameters
         ----------
@@ -109,9 +109,9 @@ def write_model(file: BinaryIO, network: Network, weights: FloatArray, classes: 
     file : binary file
         Open for writing.
     network : Network
-        Its layers' widths.
+        The network's layer widths.
     weights : ndarray, shape (network.size,)
-        Its weights.
+        The network's weights.
     classes : tuple of str
         Names of the labels.
     about : str
@@ -125,7 +125,7 @@ def write_model(file: BinaryIO, network: Network, weights: FloatArray, classes: 
 
 
 def load_model(path: str | Path) -> TrainedModel:
-    """Read a model that ``shuffledp train --model-out`` wrote.
+    """Return the model in a file that ``shuffledp train --model-out`` wrote.
 
     Parameters
     ----------

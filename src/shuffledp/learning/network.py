@@ -29,12 +29,12 @@ Up to here squares neither overflow nor lose precision where it matters: a slope
 
 @dataclass(frozen=True, eq=False)
 class BackwardPass:
-    """What one pass through the network leaves: enough for every example's gradient.
+    """Intermediate values of one pass through the network, from which each example's gradient follows.
 
     Parameters
     ----------
     inputs : tuple of ndarray, shapes (n, width of the layer's input)
-        What each layer was given.
+        Input of each layer.
     slopes : tuple of ndarray, shapes (n, width of the layer's output)
         Derivative of each example's own loss by the layer's output before its ReLU.
     losses : ndarray, shape (n,)
@@ -46,7 +46,7 @@ class BackwardPass:
     losses: FloatArray
 
     def without(self, some: NDArray[np.bool_]) -> BackwardPass:
-        """Give the same pass with the gradient of some examples, shape (n,), set to zero, whatever it was."""
+        """Return the same pass with the gradients of the marked examples set to zero; marks have shape (n,)."""
         if not some.any():
             return self
         gone = some[:, None]
@@ -92,7 +92,7 @@ class Network:
         return sum((a + 1) * b for a, b in zip(self.widths, self.widths[1:], strict=False))
 
     def layers(self, weights: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return views (matrix, shape (in, out); bias, shape (out,)) of a flat vector, layer by layer."""
+        """Return (matrix, shape (in, out); bias, shape (out,)) of each layer, as views of a flat weight vector."""
         found: list[tuple[FloatArray, FloatArray]] = []
         at = 0
         for a, b in zip(self.widths, self.widths[1:], strict=False):
@@ -101,7 +101,7 @@ class Network:
         return found
 
     def initial(self, random: Randomness) -> FloatArray:
-        """Draw first weights, uniform within sqrt(6/(in + out)) (Glorot and Bengio 2010); biases 0. They are public.
+        """Return random public first weights, uniform within sqrt(6/(in + out)) (Glorot and Bengio 2010); biases 0.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Network:
         return weights
 
     def scores(self, weights: FloatArray, features: FloatArray) -> FloatArray:
-        """Return the last layer's output, shape (n, classes)."""
+        """Return the last layer's output (class scores before softmax) for each row, shape (n, classes)."""
         return self._forward(weights, features)[1]
 
     def probabilities(self, weights: FloatArray, features: FloatArray) -> FloatArray:
@@ -124,7 +124,7 @@ class Network:
         return chances / chances.sum(axis=1, keepdims=True)
 
     def backward(self, weights: FloatArray, features: FloatArray, labels: NDArray[np.int64]) -> BackwardPass:
-        """Pass examples forward and their losses backward.
+        """Return the forward and backward pass of these examples, from which their gradients follow.
 
         Parameters
         ----------
@@ -150,12 +150,12 @@ class Network:
         return BackwardPass(tuple(inputs), tuple(slopes[::-1]), losses)
 
     def gradient_norms(self, passed: BackwardPass, order: int) -> FloatArray:
-        """Norm of each example's whole gradient, shape (n,); inf where its pass holds a number beyond `LARGEST`.
+        """Return the norm of each example's gradient, shape (n,); inf if its pass holds a number beyond `LARGEST`.
 
         Parameters
         ----------
         passed : BackwardPass
-            Of these examples.
+            Backward pass of the examples.
         order : {1, 2}
             1 sums absolute values, 2 is Euclidean.
         """
@@ -168,12 +168,12 @@ class Network:
         return np.where(fine, found if order == 1 else np.sqrt(found), np.inf)
 
     def weighted_sum(self, passed: BackwardPass, weights: FloatArray | None = None) -> FloatArray:
-        """Sum over examples of weight times gradient, shape (size,); nothing of an example of weight 0 enters it.
+        """Return the sum over examples of weight times gradient, shape (size,); weight 0 leaves an example out.
 
         Parameters
         ----------
         passed : BackwardPass
-            Of these examples.
+            Backward pass of the examples.
         weights : ndarray, shape (n,), optional
             One per example; default 1.
         """
@@ -188,14 +188,14 @@ class Network:
         return total
 
     def each_gradient(self, passed: BackwardPass, weights: FloatArray) -> FloatArray:
-        """Weight times gradient of each example, shape (n, size): only for examples that are messages of their own.
+        """Return weight times gradient of each example, shape (n, size), for examples that are messages.
 
         The gradient of an example of weight 0 is zero, also where it is not finite.
 
         Parameters
         ----------
         passed : BackwardPass
-            Of these examples.
+            Backward pass of the examples.
         weights : ndarray, shape (n,)
             One per example.
         """
@@ -207,12 +207,12 @@ class Network:
         return np.concatenate(parts, axis=1)
 
     def along(self, passed: BackwardPass, directions: NDArray[np.float32]) -> FloatArray:
-        """Inner product of each example's gradient with a direction of its own, shape (n,); no gradient is formed.
+        """Return the inner product of each example's gradient with its direction, shape (n,); no gradient is formed.
 
         Parameters
         ----------
         passed : BackwardPass
-            Of these examples.
+            Backward pass of the examples.
         directions : ndarray of float32, shape (n, size)
             One per example.
         """

@@ -31,20 +31,20 @@ MOST_LEVELS = 12
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What may be told of a training run.
+    """Results of a training run that may be reported: accuracy, settings and guarantee.
 
     Parameters
     ----------
     source : str
         The data, as the caller named them.
     rows, clients : int
-        In training.
+        Number of training rows and of clients.
     test_rows : int
-        Rows that took no part; 0 for none.
+        Number of test rows, which took no part in training; 0 for none.
     tested_on : str
-        What they are, in words.
+        Description of the test rows, in words.
     accuracy : float or None
-        Share of them predicted correctly by the released model; None without such rows.
+        Share of the test rows predicted correctly by the released model, in [0, 1]; None without test rows.
     majority : float or None
         Share of them in the most frequent class: what a model that always says this class would get right.
     seconds : float
@@ -54,15 +54,15 @@ class Training:
     classes : tuple of str
         Names of the labels.
     features : str
-        What the network sees, and what that was made from.
+        Description of the network's inputs and of the data that they were made from.
     widths : tuple of int
-        Of the network, inputs and classes included.
+        Widths of the network's layers, inputs and classes included.
     settings : mapping of str to str or number
         Mechanism, clip, step and the like.
     guarantee : TrainingGuarantee
-        What may be claimed.
+        Certified central guarantee of the run.
     notes : tuple of str
-        What it rests on, a sentence each.
+        Assumptions of the guarantee, one sentence each.
     stopped : str
         Why training ended.
     history : tuple of RoundReport
@@ -89,7 +89,7 @@ class Training:
 
     @property
     def shown_levels(self) -> list[LevelGuarantee]:
-        """At most twelve levels, spread evenly over the budgets, the worst among them."""
+        """At most twelve budget levels to print, spread evenly over the budgets, the worst among them."""
         levels, worst = self.guarantee.levels, self.guarantee.worst
         if len(levels) <= MOST_LEVELS:
             return list(levels)
@@ -98,12 +98,12 @@ class Training:
 
     @property
     def sentences(self) -> list[str]:
-        """Assumptions as sentences."""
+        """Assumptions of the guarantee as sentences."""
         return [f"{note[0].upper()}{note[1:]}." for note in self.notes]
 
     @property
     def model(self) -> str:
-        """The network in words."""
+        """Description of the network in words."""
         hidden = self.widths[1:-1]
         kind = f"network with hidden layers of {', '.join(map(str, hidden))}" if hidden else "softmax regression"
         return f"{kind}, {wording.counted(self.widths[0], 'feature')}, {self.widths[-1]} classes"
@@ -113,12 +113,12 @@ class Training:
 
 
 def training_checklist(training: Training) -> list[Point]:
-    """Answer the questions for a training run on one table.
+    """Return the answers to the questions that a reader must ask of a privacy claim, for one training run.
 
     Parameters
     ----------
     training : Training
-        The run.
+        Results of the run.
     """
     guarantee = training.guarantee
     one = "One client, with all its examples." if guarantee.unit == "client" else "One example of one client."
@@ -201,7 +201,7 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 52.0, 14.0, 18.0, 220.0, 266.0
 
 
 def training_to_json(training: Training) -> dict[str, Any]:
-    """Build the object `shuffledp train --json` prints; a missing accuracy is null."""
+    """Return the object that `shuffledp train --json` prints; a missing accuracy is null."""
     guarantee = training.guarantee
     return {
         "question": "training",
@@ -252,7 +252,7 @@ def training_to_json(training: Training) -> dict[str, Any]:
 
 
 def print_training(console: Console, training: Training) -> None:
-    """Print accuracy, guarantee per level, what was consulted, and what it rests on."""
+    """Print a run's accuracy, the guarantee of each level, the bounds evaluated, and the assumptions."""
     guarantee = training.guarantee
     if not guarantee.private:
         console.print(NOT_PRIVATE, style="bold red")
@@ -285,14 +285,14 @@ def print_training(console: Console, training: Training) -> None:
 
 
 def training_page(training: Training, *, command: str, version: str) -> str:
-    """Write one self-contained HTML page.
+    """Return one self-contained HTML page that reports the training run.
 
     Parameters
     ----------
     training : Training
-        The run.
+        Results of the run.
     command : str
-        The command that repeats it.
+        The command line that repeats the run.
     version : str
         Version of shuffledp.
     """

@@ -30,7 +30,7 @@ CLIPPED_NORMS: tuple[ClippedNorm, ...] = (
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read the published pseudo-code.
+    """One interpretation of the published pseudo-code for private training.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Reading:
         One of `CLIPPED_NORMS`. "average-column-sum" clips each weight matrix of the average by its largest column sum
         of absolute values (the induced 1-norm), and each bias by its sum, as the public script does.
     bound : float
-        C.
+        Clipping bound C, positive.
     divisor : int
-        m in the noise scale.
+        Number m in the noise scale.
     delta : float
-        In the Gaussian formula.
+        Delta in the formula of Gaussian noise.
     hidden : int
         Hidden units.
     step : float
@@ -65,14 +65,14 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class PublishedRun:
-    """What a published experiment gives.
+    """Results of one run of a published training experiment.
 
     Parameters
     ----------
     accuracies : ndarray, shape (epochs,)
         Share of the test set predicted correctly after each epoch.
     train_accuracy : float
-        The same on the training set, at the end.
+        Share of the training set predicted correctly at the end.
     weights : ndarray
         Of the last model.
     network : Network
@@ -97,7 +97,7 @@ def train_as_published(
     *,
     seed: int,
 ) -> PublishedRun:
-    """Train on blocks of equal size, block i with the budget epsilons[i], in the same order every epoch.
+    """Train as the papers' pseudo-code says, block i with budget epsilons[i], and return the results.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def train_as_published(
     test : (ndarray, ndarray)
         Test data.
     epsilons : array_like, shape (blocks,)
-        Budgets, positive, or inf for no noise.
+        Budget of each block in nats, positive, or inf for no noise.
     reading : Reading
-        How.
+        Interpretation of the pseudo-code.
     seed : int
-        Of everything random: this is a simulation.
+        Seed of all random draws: this is a simulation.
 
     Raises
     ------

@@ -32,22 +32,22 @@ _NUMBERS_AT_ONCE = 1 << 20  # of messages held in memory together
 
 @dataclass(frozen=True, eq=False)
 class SendPlan:
-    """How each client's message is made, fixed before the first round and public.
+    """Public plan of all clients' messages: grid, gains, noise scales and weights, fixed before the first round.
 
     Parameters
     ----------
     grid : float
         Grid step, a power of two.
     gains : ndarray, shape (clients,)
-        What the client multiplies its clipped gradient by, before rounding and noise; in (0, 1].
+        Factor of each client's clipped gradient before rounding and noise, in (0, 1].
     scales : ndarray, shape (clients,)
         Noise scale as drawn, in grid steps.
     weights : ndarray, shape (clients,)
-        What the server multiplies the message by; in (0, 1].
+        Factor by which the server multiplies each client's message, in (0, 1].
     tiers : tuple of Tier
         Different message laws.
     tier_of : ndarray of int64, shape (clients,)
-        Which one is each client's.
+        Position in ``tiers`` of each client's message law.
     """
 
     grid: float
@@ -58,7 +58,7 @@ class SendPlan:
     tier_of: NDArray[np.int64]
 
     def messages(self, present: NDArray[np.int64]) -> list[int]:
-        """Messages per tier, if these clients send."""
+        """Return the number of messages of each tier if these clients send one message each."""
         return np.bincount(self.tier_of[present], minlength=len(self.tiers)).tolist()
 
 
@@ -73,7 +73,7 @@ def plan_messages(
     inverse_variance: bool,
     summed: bool,
 ) -> SendPlan:
-    """Choose grid, noise and weights for all clients.
+    """Return the plan of all clients' messages: grid, noise scales and weights.
 
     Parameters
     ----------
@@ -125,20 +125,20 @@ def plan_messages(
 
 @dataclass(frozen=True, eq=False)
 class Clientele:
-    """The clients' side: who owns what, and what their gradients are.
+    """The clients of a training: their examples, their message plan and their gradients.
 
     Parameters
     ----------
     network : Network
         The model.
     clipping : Clipping
-        What is clipped.
+        Rule by which messages are clipped.
     plan : SendPlan
         Budgets, and how messages are made and weighed.
     clients : Clients
-        Who owns what.
+        Assignment of the examples to clients.
     features : ndarray, shape (examples, inputs)
-        Of any number type.
+        Features of all examples, of any number type.
     labels : ndarray of int64, shape (examples,)
         In 0..classes-1.
     random : Randomness
@@ -154,13 +154,13 @@ class Clientele:
     random: Randomness
 
     def gradient(self, client: int, weights: FloatArray) -> FloatArray:
-        """One client's clipped average gradient, shape (size,)."""
+        """Return the clipped average gradient of one client at these model weights, shape (size,)."""
         rows = self.clients.examples(client)
         features = self.features[rows].astype(np.float64, copy=False)
         return self.clipping.message(self.network, weights, features, self.labels[rows])
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Sum of server weight times message over all these clients, in grid steps, shape (size,)."""
+        """Return the sum over these clients of server weight times message, in grid steps, shape (size,)."""
         raise NotImplementedError
 
 
@@ -171,37 +171,37 @@ class Sender(Clientele):
     Parameters
     ----------
     mechanism : Mechanism
-        Noise.
+        Noise mechanism of the messages.
     """
 
     mechanism: Mechanism
 
     def message(self, client: int, weights: FloatArray, law: int | None = None) -> NDArray[np.int64]:
-        """Return what one client sends, in grid steps.
+        """Return the noisy message of one client, in grid steps, shape (size,).
 
         Parameters
         ----------
         client : int
-            Whose examples.
+            Number of the client.
         weights : ndarray
-            Where the model stands.
+            Current weights of the model.
         law : int, optional
-            Whose gain and noise are used, where these belong to steps; default the client's own.
+            Client whose gain and noise scale are used, if budgets belong to steps; default ``client``.
         """
         own = client if law is None else law
         return self.with_noise(self.gradient(client, weights), own, self.noise(own))
 
     def noise(self, law: int) -> NDArray[np.int64]:
-        """Noise of one message, in grid steps; it needs no gradient."""
+        """Return the noise of one message of client ``law``, in grid steps, shape (size,)."""
         return self.mechanism.draw(float(self.plan.scales[law]), self.network.size, self.random)
 
     def with_noise(self, gradient: FloatArray, law: int, noise: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bring a clipped gradient to the grid, and add the noise to it, in the noise's place."""
+        """Return the clipped gradient on the grid plus the noise; the noise array is overwritten."""
         noise += np.rint(gradient * (self.plan.gains[law] / self.plan.grid)).astype(np.int64)
         return noise
 
     def messages(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Return what several clients send, shape (clients, size)."""
+        """Return the noisy messages of several clients, in grid steps, shape (clients, size)."""
         whole = self.rounded(clients, weights)
         scales, of_client = np.unique(self.plan.scales[clients], return_inverse=True)
         for which, scale in enumerate(scales.tolist()):
@@ -211,7 +211,7 @@ class Sender(Clientele):
         return whole
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Sum of server weight times message over all these clients, in grid steps, shape (size,)."""
+        """Return the sum over these clients of server weight times message, in grid steps, shape (size,)."""
         total, noise = np.zeros(self.network.size), self.noise_of_sum(clients)
         for start in range(0, clients.size, self.at_once):
             some = clients[start : start + self.at_once]
@@ -220,7 +220,7 @@ class Sender(Clientele):
         return total if noise is None else total + self.plan.weights[clients[0]] * noise
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Several clients' messages before noise, shape (clients, size); single examples are handled together."""
+        """Return several clients' messages before noise, in grid steps, shape (clients, size)."""
         factors = self.plan.gains[clients] / self.plan.grid
         if (self.clients.sizes[clients] > 1).any():
             sent = np.stack([self.gradient(int(client), weights) for client in clients])
@@ -231,7 +231,7 @@ class Sender(Clientele):
         return np.rint(self.network.each_gradient(passed, factors)).astype(np.int64)
 
     def noise_of_sum(self, clients: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Draw the sum of all these clients' noise at once, where it has the same law; None where it has not.
+        """Return one draw of the sum of these clients' noise; None if the sum has not the law of a single draw.
 
         The sum of discrete normal noises is discrete normal noise (`noise.UNEVENNESS`). Whoever only adds messages up
         need not draw each.
@@ -245,28 +245,28 @@ class Sender(Clientele):
 
     @property
     def at_once(self) -> int:
-        """How many clients' messages may be in memory together."""
+        """Largest number of clients whose messages are held in memory together."""
         return max(1, _NUMBERS_AT_ONCE // self.network.size)
 
 
 @dataclass
 class Server:
-    """The model, and how messages move it: all of it post-processing.
+    """The server's model and its update from released messages; all of it is post-processing.
 
     Parameters
     ----------
     weights : ndarray, shape (size,)
-        The model's; moved in place.
+        Weights of the model, updated in place.
     step : float
         Step length.
     momentum : float
         Share of the last direction that is kept, in [0, 1).
     velocity : ndarray, shape (size,)
-        The direction.
+        Direction of the last step.
     total : ndarray, shape (size,)
         Sum of the models that are averaged.
     averaged : int
-        How many these are.
+        Number of models in ``total``.
     """
 
     weights: FloatArray
@@ -281,14 +281,14 @@ class Server:
         self.total = np.zeros_like(self.weights)
 
     def move(self, direction: FloatArray, factor: float, *, average: bool) -> None:
-        """Take one step against a direction.
+        """Move the model one step against a direction.
 
         Parameters
         ----------
         direction : ndarray, shape (size,)
             A noisy gradient.
         factor : float
-            On the step length.
+            Factor on the step length.
         average : bool
             Whether the model after the step enters the average.
         """
@@ -302,29 +302,29 @@ class Server:
             self.averaged += 1
 
     def forget_average(self) -> None:
-        """Start the average of models anew."""
+        """Empty the average of models, so that only later models enter it."""
         self.total = np.zeros_like(self.weights)
         self.averaged = 0
 
     @property
     def result(self) -> FloatArray:
-        """The average of the models, or the last one if none entered it."""
+        """Return the average of the averaged models, or the last model if none was averaged, shape (size,)."""
         return self.total / self.averaged if self.averaged else self.weights
 
 
 def step_by_step(
     sender: Sender, server: Server, present: NDArray[np.int64], factor: float, *, swap: bool, average: bool
 ) -> None:
-    """Seen "users": clients in a fresh random order, the model moved after every message.
+    """Run one round seen as "users": clients in a fresh random order, the model moved after every message.
 
     Parameters
     ----------
     sender, server : Sender, Server
-        Both sides.
+        The clients and the server.
     present : ndarray of int64
-        Clients of this round.
+        Numbers of the clients of this round.
     factor : float
-        On the step length.
+        Factor on the step length.
     swap : bool
         Whether budgets belong to steps: the t-th client in the random order uses the t-th budget.
     average : bool
@@ -347,7 +347,10 @@ def step_by_step(
 def all_at_once(
     clientele: Clientele, server: Server, present: NDArray[np.int64], factor: float, *, average: bool
 ) -> None:
-    """Seen "reports", "levels" or "sum": all messages at one model, shuffled, one step along their weighted mean."""
+    """Run one round seen as "reports", "levels" or "sum": all messages are computed at one model.
+
+    The messages are shuffled, and the model moves one step against their weighted mean.
+    """
     order = present[clientele.random.permutation(present.size)]
     total = clientele.total(order, server.weights)
     whole = float((clientele.plan.weights[present] * clientele.plan.gains[present]).sum())
@@ -355,7 +358,10 @@ def all_at_once(
 
 
 def finite(weights: FloatArray) -> FloatArray:
-    """Return the model's weights, or raise NotConverged: a function of released messages alone, which are finite."""
+    """Return the model's weights if they are finite, or raise NotConverged.
+
+    The error depends on released messages alone.
+    """
     if not (np.abs(weights) <= LARGEST).all():
         raise NotConverged("training diverged: the model's weights left every range; take a smaller step or clip")
     return weights
@@ -390,14 +396,14 @@ _SIGNS_AT_ONCE = 1 << 21  # of signs held in memory together
 
 
 def signs(seeds: Words, size: int) -> NDArray[np.float32]:
-    """Return the signs that public seeds stand for.
+    """Return the vectors of signs that are derived from public seeds.
 
     Parameters
     ----------
     seeds : ndarray of uint64, shape (n,)
-        One a message.
+        Public seed of each message.
     size : int
-        Signs of each.
+        Number of signs for each seed.
 
     Returns
     -------
@@ -420,14 +426,14 @@ Weighting = Literal["bits", "precision", "people"]
 
 
 def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) -> SendPlan:
-    """Plan the messages: the server adds weight times bit times signs.
+    """Return the plan of one-bit messages: the server adds weight times bit times the signs of the seed.
 
     Parameters
     ----------
     epsilon0 : ndarray, shape (clients,)
-        Local budgets of one message; positive.
+        Local budgets of one message in nats, positive; keep = tanh(epsilon0/2) is their randomized response's factor.
     clip : float
-        Largest norm C.
+        Largest norm C of a client's gradient, positive.
     weighting : {"bits", "precision", "people"}
         "bits": all weights are 1, which is all that a server can do that does not see the budgets: a client counts in
         proportion to keep. "precision": weights proportional to keep, least variance. "people": to 1/keep, so that
@@ -443,16 +449,16 @@ def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) ->
 def randomized_bits(
     inner: FloatArray, lengths: FloatArray, epsilon0: FloatArray, random: Randomness
 ) -> NDArray[np.int64]:
-    """Draw the bits of (S) for given signs.
+    """Return private bits: the side on which each gradient lies of its hyperplane, by randomized response (S).
 
     Parameters
     ----------
     inner : ndarray, shape (n,)
         Inner products of gradients and signs, each in any positive unit.
     lengths : ndarray, shape (n,)
-        Norms of the clipped gradients over C, in [0, 1].
+        Norms of the clipped gradients divided by the clipping norm C, in [0, 1].
     epsilon0 : ndarray, shape (n,)
-        Budgets, positive.
+        Local budgets in nats, positive.
     random : Randomness
         Source of the bits.
 
@@ -469,16 +475,16 @@ def randomized_bits(
 
 
 def sum_of_bits(seeds: Words, bits: NDArray[np.int64], size: int) -> FloatArray:
-    """Add up the bits, each read as -1 or 1 and times the signs of its seed.
+    """Return the sum over messages of the bit, read as -1 or 1, times the signs of its seed.
 
     Parameters
     ----------
     seeds : ndarray of uint64, shape (n,)
-        One a message.
+        Public seed of each message.
     bits : ndarray of int64, shape (n,)
         0 or 1.
     size : int
-        Signs of each.
+        Number of signs for each seed.
 
     Returns
     -------
@@ -499,10 +505,13 @@ def _added(bits: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32])
 
 @dataclass(frozen=True, eq=False)
 class Sketcher(Clientele):
-    """Clients that send one bit; the plan's gains are the keep of (S), its grid C/c, its tiers hold the budgets."""
+    """Clients that send a public seed and one private bit each.
+
+    In the plan, gains are the factor keep of (S), the grid is C/c, and the tiers hold the budgets.
+    """
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Sum of server weight times bit times signs over all these clients, shape (size,)."""
+        """Return the sum over these clients of server weight times bit times signs, shape (size,)."""
         total, at_once = np.zeros(self.network.size), max(1, _SIGNS_AT_ONCE // self.network.size)
         for start in range(0, clients.size, at_once):
             some = clients[start : start + at_once]
@@ -511,7 +520,7 @@ class Sketcher(Clientele):
         return total
 
     def bits(self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the bits that these clients send for these signs, shape (clients,)."""
+        """Return the private bits that these clients send for the signs ``z``, shape (clients,)."""
         inner, norms = self._projected(clients, weights, z)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
         return randomized_bits(inner, norms / self.clipping.bound, budgets, self.random)

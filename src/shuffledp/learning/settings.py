@@ -30,16 +30,16 @@ from shuffledp.setting import SEEN, Seen
 
 @dataclass(frozen=True)
 class RoundReport:
-    """Where training stands after a round.
+    """Progress of a training run after one round.
 
     Parameters
     ----------
     round : int
-        Rounds behind, from 1.
+        Number of completed rounds, from 1.
     rounds : int
-        Rounds asked for.
+        Number of requested rounds.
     messages : int
-        Messages of this round.
+        Number of messages of this round.
     released : bool
         False if there were too few messages: the round was dropped, and costs nothing.
     epsilon : float
@@ -57,7 +57,7 @@ class RoundReport:
     accuracy: float = math.nan
 
     def line(self) -> str:
-        """One line for a person."""
+        """Return the report as one line of text."""
         done = round(20 * self.round / self.rounds)
         parts = [f"[{'#' * done}{'.' * (20 - done)}] round {self.round}/{self.rounds}"]
         if not self.released:
@@ -74,7 +74,7 @@ Progress = Callable[[RoundReport], None]
 
 
 def print_progress(report: RoundReport) -> None:
-    """Show one line on standard error, rewritten every round."""
+    """Show the progress as one line on standard error, rewritten every round."""
     end = "\n" if report.round == report.rounds else ""
     print(f"\r{report.line():<100}", end=end, file=sys.stderr, flush=True)
 
@@ -91,7 +91,7 @@ WEIGHTINGS = ("auto", "none", "inverse-variance")
 
 @dataclass(frozen=True)
 class Settings:
-    """The estimator's arguments, as `ShuffledSGDClassifier` defines them."""
+    """Arguments of a private training run, as `ShuffledSGDClassifier` defines them."""
 
     unit: str
     seen: str
@@ -158,19 +158,19 @@ class Settings:
 
     @property
     def pure(self) -> bool:
-        """Whether messages are epsilon0-LDP with delta0 = 0."""
+        """True if messages satisfy pure local differential privacy, delta0 = 0."""
         return self.mechanism != "gaussian"
 
     @property
     def clipping(self) -> Clipping:
-        """What is clipped; refuses what is not private."""
+        """Clipping rule of these settings; raises InvalidInput if the rule would not be private."""
         what = self.clipped if self.clipped is not None else ("examples" if self.unit == "example" else "message")
         one_of("clipped", what, CLIPPED)
         order: Literal[1, 2] = 1 if self.mechanism == "laplace" else 2
         return Clipping(cast(Unit, self.unit), cast(Any, what), self.clip, order)
 
     def deltas(self, clients: Clients) -> FloatArray:
-        """delta0 of every client's messages."""
+        """Return delta0 of each client's messages, shape (clients,)."""
         if self.pure:
             return np.zeros(clients.count)
         if self.delta0 is None:
@@ -182,7 +182,7 @@ class Settings:
 def prepared(
     rows: NDArray[np.generic], features: Features | None, projection: Projection | None
 ) -> NDArray[np.generic]:
-    """Return what the network sees: rows through the fixed map and the projection, if there are any.
+    """Return the network's inputs: rows after the fixed feature map and the projection, if given.
 
     A record that the map cannot turn into finite numbers passes, without a word: it contributes zero.
     """
@@ -195,7 +195,7 @@ def prepared(
 
 
 def probed(rows: NDArray[np.generic], features: Features | None, projection: Projection | None) -> list[float]:
-    """Fingerprint of the fixed map in front of the network: of what it makes of three made-up rows.
+    """Return a fingerprint of the fixed map before the network: sums of its outputs for three made-up rows.
 
     Sums of numbers that are not negative, with public weights: another machine's last digits move them by no more than
     their own last digits, while another map moves them far.
@@ -216,7 +216,10 @@ def probed(rows: NDArray[np.generic], features: Features | None, projection: Pro
 
 
 def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) -> Projection | None:
-    """Fit principal components to what was declared public, and note it; refuse to fit them to private data."""
+    """Return principal components fitted to public data, and note it; None if the settings ask for none.
+
+    Private data are refused with InvalidInput.
+    """
     if s.pca is None:
         return None
     if s.pca_data is None and s.public_features is not True:
@@ -232,7 +235,7 @@ def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) 
 
 
 def assumptions(s: Settings, read_classes: bool) -> list[str]:
-    """Return what the guarantee rests on besides the count of rounds, one sentence each."""
+    """Return the assumptions of the guarantee, apart from the number of rounds, one sentence each."""
     notes = [
         "budgets, and who takes part in which round, are public and do not depend on the records",
         "a contribution that is not finite becomes zero, so that no error and no missing message tells of a record",
@@ -255,13 +258,16 @@ def assumptions(s: Settings, read_classes: bool) -> list[str]:
 
 
 def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
-    """Return the empty count of a run with these message laws."""
+    """Return the empty accountant of a run with these settings and this message plan."""
     gaussian, bits = s.mechanism == "gaussian", s.mechanism == "sketch"
     return TrainingAccountant(cast(Unit, s.unit), cast(Seen, s.seen), gaussian, plan.tiers, bits=bits)
 
 
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
-    """Return the messages' plan over all clients, and who takes part."""
+    """Return the message plan of all clients, and the numbers of the clients that take part.
+
+    Clients take part if their budget is positive; remarks for the guarantee are added to ``notes``.
+    """
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
     for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= top)))

@@ -30,12 +30,12 @@ _HALVINGS = 5
 
 
 def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float:
-    """Search the largest budget whose certified epsilon is at most the target.
+    """Return the largest budget found, in nats, whose certified epsilon is at most the target.
 
     Parameters
     ----------
     target : float
-        Wanted central epsilon, positive.
+        Wanted central epsilon in nats, positive.
     epsilon_of : callable
         Certified epsilon of the whole training if the largest budget of a message is the given one; infinite where
         nothing is certified.
@@ -76,14 +76,14 @@ def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float
 
 
 def most_rounds(target: float, epsilon_of: Callable[[int], float]) -> int:
-    """Search the largest number of rounds, up to 10,000 where it ends, whose certified epsilon is at most the target.
+    """Return the largest number of rounds found, at most 10,000, whose certified epsilon is at most the target.
 
     Parameters
     ----------
     target : float
         Wanted central epsilon, positive.
     epsilon_of : callable
-        Certified epsilon of so many rounds.
+        Certified epsilon, in nats, of a given number of rounds.
 
     Raises
     ------
@@ -111,14 +111,14 @@ def most_rounds(target: float, epsilon_of: Callable[[int], float]) -> int:
 
 
 def noise_of_a_step(s: Settings, plan: SendPlan, numbers: int) -> float:
-    """Typical length of the noise in one step of the model, in units of the longest gradient that clipping lets pass.
+    """Return the typical length of the noise in one model step, in units of the clipping bound.
 
     Parameters
     ----------
     s : Settings
-        What is released.
+        Settings of the run.
     plan : SendPlan
-        Noise and weights of everybody.
+        Message plan with all clients' noise scales and weights.
     numbers : int
         Numbers in a message.
     """
@@ -133,18 +133,18 @@ def noise_of_a_step(s: Settings, plan: SendPlan, numbers: int) -> float:
 
 
 def aimed(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> Settings:
-    """Return the settings with budgets, or rounds, chosen for ``target_epsilon``, if there is one.
+    """Return the settings with budgets, or rounds, chosen to meet ``target_epsilon``; unchanged without a target.
 
     Parameters
     ----------
     s : Settings
-        Checked.
+        Checked settings of the run.
     clients : Clients
-        Who there is.
+        The clients and their examples.
     numbers : int
         Numbers in a message.
     notes : list of str
-        What was found is added.
+        A sentence on the chosen budgets or rounds is appended.
 
     Raises
     ------

@@ -58,7 +58,7 @@ BAR_LEVELS = 32
 
 @dataclass(frozen=True)
 class Way:
-    """The options that say how is trained, as typed; `ShuffledSGDClassifier` defines each."""
+    """Options of ``shuffledp train`` that set the training, as typed; `ShuffledSGDClassifier` defines each."""
 
     unit: str
     seen: str
@@ -78,7 +78,7 @@ class Way:
     patience: int | None
 
     def rounds_asked(self) -> int | None:
-        """Return --rounds, or 20; None where --find rounds asks for as many as --target-epsilon allows."""
+        """Return the number of rounds, 20 by default; None if --find rounds is to choose it for --target-epsilon."""
         asked = DEFAULT_ROUNDS if self.rounds is None else self.rounds
         if self.find is None:
             return asked
@@ -91,7 +91,7 @@ class Way:
         return None if self.find == "rounds" else asked
 
     def layers(self) -> tuple[int, ...]:
-        """Read --hidden: widths with commas between them; none for softmax regression."""
+        """Return the widths of the hidden layers given by --hidden; empty for softmax regression."""
         text = (self.hidden or "").strip()
         try:
             widths = tuple(int(part) for part in text.split(",")) if text else ()
@@ -104,7 +104,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Files:
-    """The files that results go to."""
+    """Options of ``shuffledp train`` that name the files for results, and how results are printed."""
 
     model_out: Path | None
     report: Path | None
@@ -116,16 +116,16 @@ class Files:
 
 
 def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
-    """Train, write the files whole or not at all, and tell accuracy and guarantee.
+    """Train a model, write its files whole or not at all, and print accuracy and guarantee.
 
     Parameters
     ----------
     asked : Asked
-        What is learned from.
+        Options that name the data.
     way : Way
-        How.
+        Options that set the training.
     files : Files
-        Where results go.
+        Options that name the result files.
     entered : Entered
         The ledger's options.
 
@@ -185,12 +185,12 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
 
 
 def weak(epsilon: float) -> tuple[str, ...]:
-    """Return a warning if epsilon is so large that the guarantee says little; else an empty tuple.
+    """Return a tuple with a warning if epsilon is so large that the guarantee says little; else an empty tuple.
 
     Parameters
     ----------
     epsilon : float
-        Certified central epsilon.
+        Certified central epsilon in nats.
     """
     if epsilon <= LITTLE:
         return ()
@@ -280,7 +280,7 @@ class _Rows:
 def run_predict(
     model_file: Path, source: str, label: str | None, out: Path | None, table: TableOptions, *, json: bool
 ) -> None:
-    """Predict, write the file whole or not at all, and tell how many rows got which label.
+    """Predict labels of new rows, write them to a file whole or not at all, and print the counts of the labels.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def run_predict(
     out : Path or None
         Where predictions go, one line a row.
     table : TableOptions
-        How a table is written.
+        Format options of a table.
     json : bool
         Print one JSON object.
 

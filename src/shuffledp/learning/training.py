@@ -53,30 +53,30 @@ _CHUNK = 2048
 
 @dataclass
 class Run:
-    """One training run. Use `Run.of` to make one, then `train`.
+    """One training run. Use `Run.of` to make a run, then `train`.
 
     Parameters
     ----------
     settings : Settings
-        Checked.
+        Checked settings of the run.
     sender, server, accountant
-        The two sides, and the count.
+        The clients, the server, and the accountant of the released rounds.
     inputs : int
-        Columns of X.
+        Number of columns of the feature array X.
     projection : Projection or None
-        Fitted on public data.
+        Principal components fitted on public data; None without them.
     taking_part : ndarray of int64
         Clients with a positive budget.
     random : Randomness
-        Source of everything.
+        Source of all random draws.
     notes : list of str
-        What the guarantee rests on.
+        Assumptions of the guarantee, one sentence each.
     validation : tuple or None
-        Prepared features and labels.
+        Public features and labels for validation; None without them.
     presence : callable or None
-        Who is there in a round.
+        ``presence(round)`` returns which clients take part; None if all always do.
     features : str or list of float
-        Fingerprint of what stands between rows and network, for the checkpoint; made without a record.
+        Fingerprint of the fixed maps between the rows and the network, for the checkpoint; made without a record.
     entering : Entering or None
         The ledger, and what the run is entered under.
     """
@@ -112,7 +112,7 @@ class Run:
         presence: Callable[[int], ArrayLike] | None,
         entering: Entering | None = None,
     ) -> Run:
-        """Check everything, and plan the messages."""
+        """Return a run with checked settings and data and with its messages planned."""
         s, random = settings.checked(), settings.random or secure_random()
         if entering is not None and s.classes is None and random.private:
             raise InvalidInput(
@@ -159,7 +159,7 @@ class Run:
         )
 
     def train(self, *, resume: bool) -> None:
-        """Run the rounds that are left, or those that the largest epsilon allows."""
+        """Run the remaining rounds, or as many as the largest allowed epsilon permits."""
         self.stopped = "all rounds are done"
         if self.settings.patience is not None and (self.validation is None or self.presence is not None):
             raise InvalidInput("`patience` needs validation data that are public, and everybody there in every round")
@@ -218,7 +218,7 @@ class Run:
 
     @property
     def result(self) -> FloatArray:
-        """The released model: the best on public data with ``patience``, else the server's."""
+        """Return the weights of the released model: the best on public data with ``patience``, else the server's."""
         return self.server.result if self.best is None else self.best[2]
 
     def _overdue(self, counts: list[int]) -> bool:
@@ -247,7 +247,7 @@ class Run:
         return True
 
     def guarantee(self) -> TrainingGuarantee:
-        """Return what the released rounds cost."""
+        """Return the certified central guarantee of the released rounds."""
         return self.accountant.guarantee(self.settings.delta, notes=tuple(self.notes), private=self.private)
 
     def _round(self, present: NDArray[np.int64]) -> None:
@@ -288,7 +288,7 @@ class Run:
 
     @property
     def most(self) -> float:
-        """The epsilon that no round may lead beyond; infinite if nobody set one."""
+        """Largest epsilon that a round may reach, in nats; infinite without a limit."""
         wanted = (self.settings.max_epsilon, self.settings.target_epsilon)
         return min((each for each in wanted if each is not None), default=math.inf)
 
@@ -376,14 +376,14 @@ def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
 
 
 def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
-    """Rows as doubles, a few thousand at a time."""
+    """Return the rows as double-precision arrays of a few thousand rows each."""
     return [rows[at : at + _CHUNK].astype(np.float64, copy=False) for at in range(0, rows.shape[0], _CHUNK)]
 
 
 def measured(
     network: Network, weights: FloatArray, rows: NDArray[np.generic], labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Mean cross-entropy (nats) and share predicted correctly."""
+    """Return the mean cross-entropy, in nats, and the share of rows predicted correctly."""
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]

@@ -46,12 +46,12 @@ STYLES = {
 
 
 def sizes(quick: bool) -> list[int]:
-    """Numbers of users: multiples of 1,000, as the first 1,000 budgets are repeated."""
+    """Return the numbers of users that are plotted: multiples of 1,000, as the first 1,000 budgets are repeated."""
     return [1000, 2000, 5000, 10_000] if quick else list(range(1000, 10_001, 1000))
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Evaluate every bound of the figure, and the certified bracket in the two settings that can be claimed."""
+    """Evaluate every bound of the amplification figure, and return its tables, pictures and caption."""
     rows: list[tuple[Cell, ...]] = []
     by_level: list[tuple[Cell, ...]] = []
     tasks = [(name, n) for name in POPULATIONS for n in sizes(quick)]
@@ -98,7 +98,7 @@ def _published(population: Budgets) -> Iterator[tuple[str, float, str]]:
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """One panel a population."""
+    """Draw one panel of epsilon against the number of users for each population."""
     panels = figure.subplots(2, 2, sharex=True)
     for axes, name in zip(panels.flat, POPULATIONS, strict=True):
         _panel(axes, [row for row in table.rows if row[0] == name], NAMES[name])
@@ -128,7 +128,7 @@ def _panel(axes: Axes, rows: list[Sequence[Cell]], title: str) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """Return what the figure shows, in numbers of the table."""
+    """Return the caption of the figure, which quotes numbers of the table."""
     at = {(row[0], row[1], row[2]): float(row[3]) for row in table.rows}
     n = 10_000
     gains = [at[name, n, "gspa"] / at[name, n, "certified-upper"] for name in POPULATIONS]

@@ -33,43 +33,43 @@ Progress = Callable[[float], None]
 
 
 def silent(done: float) -> None:
-    """Show no progress at all."""
+    """Ignore the progress of a computation: a callback that shows nothing."""
     del done
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one CSV file.
+    """Header and rows of one CSV file.
 
     Parameters
     ----------
     header : sequence of str
         Names of the columns.
     rows : sequence of sequences
-        Text and numbers, as many in each as there are columns.
+        Rows of text and numbers, each with one entry per column.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
     def columns(self, *names: str) -> list[list[Cell]]:
-        """Columns by their names."""
+        """Return the columns of the table, by name."""
         places = [list(self.header).index(name) for name in names]
         return [[row[place] for row in self.rows] for place in places]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture.
+    """One picture of a reproduction, with the function that draws it.
 
     Parameters
     ----------
     draw : callable
-        Draws it onto an empty figure.
+        ``draw(figure)`` draws the picture onto an empty Matplotlib figure.
     size : tuple of float
         Width and height, inches.
     title : str
-        What it shows, for those who cannot see it; empty for the reproduction's own title.
+        Text alternative of the picture; empty for the reproduction's own title.
     """
 
     draw: Callable[[Figure], None] = field(repr=False)
@@ -79,12 +79,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one reproduction found.
+    """Tables, pictures and caption that one reproduction computed.
 
     Parameters
     ----------
     tables : dict of str to Table
-        By file name without ending; the first is named like the figure.
+        Tables by file name without ending; the first is named like the figure.
     pictures : dict of str to Picture
         By file name without ending.
     caption : sequence of str
@@ -98,20 +98,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure of a paper.
+    """Reproduction of one table or figure of a paper.
 
     Parameters
     ----------
     name : str
         The name the command line uses.
     source : str
-        Where it stands in the paper.
+        Place of the table or figure in the paper.
     title : str
-        What it shows, in a few words.
+        Subject of the table or figure, in a few words.
     run : callable
-        ``run(quick, progress)`` computes it; quick takes seconds to a minute, and says in the caption what it left out.
+        ``run(quick, progress)`` returns the outcome; quick takes seconds to a minute, and the caption then says what
+        was left out.
     full_minutes : float
-        About how long the full variant takes on two cores.
+        Approximate duration of the full variant on two cores, in minutes.
     """
 
     name: str
@@ -122,13 +123,13 @@ class Reproduction:
 
 
 def require_figures() -> None:
-    """Raise InvalidInput if Matplotlib is missing, which draws the pictures."""
+    """Raise InvalidInput if Matplotlib, which draws the pictures, is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         raise InvalidInput(what_is_missing("reproduce", "matplotlib"))
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number as captions print it."""
+    """Return a number as text, in the form in which captions print numbers."""
     return f"{value:.{digits}g}"
 
 
@@ -154,19 +155,19 @@ _RANGES = {"unif-1": (0.01, 1.0), "unif-2": (0.01, 2.0), "unif-3": (0.5, 1.0)}
 
 
 def epsilons(name: str, n: int) -> FloatArray:
-    """Local budgets of n users.
+    """Return the local budgets of n users of one of the papers' populations.
 
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        Name of the population, a key of `NAMES`.
     n : int
-        Users; beyond 1,000 a multiple of 1,000.
+        Number of users; above 1,000 a multiple of 1,000.
 
     Returns
     -------
     ndarray, shape (n,)
-        nats.
+        Local budgets in nats.
     """
     if name == "constant":
         return np.full(n, 0.5)
@@ -178,7 +179,7 @@ def epsilons(name: str, n: int) -> FloatArray:
 
 
 def budgets(name: str, n: int) -> Budgets:
-    """Return the same, counted by level."""
+    """Return the local budgets of n users of the population ``name``, counted by level; see `epsilons`."""
     return Budgets.of(epsilons(name, n))
 
 
@@ -222,7 +223,7 @@ STYLE: dict[Any, Any] = {
 
 
 def bracket(axes: Axes, x: Sequence[float], lower: Sequence[float], upper: Sequence[float], label: str) -> None:
-    """Draw a certified bracket: a band between what an attack attains and what is proved."""
+    """Draw a certified bracket: the band between the epsilon that an attack attains and the certified upper end."""
     axes.fill_between(x, lower, upper, **BAND)
     axes.plot(x, upper, color=BLUE, label=f"{label}: certified upper")
     axes.plot(x, lower, color=BLUE, linestyle=(0, (1, 1.2)), label=f"{label}: attained by an attack")
@@ -239,11 +240,11 @@ def write(reproduction: Reproduction, outcome: Outcome, folder: Path) -> list[Pa
     Parameters
     ----------
     reproduction : Reproduction
-        Names the files.
+        Reproduction whose name the files get.
     outcome : Outcome
-        What was found.
+        Computed tables, pictures and caption.
     folder : Path
-        Where to; made if it does not exist.
+        Folder for the files; created if it does not exist.
 
     Returns
     -------

@@ -46,7 +46,7 @@ def reproduce(name: str, folder: str | Path, *, quick: bool = False, progress: P
     quick : bool
         Fewer points and repeats: seconds to a minute, and the caption says so.
     progress : callable, optional
-        Called with the part that is done, from 0 to 1.
+        Called with the completed part, from 0 to 1.
 
     Returns
     -------

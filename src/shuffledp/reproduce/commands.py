@@ -15,7 +15,7 @@ from shuffledp.shell import options as o
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
+    """Add the command ``reproduce`` to the command line."""
     app.command()(reproduce)
 
 
@@ -43,7 +43,7 @@ def reproduce(
 
 
 def run_list(*, as_json: bool) -> None:
-    """List what can be reproduced."""
+    """Print the list of tables and figures that can be reproduced."""
     from shuffledp.report.to_json import dumps
     from shuffledp.reproduce.catalogue import REPRODUCTIONS
     from shuffledp.shell.output import console
@@ -68,7 +68,7 @@ def run_list(*, as_json: bool) -> None:
 
 
 def run_reproduce(name: str, out: Path, *, quick: bool, as_json: bool) -> None:
-    """Compute one, or all, and say which files there are."""
+    """Compute one reproduction, or all, and print the names of the written files."""
     from shuffledp.report.to_json import dumps
     from shuffledp.reproduce import catalogue
     from shuffledp.reproduce.catalogue import REPRODUCTIONS

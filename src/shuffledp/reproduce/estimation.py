@@ -59,20 +59,20 @@ HEADER = ("panel", "question", "x", "series", "mean absolute error", "low", "hig
 
 @dataclass(frozen=True)
 class Way:
-    """One way to estimate: the paper's, or one of ours.
+    """One estimator of a comparison: the papers' or one of this package.
 
     Parameters
     ----------
     label : str
-        In the legend.
+        Name of the estimator in the legend.
     colour : str
-        Of the line.
+        Colour of its line.
     seen : {"reports", "levels"}
-        Whether levels are withheld.
+        View of the server: "reports" withholds the budget levels, "levels" shows them.
     weights : {"population", "precision"}
-        How levels are combined where they are seen.
+        Rule by which estimates of the levels are combined if levels are seen.
     noise : callable, optional
-        For means, the randomizer; frequencies take randomized response.
+        Randomizer for means; frequencies use randomized response.
     """
 
     label: str
@@ -96,14 +96,14 @@ WAYS = {"mean": MEANS, "frequency": FREQUENCIES}
 
 
 def personal_budgets(share: float, cautious: float) -> FloatArray:
-    """Budgets of all users; the shares of medium and liberal ones keep their proportion.
+    """Return the local budgets of all users, in nats; medium and liberal users keep their proportion.
 
     Parameters
     ----------
     share : float
-        Part of the users who are cautious, in (0, 1).
+        Share of cautious users, in (0, 1).
     cautious : float
-        Their local budget, nats.
+        Local budget of the cautious users, nats.
     """
     rest = (1.0 - share) * np.array(FRACTIONS[1:]) / sum(FRACTIONS[1:])
     counts = np.rint(np.array([share, rest[0]]) * USERS).astype(np.int64)
@@ -111,7 +111,7 @@ def personal_budgets(share: float, cautious: float) -> FloatArray:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Simulate every point of the four panels."""
+    """Simulate every point of the four panels, and return the tables, pictures and caption."""
     repeats = QUICK_REPEATS if quick else REPEATS
     points = [
         (panel, question, x, personal_budgets(*((x, BUDGETS[0]) if panel in "ac" else (FRACTIONS[0], x))))
@@ -130,16 +130,16 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def absolute_error(way: Way, budgets: FloatArray, repeats: int) -> tuple[float, float]:
-    """Mean absolute error over so many collections, and half of its 95 % confidence interval.
+    """Return the mean absolute error over simulated collections, and half of its 95 % confidence interval.
 
     Parameters
     ----------
     way : Way
-        How.
+        Estimator to simulate.
     budgets : ndarray, shape (n,)
         Local budgets, nats.
     repeats : int
-        Collections, each with records of its own; at least 2.
+        Number of collections, each with records of its own; at least 2.
     """
     random = simulation_random(SEED)
     records = _bits if way.noise is None else _numbers
@@ -173,7 +173,7 @@ def _series(table: Table, panel: str) -> Iterator[tuple[str, list[float], list[f
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Four panels, as in the paper."""
+    """Draw the four panels of the error figure, as in the paper."""
     panels = figure.subplots(2, 2)
     for axes, (panel, (question, label)) in zip(panels.flat, PANELS.items(), strict=True):
         _panel(axes, table, panel, question)
@@ -193,7 +193,7 @@ def _panel(axes: Axes, table: Table, panel: str, question: str) -> None:
 
 
 def caption(table: Table, repeats: int) -> list[str]:
-    """Return what the four panels say."""
+    """Return the caption, which states what the four panels show."""
     at = {(str(row[0]), float(row[2]), str(row[3])): float(row[4]) for row in table.rows}
     means, shares = [way.label for way in MEANS], [way.label for way in FREQUENCIES]
     x, y = 0.5, CAUTIOUS[0]

@@ -33,7 +33,7 @@ def _some(points: np.ndarray, quick: bool) -> np.ndarray:
 
 
 def one_budget(n: int = 1000, delta: float = 1e-6, *, quick: bool = False) -> Iterator[Point]:
-    """Items 1 and 2: epsilon by local budget."""
+    """Return the curves of items 1 and 2: epsilon against the local budget."""
     for e0 in _some(LOCAL_BUDGETS, quick):
         e0 = float(e0)
         asked = tables.same(e0, n)
@@ -53,7 +53,7 @@ def _profiles(figure: str, series: dict[str, Curve], at: np.ndarray) -> Iterator
 
 
 def laplace(*, quick: bool = False) -> Iterator[Point]:
-    """Item 4: delta by epsilon, victim at 2."""
+    """Return the curves of item 4: delta against epsilon for a victim (the analysed user) with budget 2."""
     asked = tables.setting(Budgets([0.01, 2.0], [9999, 1]), Laplace(0.0, 1.0))
     parts = {key: bounds[key].profile(asked, 2.0) for key in ("blanket", "gspa")}
     slow: dict[str, Curve] = {"certified": lambda x: parts["blanket"].delta(x).upper}
@@ -63,7 +63,7 @@ def laplace(*, quick: bool = False) -> Iterator[Point]:
 
 
 def ordered(*, quick: bool = False) -> Iterator[Point]:
-    """Item 5: delta by epsilon, 900 steps at 0.01 and 100 at 4."""
+    """Return the curves of item 5: delta against epsilon for 900 steps of budget 0.01 and 100 of budget 4."""
     budgets = Budgets([e0 for e0, _ in tables.STEPS], [count for _, count in tables.STEPS])
     asked = tables.setting(budgets, seen="users")
     parts = {key: bounds[key].profile(asked, 4.0) for key in ("ordered", "gspa")}
@@ -76,7 +76,7 @@ def ordered(*, quick: bool = False) -> Iterator[Point]:
 
 
 def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
-    """Item 7: divergence by order."""
+    """Return the curves of item 7: Renyi divergence against its order."""
     orders = _some(ORDERS, quick)
     for e0 in (2.0, 4.0):
         figure = f"renyi, epsilon0 = {e0:g}"
@@ -93,7 +93,7 @@ def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
 
 
 def rounds(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Point]:
-    """Item 10: epsilon by number of rounds."""
+    """Return the curves of item 10: epsilon against the number of rounds."""
     e0, n = tables.ROUND_BUDGET, tables.ROUND_USERS
     for count in ROUNDS[:: 3 if quick else 1]:
         fresh = tables.same(e0, n, randomizer=RandomizedResponse(k=2), rounds=count)
@@ -107,14 +107,17 @@ def rounds(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Point]:
 
 
 def approximate(e0: float = 0.5, d0: float = 1e-3, n: int = 10_000, *, quick: bool = False) -> Iterator[Point]:
-    """Item 6: delta by epsilon of randomized response that sends the record in clear with probability delta0."""
+    """Return the curves of item 6: delta(epsilon) of randomized response that shows the record with chance delta0."""
     claimed = bounds["gspa"].profile(tables.setting(Budgets([e0], [n], [d0])), e0)
     series: dict[str, Curve] = {"attained": lambda x: d0, "gspa": lambda x: claimed.delta(x).upper}
     yield from _profiles("approximate", series, _some(APPROXIMATE_EPSILONS, quick))
 
 
 def pure(*, quick: bool = False) -> Iterator[Point]:
-    """Item 11: distance from every pure randomizer over delta0, epsilon0 = 1, by the number of values."""
+    """Return the curves of item 11: distance over delta0 from every pure randomizer, by the number of values.
+
+    epsilon0 is 1.
+    """
     del quick
     for k in range(2, 21):
         yield "pure", "claimed", float(k), 1.0 + 1.0 / (2.0 * math.e)
@@ -122,7 +125,10 @@ def pure(*, quick: bool = False) -> Iterator[Point]:
 
 
 def linked_epsilon(count: int, delta: float) -> float:
-    """Return what linked answers attain: as `failure_tables.linked_epsilon`, by the library's faster transform."""
+    """Return the epsilon in nats that an attack on linked answers attains, by the library's transform.
+
+    `failure_tables.linked_epsilon` computes the same value more slowly.
+    """
     zero, ratios = real.round_counts(tables.ROUND_BUDGET, count)
     n = float(tables.ROUND_USERS)
 

@@ -34,24 +34,24 @@ DENSITY, RANGE, PEOPLE = 0.7, 60.0, 10_000
 def setting(
     budgets: Budgets, randomizer: object = "any", seen: str = "reports", rounds: int = 1, **more: object
 ) -> Setting:
-    """Return a setting with replace-one neighbours."""
+    """Return an accounting setting with replace-one neighbours and these budgets and options."""
     return Setting(budgets, randomizer, seen=seen, neighboring="replace-one", rounds=rounds, **more)  # type: ignore[arg-type]
 
 
 def same(epsilon0: float, n: int, **more: object) -> Setting:
-    """Return a setting in which all have one budget."""
+    """Return an accounting setting in which all n users have the local budget ``epsilon0``."""
     return setting(Budgets([epsilon0], [n]), **more)  # type: ignore[arg-type]
 
 
 def epsilon(key: str, asked: Setting, victim: float, delta: float) -> float:
-    """Return the safe end of a bound's epsilon: lower for a witness, else upper."""
+    """Return the epsilon, in nats, of the bound named ``key``: its lower end for a witness, else its upper end."""
     bound = bounds[key]
     found = bound.profile(asked, victim).epsilon(delta)
     return found.lower if bound.kind is Kind.CERTIFIED_LOWER else found.upper
 
 
 def one_budget_rows(delta: float = 1e-6, *, quick: bool = False) -> Iterator[Row]:
-    """Items 1 and 2: one budget, one plain round."""
+    """Return the rows of items 1 and 2: claimed, attained and certified epsilon for users of one budget."""
     del quick
     cases = ((1, 4.0, 1000), (1, 5.0, 1000), (1, 6.0, 10_000), (2, 0.1, 1000), (2, 0.5, 10_000))
     for item, e0, n in cases:
@@ -63,7 +63,7 @@ def one_budget_rows(delta: float = 1e-6, *, quick: bool = False) -> Iterator[Row
 
 
 def error_term_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Item 3: distance between the others' counts and their normal law."""
+    """Return the rows of item 3: total variation between the others' counts and their normal law."""
     del quick
     for n in (100, 300):
         share = 0.99 / (1 + math.exp(0.1))
@@ -81,7 +81,7 @@ def error_term_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def laplace_rows(delta: float = 1e-4, *, quick: bool = False) -> Iterator[Row]:
-    """Item 4: one user with Laplace noise of her own scale among quiet ones."""
+    """Return the rows of item 4: one user with a large budget among users with very noisy Laplace reports."""
     for victim, window in real.QUIET_LAPLACE.items():
         case = f"victim at {victim:g}, 9999 at 0.01, delta = {delta:g}"
         asked = setting(Budgets([0.01, victim], [9999, 1]), Laplace(0.0, 1.0))
@@ -97,7 +97,7 @@ def laplace_rows(delta: float = 1e-4, *, quick: bool = False) -> Iterator[Row]:
 
 
 def ordered_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Item 5: permuted users who answer in order, budgets at steps."""
+    """Return the rows of item 5: delta for permuted users who answer in order, with budgets fixed to steps."""
     asked = setting(Budgets([e0 for e0, _ in STEPS], [count for _, count in STEPS]), seen="users")
     for at in (0.2, 0.4):
         case = f"epsilon = {at:g}"
@@ -121,7 +121,7 @@ def ordered_rows(*, quick: bool = False) -> Iterator[Row]:
 def approximate_rows(
     e0: float = 0.5, d0: float = 1e-3, n: int = 10_000, delta: float = 1e-4, *, quick: bool = False
 ) -> Iterator[Row]:
-    """Item 6: randomized response that sends the record in clear with probability delta0."""
+    """Return the rows of item 6: randomized response that sends the record in clear with chance delta0."""
     del quick
     case = f"epsilon0 = {e0:g}, delta0 = {d0:g}, n = {n}"
     asked = setting(Budgets([e0], [n], [d0]))
@@ -133,7 +133,7 @@ def approximate_rows(
 
 
 def renyi_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Item 7: Corollary 2 of the RDP paper, n = 1000."""
+    """Return the rows of item 7: Corollary 2 of the RDP paper for n = 1000 users."""
     del quick
     for e0, order in ((4.0, 8), (3.0, 32), (2.0, 4)):
         case = f"epsilon0 = {e0:g}, n = 1000, order = {order}"
@@ -146,7 +146,7 @@ def renyi_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def training_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Item 8: what is arithmetic in the training algorithms."""
+    """Return the rows of item 8: those claims on the training algorithms that arithmetic can check."""
     del quick
     k = math.sqrt(2 * math.log(1.25 / TRAINING_DELTA))
     sigma = 2 * CLIP / BLOCK * k / 0.5
@@ -162,13 +162,13 @@ def training_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def weighted_mean(ones: dict[float, float]) -> float:
-    """Return E of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds a one."""
+    """Return the mean of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds 1."""
     weight = {e0: math.tanh(e0 / 2) for e0, _ in FRACTIONS}
     return sum(weight[e0] * share for e0, share in ones.items()) / sum(weight[e0] * share for e0, share in FRACTIONS)
 
 
 def estimator_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Item 9: what the estimators of Algorithms 1 and 2 estimate, and how well."""
+    """Return the rows of item 9: expectation and error of the estimators of Algorithms 1 and 2."""
     del quick
     yield 9, "density", "true", DENSITY
     rest = 1 - DENSITY
@@ -188,19 +188,19 @@ def estimator_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def linked_channel(rounds: int) -> Channel:
-    """Return one user's linked answers to so many rounds, as the number of ones among them."""
+    """Return the law of the number of ones among one user's linked answers to several rounds."""
     zero, _ = real.round_counts(ROUND_BUDGET, rounds)
     return Channel(np.stack([zero, zero[::-1]]))
 
 
 def linked_setting(rounds: int) -> Setting:
-    """Return randomized response over several rounds under one permutation."""
+    """Return the setting of randomized response over several rounds under one permutation of the users."""
     channel = linked_channel(rounds)
     return same(channel.epsilon0, ROUND_USERS, randomizer=channel)
 
 
 def permutation_rows(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Row]:
-    """Item 10: one permutation for all rounds."""
+    """Return the rows of item 10: epsilon if one permutation of the users serves all rounds."""
     del quick
     case = f"{ROUNDS} rounds at {ROUND_BUDGET:g}, n = {ROUND_USERS}, delta = {delta:g}"
     fresh = same(ROUND_BUDGET, ROUND_USERS, randomizer=RandomizedResponse(k=2), rounds=ROUNDS)
@@ -213,7 +213,7 @@ def permutation_rows(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Ro
 
 
 def linked_epsilon(rounds: int, delta: float) -> float:
-    """Return the epsilon that linked answers attain, to 1e-4."""
+    """Return the epsilon that an attack on linked answers attains, in nats, to 1e-4."""
     low, high = 0.0, ROUND_BUDGET * rounds
     while high - low > 1e-4:
         middle = 0.5 * (low + high)
@@ -223,7 +223,7 @@ def linked_epsilon(rounds: int, delta: float) -> float:
 
 
 def pure_rows(delta0: float = 1e-3, *, quick: bool = False) -> Iterator[Row]:
-    """Item 11: how far an approximate randomizer may be from every pure one."""
+    """Return the rows of item 11: distance of an approximate randomizer from every pure randomizer."""
     del quick
     for k in (6, 10):
         _, matrix = real.pairs_randomizer(k, 1.0, delta0)

@@ -36,7 +36,7 @@ CLAIMED = (0, (5, 2))  # dashes of what is claimed and not proved
 
 
 def series_of(curves: Table, figure: str) -> Curves:
-    """Return the curves of one picture by series."""
+    """Return the curves of one picture, as a mapping from a curve's name to its x and y values."""
     found: Curves = {}
     for name, series, x, y in curves.rows:
         if name == figure:
@@ -47,7 +47,7 @@ def series_of(curves: Table, figure: str) -> Curves:
 
 
 def value_of(failures: Table, item: int, case: str, quantity: str) -> float:
-    """Return one number; case and quantity by how they begin."""
+    """Return the number of the table row of this item; case and quantity are given by how they begin."""
     for row in failures.rows:
         if int(row[0]) == item and str(row[1]).startswith(case) and str(row[2]).startswith(quantity):
             return float(row[3])
@@ -75,7 +75,7 @@ def _interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> li
 
 
 def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 1 and 2: one budget."""
+    """Draw items 1 and 2: claimed and attained epsilon for users of one budget."""
     del failures
     found = series_of(curves, "one-budget")
     axes = figure.subplots()
@@ -96,7 +96,7 @@ def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 4 and 5: own budgets."""
+    """Draw items 4 and 5: failures of the claims for users with personal budgets."""
     del failures
     left, right = figure.subplots(1, 2)
     for axes, name, title, attack, proved in (
@@ -115,7 +115,7 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def approximate(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 6: budgets with a delta0."""
+    """Draw item 6: failure of the claim for budgets with delta0 > 0."""
     del failures
     found = series_of(curves, "approximate")
     axes = figure.subplots()
@@ -127,7 +127,7 @@ def approximate(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def renyi(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 7: Renyi divergences."""
+    """Draw item 7: claimed and true Renyi divergences."""
     del failures
     panels = figure.subplots(1, 2)
     for axes, e0 in zip(panels, (2, 4), strict=True):
@@ -143,7 +143,7 @@ def renyi(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def training(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 8: training."""
+    """Draw item 8: failures of the claims on private training."""
     del curves
     pairs = (
         ("what replacing a client moves", "one step", "claimed movement", "real movement", RED, INK),
@@ -158,7 +158,7 @@ def training(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def estimators(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 9: estimators."""
+    """Draw item 9: expectation and error of the papers' estimators."""
     del curves
     left, right = figure.subplots(1, 2)
     values = [
@@ -175,7 +175,7 @@ def estimators(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def rounds(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 10: many rounds."""
+    """Draw item 10: epsilon over many rounds under one permutation."""
     del failures
     found = series_of(curves, "rounds")
     axes = figure.subplots()
@@ -192,7 +192,7 @@ def rounds(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def pure(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 11: pure budgets."""
+    """Draw item 11: distance of approximate randomizers from pure ones."""
     found = series_of(curves, "pure")
     axes = figure.subplots()
     axes.plot(*found["real"], color=INK, label="real: at least (k − 1)/(1 + e)")
@@ -233,7 +233,7 @@ PICTURES: dict[str, tuple[Drawing, tuple[float, float], str]] = {
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Compute every number; quick leaves out the simulations and takes fewer points of the slow curves."""
+    """Compute the tables, pictures and caption of the failures; quick omits simulations and points of slow curves."""
     rows: list[tuple[Cell, ...]] = []
     points: list[tuple[Cell, ...]] = []
     total = len(failure_tables.PARTS) + len(failure_curves.PARTS) + 1
@@ -258,7 +258,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def caption(quick: bool) -> list[str]:
-    """Return what is in the pictures."""
+    """Return the caption, which describes each of the pictures."""
     left_out = " This quick variant leaves out the simulations and takes fewer points." if quick else ""
     return [
         "**Computed.** Every place we know of where a number published in one of the two papers is not what a real "

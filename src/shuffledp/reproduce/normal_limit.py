@@ -23,21 +23,21 @@ HEADER = ("n", "clone chance", "total variation")
 
 
 def normal_distance(others: int, share: float) -> float:
-    """Total variation between the counts (A, B) of two outcomes of chance `share` each, and their normal law rounded.
+    """Return the total variation between the counts (A, B) of two clone outcomes and their rounded normal law.
 
     The normal mass of the unit cell about (a, b) is exact in b given a, and a Gauss-Legendre sum in a.
 
     Parameters
     ----------
     others : int
-        Users besides the victim, at least 1.
+        Number of users besides the victim (the user whose privacy is analysed), at least 1.
     share : float
-        Chance that one of them is a clone of either value, in (0, 1/2).
+        Chance of each outcome: that another user is a clone of one given value, in (0, 1/2).
 
     Returns
     -------
     float
-        In [0, 1]; good to about 1e-10.
+        Total variation distance in [0, 1], accurate to about 1e-10.
     """
     mean, spread = others * share, np.sqrt(others * share * (1.0 - share))
     low, high = max(int(mean - REACH * spread), 0), min(int(mean + REACH * spread) + 1, others)
@@ -63,13 +63,13 @@ def _normal_cells(counts: FloatArray, mean: float, spread: float, correlation: f
 
 
 def shares(epsilon0: float, delta0: float) -> dict[str, float]:
-    """Clone chances of either value, as GSPA's Lemma 1 has them and at half of that, as one may also read it."""
+    """Return the clone chances to tabulate: that of GSPA's Lemma 1, and half of it, the other possible reading."""
     whole = (1.0 - delta0) / (1.0 + np.exp(epsilon0))
     return {"as in Lemma 1": float(whole), "half of it": float(whole) / 2.0}
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate the distance for growing n."""
+    """Tabulate the normal law's distance for growing n, and return tables, picture and caption."""
     sizes = [100, 200, 500, 1000, 2000] if quick else [100, 200, 500, 1000, 2000, 5000, 10_000]
     rows: list[tuple[Cell, ...]] = []
     for done, n in enumerate(sizes):
@@ -82,7 +82,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Distance by n, with the slope of one over the root."""
+    """Draw the distance against n, with a line of slope 1/sqrt(n)."""
     axes = figure.subplots()
     for (reading, _), colour in zip(shares(EPSILON0, DELTA0).items(), (BLUE, ORANGE), strict=True):
         points = [(float(row[0]), float(row[2])) for row in table.rows if row[1] == reading]
@@ -97,7 +97,7 @@ def draw(figure: Figure, table: Table) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """Return what the distance means for delta."""
+    """Return the caption, which says what the distance means for delta."""
     at = {(row[0], row[1]): float(row[2]) for row in table.rows}
     first, half = at[100, "as in Lemma 1"], at[100, "half of it"]
     needed = (2.0 * first / 1e-6) ** 2 * 100

@@ -31,7 +31,7 @@ class Estimate:
 
 
 def bernstein(values: Array, top: float, confidence: float) -> Estimate:
-    """Empirical Bernstein interval (Maurer and Pontil 2009, Theorem 4) for the mean of values in [0, top]."""
+    """Return the empirical Bernstein interval (Maurer and Pontil 2009, Thm 4) for a mean of values in [0, top]."""
     x = values / top
     logs = math.log(4.0 / (1.0 - confidence))  # two sides, each the two events of the theorem
     width = math.sqrt(2.0 * float(x.var(ddof=1)) * logs / x.size) + 7.0 * logs / (3.0 * (x.size - 1))
@@ -40,7 +40,7 @@ def bernstein(values: Array, top: float, confidence: float) -> Estimate:
 
 
 def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Lower and upper confidence limits for a probability, each wrong with chance at most alpha."""
+    """Return the lower and upper confidence limits for a probability, each wrong with chance at most alpha."""
     lower = float(stats.beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
     upper = float(stats.beta.isf(alpha, hits + 1, trials - hits)) if hits < trials else 1.0
     return lower, upper
@@ -56,14 +56,17 @@ def _root(falling: Callable[[float], float], top: float) -> float:
 
 
 def laplace_cdf(y: float, x: float, epsilon: float) -> float:
-    """Chance that Laplace noise on x, of scale 1/epsilon, ends at y or below."""
+    """Return the probability that x plus Laplace noise of scale 1/epsilon is at most y."""
     z = (y - x) * epsilon
     return 0.5 * math.exp(z) if z < 0 else 1.0 - 0.5 * math.exp(-z)
 
 
 @dataclass(frozen=True)
 class Window:
-    """An attacker who counts the reports in [low, high]; Laplace noise on [0, 1], the others all hold 1."""
+    """Attack that counts the Laplace reports in [low, high]; records lie in [0, 1], and all others hold 1.
+
+    ``victim`` and ``others`` are the local budgets of the attacked user and of the n - 1 others.
+    """
 
     low: float
     high: float
@@ -72,24 +75,24 @@ class Window:
     n: int
 
     def chance(self, x: float, epsilon: float) -> float:
-        """Chance that one report lies in the window."""
+        """Return the probability that the report on record x with budget epsilon lies in the window."""
         return laplace_cdf(self.high, x, epsilon) - laplace_cdf(self.low, x, epsilon)
 
     def laws(self) -> tuple[Array, Array]:
-        """Law of the count if the victim holds 0, and if she holds 1."""
+        """Return the law of the count if the attacked user holds 0, and if she holds 1, each of shape (n + 1,)."""
         others = np.append(stats.binom.pmf(np.arange(self.n), self.n - 1, self.chance(1.0, self.others)), 0.0)
         more = np.append(0.0, others[:-1])
         zero, one = (others + self.chance(x, self.victim) * (more - others) for x in (0.0, 1.0))
         return zero, one
 
     def delta(self, epsilon: float) -> float:
-        """Exact divergence of the count, the larger of its two directions."""
+        """Return the hockey-stick divergence at epsilon between the two laws of the count, the larger direction."""
         zero, one = self.laws()
         t = math.exp(epsilon)
         return max(float(np.maximum(zero - t * one, 0).sum()), float(np.maximum(one - t * zero, 0).sum()))
 
     def epsilon(self, delta: float) -> float:
-        """Largest epsilon at which the count has more than delta."""
+        """Return the epsilon, in nats, at which the divergence of the count equals delta."""
 
         def excess(epsilon: float) -> float:
             return self.delta(epsilon) - delta
@@ -97,7 +100,9 @@ class Window:
         return _root(excess, self.victim)
 
     def simulated_delta(self, epsilon: float, trials: int, seed: int, alpha: float) -> float:
-        """Clopper-Pearson lower limit of the test "at least k reports in the window", wrong with chance alpha.
+        """Return a Clopper-Pearson lower limit of the attack's delta by simulation, wrong with chance alpha.
+
+        The test of the attack is "at least k reports in the window".
 
         k is chosen from the exact laws, before anything is drawn. The others' reports are independent, so their
         number in the window is binomial and drawn as such.
@@ -144,7 +149,9 @@ def _level_law(e0: float, steps: int, epsilon: float) -> tuple[Array, Array]:
 
 
 def three_symbol_delta(levels: Levels, epsilon: float) -> float:
-    """Exact delta of permuted users who answer in order by 3-ary randomized response, the others on symbol 2.
+    """Return the exact delta for permuted users who answer in order by 3-ary randomized response.
+
+    All other users hold symbol 2.
 
     The density of z_1..z_n relative to "everybody on symbol 2" is (1/n) sum_t R_t(x)(z_t)/R_t(2)(z_t), so that
     delta = (1/n) E(sum_t v_t)_+ over independent symbols; two levels, all counts enumerated.
@@ -161,7 +168,10 @@ def three_symbol_delta(levels: Levels, epsilon: float) -> float:
 
 
 def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: int, confidence: float) -> Estimate:
-    """Run the real protocol: permute, answer in order, and average (1 - e^eps P1/P0)_+ over what the analyst sees."""
+    """Return delta estimated by runs of the real protocol: users are permuted and answer in order.
+
+    It averages (1 - e^eps P1/P0)_+ over the outputs that the analyst sees.
+    """
     random = np.random.default_rng(seed)
     budgets = np.concatenate([np.full(count, e0) for e0, count in levels])
     lie = (1 / (np.exp(budgets) + 2)).astype(np.float32)
@@ -183,7 +193,7 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
 
 
 def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, confidence: float) -> Estimate:
-    """Return the same delta by importance sampling.
+    """Return the delta of `three_symbol_delta`, estimated by importance sampling, with a confidence interval.
 
     E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta).
     """
@@ -209,13 +219,15 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
 
 
 def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
-    """Law of a user's number of ones if she holds zero, and the likelihood ratio one/zero at each number."""
+    """Return the law of a user's number of ones if she holds 0, and the likelihood ratio of 1 to 0 at each number."""
     k = np.arange(rounds + 1.0)
     return stats.binom.pmf(k, rounds, 1 / (1 + math.exp(e0))), np.exp(e0 * (2 * k - rounds))
 
 
 def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: float = 0.2) -> float:
-    """Delta of n users' linked answers, randomized response over several rounds under one permutation, others on 0.
+    """Return delta for n users' linked randomized responses over several rounds under one permutation.
+
+    All other users hold 0.
 
     The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta = E(m - e^eps)_+ =
     1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the convolution. Ratios
@@ -244,7 +256,7 @@ def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: fl
 
 
 def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
-    """Epsilon of one user's answers to several rounds, without any shuffling."""
+    """Return the epsilon, in nats, of one user's answers to several rounds without any shuffling."""
     zero, ratios = round_counts(e0, rounds)
 
     def excess(epsilon: float) -> float:
@@ -257,7 +269,7 @@ def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
 
 
 def pairs_randomizer(k: int, epsilon: float, delta: float) -> tuple[list[tuple[int, int]], Array]:
-    """K records; the outputs are the ordered pairs (a, b), a != b, one density for all, higher by delta at record a.
+    """Return the outputs, ordered pairs (a, b) with a != b, and the probability matrix of a randomizer of k records.
 
     R(x)(a, b) = e^eps t if x is neither, e^eps t + delta if x = a, t if x = b.
     """
@@ -269,7 +281,9 @@ def pairs_randomizer(k: int, epsilon: float, delta: float) -> tuple[list[tuple[i
 
 
 def nearest_pure(matrix: Array, epsilon: float) -> float:
-    """Smallest d such that a pure epsilon-LDP randomizer is within total variation d of every row (linear program).
+    """Return the least d such that a pure epsilon-LDP randomizer is within total variation d of every row.
+
+    It is the value of a linear program.
 
     Its outputs are those of the matrix and one more, onto which it may put whatever it likes.
     """

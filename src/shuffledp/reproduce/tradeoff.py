@@ -38,14 +38,16 @@ HEADER = ("panel", "series", "alpha", "beta")
 
 
 def approximate(alpha: FloatArray, epsilon: float, delta: float) -> FloatArray:
-    """Trade-off function of (epsilon, delta)-DP (GSPA Fact 1, with its third branch as e^-epsilon (1 - delta - alpha)).
+    """Return the trade-off function of (epsilon, delta)-DP at type I errors alpha.
+
+    It is GSPA's Fact 1, with its third branch as e^-epsilon (1 - delta - alpha).
 
     Parameters
     ----------
     alpha : ndarray
         Type I errors, in [0, 1].
     epsilon : float
-        nats, at least 0.
+        Privacy parameter in nats, at least 0.
     delta : float
         In [0, 1].
 
@@ -60,20 +62,20 @@ def approximate(alpha: FloatArray, epsilon: float, delta: float) -> FloatArray:
 
 
 def gaussian(alpha: FloatArray, mu: float) -> FloatArray:
-    """Trade-off function of mu-GDP, Phi(Phi^-1(1 - alpha) - mu) (Dong, Roth, Su 2022).
+    """Return the trade-off function of mu-GDP, Phi(Phi^-1(1 - alpha) - mu) (Dong, Roth, Su 2022), at alpha.
 
     Parameters
     ----------
     alpha : ndarray
         Type I errors, in [0, 1].
     mu : float
-        At least 0.
+        Parameter of Gaussian differential privacy, at least 0.
     """
     return ndtr(ndtri(1.0 - alpha) - mu)
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate the three families."""
+    """Tabulate the three families of trade-off functions, and return tables, picture and caption."""
     alpha = np.linspace(0.0, 1.0, 101 if quick else 401)
     rows: list[tuple[Cell, ...]] = []
     for epsilon, delta in PURE:
@@ -105,7 +107,7 @@ def _series(table: Table, panel: str, series: str) -> tuple[list[float], list[fl
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Three panels, all with the diagonal of perfect privacy."""
+    """Draw the trade-off functions in three panels, each with the diagonal of perfect privacy."""
     left, middle, right = figure.subplots(1, 3, sharey=True)
     for axes, panel, names in (
         (left, "approximate", [f"({e:g}, {d:g})-DP" for e, d in PURE]),
@@ -126,7 +128,7 @@ def draw(figure: Figure, table: Table) -> None:
 
 
 def caption(table: Table) -> list[str]:
-    """Return what the three panels say."""
+    """Return the caption, which states what the three panels show."""
     alpha, high = _series(table, "shuffled", "upper end")
     grid, claimed = _series(table, "shuffled", "GSPA, Theorem 2")
     there = np.interp(alpha, grid, claimed)

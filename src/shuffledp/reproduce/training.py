@@ -71,7 +71,7 @@ TABLE = (
 
 
 def ways(how: Scale) -> dict[str, Way]:
-    """Every run of figure and table, by "published" or "honest" and the population."""
+    """Return every training of the figure and table, keyed by "published" or "honest" and the population."""
     asked: dict[str, Way] = {}
     for name in POPULATIONS:
         asked[f"published {name}"] = Published(
@@ -86,7 +86,7 @@ def ways(how: Scale) -> dict[str, Way]:
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
-    """Train, and draw accuracy against epochs."""
+    """Train every model, and return the figure of accuracy against epochs with its tables and caption."""
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table, curves = Table(TABLE, list(summary(found, how))), Table(CURVES, list(curve_rows(found)))
@@ -98,7 +98,7 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_table(quick: bool, progress: Progress) -> Outcome:
-    """Train, and set the last accuracies beside their guarantees."""
+    """Train every model, and return the table of last accuracies and guarantees with its picture and caption."""
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table = Table(TABLE, list(summary(found, how)))
@@ -110,7 +110,7 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
 
 
 def curve_rows(found: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
-    """One row for each run and epoch."""
+    """Return the rows of the accuracy table, one for each training and epoch."""
     for key, runs in found.items():
         training, _, name = key.partition(" ")
         for at, (mean, deviation) in enumerate(zip(runs.mean.tolist(), runs.deviation.tolist(), strict=True)):
@@ -119,7 +119,7 @@ def curve_rows(found: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
 
 
 def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]:
-    """One row for each population."""
+    """Return the rows of the summary table, one for each population."""
     for name in POPULATIONS:
         published, honest = found[f"published {name}"], found[f"honest {name}"]
         claimed = GaussianSumProfile(gspa_mu(budgets(name, BLOCKS)) * math.sqrt(how.epochs)).epsilon(DELTA).upper
@@ -141,7 +141,7 @@ def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]
 
 
 def settings(how: Scale) -> list[tuple[Cell, ...]]:
-    """Return the published training as it was read, for the second file."""
+    """Return the settings of the published training, as this package reads the paper, as rows of a table."""
     return [
         ("blocks, in one fixed order", BLOCKS),
         ("clipped", "the average gradient of a block, Euclidean norm"),
@@ -158,7 +158,7 @@ def settings(how: Scale) -> list[tuple[Cell, ...]]:
 
 
 def draw_curves(figure: Figure, table: Table) -> None:
-    """Two panels: as published, and honest."""
+    """Draw accuracy against epochs in two panels: training as published, and with an honest guarantee."""
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, training in ((left, "published"), (right, "honest")):
         for name in POPULATIONS:
@@ -171,7 +171,7 @@ def draw_curves(figure: Figure, table: Table) -> None:
 
 
 def curve(axes: Axes, rows: Sequence[Sequence[Cell]], colour: str, label: str) -> None:
-    """Draw accuracy (fourth column, with the fifth as its deviation) against epochs (third)."""
+    """Draw one curve of accuracy (fourth column; the fifth is its deviation) against epochs (third column)."""
     epochs = [float(row[2]) for row in rows]
     mean, deviation = (np.array([float(row[at]) for row in rows]) for at in (3, 4))
     axes.plot(epochs, mean, color=colour, label=label)
@@ -179,14 +179,14 @@ def curve(axes: Axes, rows: Sequence[Sequence[Cell]], colour: str, label: str) -
 
 
 def below(axes: Axes) -> None:
-    """Put the legend under the panel, and whole epochs on its axis."""
+    """Put the legend under the panel, and mark whole epochs on the horizontal axis."""
     axes.set_xlabel("epoch")
     axes.locator_params("x", integer=True)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
 
 
 def draw_table(figure: Figure, table: Table, how: Scale) -> None:
-    """One line a population: what was published, and what is honest."""
+    """Draw one line for each population: published accuracy, and accuracy with an honest guarantee."""
     axes = figure.subplots()
     places = range(len(table.rows), 0, -1)
     for place, row in zip(places, table.rows, strict=True):
@@ -207,7 +207,7 @@ def draw_table(figure: Figure, table: Table, how: Scale) -> None:
 
 
 def caption(table: Table, how: Scale) -> list[str]:
-    """Return what figure and table show, in numbers of the table."""
+    """Return the caption of figure and table, which quotes numbers of the table."""
     at: dict[str, dict[str, Cell]] = {str(row[0]): dict(zip(TABLE, row, strict=True)) for row in table.rows}
     clients = how.clients or BLOCKS
     return [

@@ -59,7 +59,7 @@ TABLE = (
 
 
 def ways(how: Scale) -> dict[tuple[str, float], Way]:
-    """Every run of figure and table."""
+    """Return every training of the figure and table, keyed by its name and local budget."""
     asked: dict[tuple[str, float], Way] = {}
     clients = how.clients or BLOCKS
     printed, script = (replace(reading, epochs=how.epochs) for reading in (PRINTED, SCRIPT))
@@ -74,7 +74,7 @@ def ways(how: Scale) -> dict[tuple[str, float], Way]:
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
-    """Train, and draw accuracy against epochs."""
+    """Train every model, and return the figure of accuracy against epochs with its tables and caption."""
     how = scale(quick)
     found = trained(ways(how), how, progress)
     curves = Table(CURVES, list(curve_rows(found)))
@@ -86,7 +86,7 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_table(quick: bool, progress: Progress) -> Outcome:
-    """Train, and set the last accuracies beside their guarantees."""
+    """Train every model, and return the table of last accuracies and guarantees with its picture and caption."""
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table = Table(TABLE, list(summary(found)))
@@ -98,14 +98,14 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
 
 
 def curve_rows(found: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
-    """One row for each run and epoch."""
+    """Return the rows of the accuracy table, one for each training and epoch."""
     for (training, budget), runs in found.items():
         for at, (mean, deviation) in enumerate(zip(runs.mean.tolist(), runs.deviation.tolist(), strict=True)):
             yield training, budget, at + 1, mean, deviation, runs.accuracies.shape[0], *_privacy(runs, at)
 
 
 def summary(found: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
-    """One row for each run, its last epoch."""
+    """Return the rows of the summary table: accuracy and guarantee of each training after its last epoch."""
     for (training, budget), runs in found.items():
         last = float(runs.mean[-1]), float(runs.deviation[-1]), float(runs.training.mean())
         yield training, budget, *last, runs.accuracies.shape[0], *_privacy(runs, -1)
@@ -116,7 +116,7 @@ def _privacy(runs: Trained, at: int) -> tuple[Cell, Cell, Cell]:
 
 
 def settings(how: Scale) -> list[tuple[Cell, ...]]:
-    """Return the published training in both readings."""
+    """Return the settings of the published training in both readings, as rows of a table."""
     return [
         ("blocks, in one fixed order", BLOCKS, BLOCKS),
         ("clipped", "every example's gradient, sum of absolute values", "average of a block, largest column sum"),
@@ -132,7 +132,7 @@ def settings(how: Scale) -> list[tuple[Cell, ...]]:
 
 
 def draw_curves(figure: Figure, table: Table) -> None:
-    """Three panels: as printed, as the script does it, and honest."""
+    """Draw accuracy against epochs in three panels: as printed, as the public script does, and honest."""
     panels = figure.subplots(1, 3, sharey=True)
     titles = ("As printed: no guarantee", "As the script: no guarantee", "Honest Gaussian: certified")
     for axes, training, title in zip(panels, (PRINTED_KEY, SCRIPT_KEY, GAUSSIAN), titles, strict=True):
@@ -149,7 +149,7 @@ def draw_curves(figure: Figure, table: Table) -> None:
 
 
 def draw_table(figure: Figure, table: Table, how: Scale) -> None:
-    """Accuracy against epsilon0, one line a way of training."""
+    """Draw accuracy against the local budget epsilon0, one line for each way of training."""
     axes = figure.subplots()
     for training, colour, inside in (
         (PRINTED_KEY, RED, "white"),
@@ -176,7 +176,7 @@ def draw_table(figure: Figure, table: Table, how: Scale) -> None:
 
 
 def caption(table: Table, how: Scale) -> list[str]:
-    """Return what figure and table show, in numbers of the table."""
+    """Return the caption of figure and table, which quotes numbers of the table."""
     at: dict[tuple[str, float], dict[str, Cell]] = {
         (str(row[0]), float(row[1])): dict(zip(TABLE, row, strict=True)) for row in table.rows
     }

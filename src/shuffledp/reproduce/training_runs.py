@@ -33,7 +33,7 @@ DELTA = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Digits as the networks see them.
+    """Training and test digits as features for the networks, with their labels.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Curve:
-    """What one run gives.
+    """Accuracy and privacy cost of one training run by epoch.
 
     Parameters
     ----------
     accuracies : tuple of float
         Share of the test digits predicted correctly, after each epoch.
     epsilons : tuple of float
-        Certified central epsilon spent after each epoch, worst client; empty where nothing is guaranteed.
+        Largest certified central epsilon of a client after each epoch, nats; empty if nothing is guaranteed.
     training : float
         Share of the training digits predicted correctly at the end.
     """
@@ -69,30 +69,30 @@ class Curve:
 
 
 class Way(Protocol):
-    """A way of training that can be repeated."""
+    """Interface of a way of training that can be repeated under several seeds."""
 
     def run(self, data: Data, seed: int) -> Curve:
-        """Train once; the seed sets everything random."""
+        """Train one model and return its accuracy by epoch; ``seed`` determines all random draws."""
         ...
 
 
 @dataclass(frozen=True)
 class Published:
-    """Training as published: no guarantee follows.
+    """Training by the published pseudo-code, from which no guarantee follows.
 
     Parameters
     ----------
     reading : Reading
-        How the pseudo-code is read.
+        Interpretation of the pseudo-code.
     budgets : tuple of float
-        One per block; inf for no noise.
+        Local budget of each block in nats; inf for no noise.
     """
 
     reading: Reading
     budgets: tuple[float, ...]
 
     def run(self, data: Data, seed: int) -> Curve:
-        """Train one model and keep what it shows."""
+        """Train one model by the published pseudo-code and return its accuracy by epoch."""
         test = data.components[1], data.labels[1]
         found = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
         return Curve(tuple(found.accuracies.tolist()), (), found.train_accuracy)
@@ -109,7 +109,7 @@ class Honest:
     budgets : tuple of float
         Local budget of each client's message, one per client.
     deltas : tuple of float
-        Approximate part of each; empty for Laplace noise.
+        delta0 of each client's message; empty for Laplace noise.
     rounds : int
         Messages of every client.
     clip, step : float
@@ -124,7 +124,7 @@ class Honest:
     step: float
 
     def run(self, data: Data, seed: int) -> Curve:
-        """Train once, and ask the accountant after every round."""
+        """Train one model and return its accuracy and certified epsilon after every round."""
         told: list[RoundReport] = []
         model = ShuffledSGDClassifier(
             unit="example", seen="users", epsilon0=list(self.budgets), delta0=list(self.deltas) or None, delta=DELTA,
@@ -143,7 +143,7 @@ class Honest:
 
 @dataclass(frozen=True)
 class Trained:
-    """The same way of training under several seeds.
+    """Accuracies and epsilons of one way of training under several seeds.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ class Trained:
     training : ndarray, shape (seeds,)
         Percent of the training digits at the end.
     epsilons : tuple of float
-        After each epoch; empty without a guarantee. Budgets are public and the same for all seeds, and so are these.
+        Certified central epsilon after each epoch, nats; empty without a guarantee. Budgets are public and the same for
+        all seeds, and so are these.
     """
 
     accuracies: FloatArray
@@ -161,29 +162,29 @@ class Trained:
 
     @property
     def mean(self) -> FloatArray:
-        """Over seeds, after each epoch."""
+        """Mean accuracy over seeds after each epoch, in percent, shape (epochs,)."""
         return self.accuracies.mean(axis=0)
 
     @property
     def deviation(self) -> FloatArray:
-        """Standard deviation over seeds, after each epoch; 0 for one seed."""
+        """Standard deviation of the accuracy over seeds after each epoch, in percent; 0 for one seed."""
         return self.accuracies.std(axis=0, ddof=1) if self.accuracies.shape[0] > 1 else np.zeros_like(self.mean)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run.
+    """Size of a reproduction of training: data, epochs, rounds, seeds and clients.
 
     Parameters
     ----------
     folder : Path
-        Of the idx files.
+        Folder of the idx files.
     epochs : int
-        Of the published training.
+        Epochs of the published training.
     rounds : int
         Of the honest training.
     seeds : int
-        Runs of each.
+        Number of runs of each way of training.
     clients : int or None
         Of the honest training; None for as many as the paper has blocks.
     note : str
@@ -199,12 +200,12 @@ class Scale:
 
     @property
     def like_the_paper(self) -> bool:
-        """Whether numbers may be compared with the paper's one by one."""
+        """True if the numbers may be compared with the paper's one by one."""
         return not self.note
 
 
 def scale(quick: bool) -> Scale:
-    """Say how much is run: the bundled sample if quick, else all of MNIST.
+    """Return the size of a reproduction: the bundled sample of digits if ``quick``, else all of MNIST.
 
     Raises
     ------
@@ -229,16 +230,16 @@ def scale(quick: bool) -> Scale:
 
 
 def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Trained]:
-    """Run every way of training, each once in this process: figure and table share their runs.
+    """Return the results of every way of training, each run once in this process and then reused.
 
     Parameters
     ----------
     asked : mapping of any name to Way
-        In the order of the answer.
+        Ways of training, in the order of the result.
     how : Scale
-        Data and seeds.
+        Size of the reproduction: data, epochs and seeds.
     progress : callable
-        Called with the part that is done.
+        Called with the completed part, from 0 to 1.
     """
     found: dict[K, Trained] = {}
     for done, (name, way) in enumerate(asked.items()):
@@ -255,17 +256,17 @@ def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, T
 
 
 def shown_delta() -> str:
-    """Return the delta of honest runs as captions print it."""
+    """Return the delta at which honest runs are certified, as text for captions."""
     return f"{DELTA:g}".replace("e-0", "e-")
 
 
 def shown_epsilon(epsilon: Cell) -> str:
-    """Return a certified epsilon with two decimals, rounded up."""
+    """Return a certified epsilon as text with two decimals, rounded up."""
     return f"{math.ceil(100.0 * float(epsilon)) / 100.0:.2f}"
 
 
 def mean_inverse_square(budgets: Iterable[float]) -> float:
-    """Mean of 1/epsilon^2: how much noise a pass adds, in units of that at epsilon = 1."""
+    """Return the mean of 1/epsilon^2: the noise variance of one pass, in units of that at epsilon = 1."""
     return float(np.mean([1.0 / each**2 for each in budgets]))
 
 

@@ -26,7 +26,7 @@ def release(
     budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Ask one question of the rows of a dataframe of Spark, and release a private estimate with its guarantee.
+    """Return a private estimate, with its guarantee, that answers one question on the rows of a Spark dataframe.
 
     Spark counts the budgets; the driver certifies the guarantee; then every task reads its partition, randomizes the
     records with secure randomness of its own, and returns a tally. Records never come to the driver.
@@ -72,7 +72,7 @@ def release(
 def release_together(
     asked: Sequence[Ask], frame: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
 ) -> JointRelease:
-    """Ask several questions in one pass over the records of a dataframe of Spark.
+    """Return private estimates for several questions on a Spark dataframe, from one pass over its records.
 
     Parameters
     ----------
@@ -109,7 +109,10 @@ def frequency(
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Estimate how frequent each category is in a column; see `release` and `shuffledp.frequency_of_table`."""
+    """Return a private estimate of the frequency of each category in a column of a Spark dataframe.
+
+    Parameters are those of `release` and `shuffledp.frequency_of_table`.
+    """
     return _of_frame("frequency", wrappers.frequency_of_table, frame, options, value, categories, epsilon0)
 
 
@@ -121,7 +124,10 @@ def mean(
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Estimate the mean of a column; see `release` and `shuffledp.mean_of_table`."""
+    """Return a private estimate of the mean of a column of a Spark dataframe.
+
+    Parameters are those of `release` and `shuffledp.mean_of_table`.
+    """
     return _of_frame("mean", wrappers.mean_of_table, frame, options, value, low, high, epsilon0)
 
 
@@ -134,7 +140,10 @@ def histogram(
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Estimate the histogram of a column; see `release` and `shuffledp.histogram_of_table`."""
+    """Return a private estimate of the histogram of a column of a Spark dataframe.
+
+    Parameters are those of `release` and `shuffledp.histogram_of_table`.
+    """
     return _of_frame("histogram", wrappers.histogram_of_table, frame, options, value, low, high, bins, epsilon0)
 
 
@@ -150,7 +159,10 @@ def quantiles(
     branching: int = 4,
     **options: Unpack[Options],
 ) -> RangeRelease:
-    """Estimate quantiles of a column; see `release` and `shuffledp.quantiles_of_table`."""
+    """Return private estimates of quantiles of a column of a Spark dataframe.
+
+    Parameters are those of `release` and `shuffledp.quantiles_of_table`.
+    """
     own = value, low, high, probabilities, epsilon0
     return _of_frame("quantiles", wrappers.quantiles_of_table, frame, options, *own, bins=bins, branching=branching)
 
@@ -163,7 +175,10 @@ def variance(
     epsilon0: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
-    """Estimate the variance of a column; see `release` and `shuffledp.variance_of_table`."""
+    """Return a private estimate of the variance of a column of a Spark dataframe.
+
+    Parameters are those of `release` and `shuffledp.variance_of_table`.
+    """
     return _of_frame("variance", wrappers.variance_of_table, frame, options, value, low, high, epsilon0)
 
 
@@ -179,7 +194,10 @@ def frequent_items(
     false_positives: float = 0.05,
     **options: Unpack[Options],
 ) -> ItemsRelease:
-    """Find the frequent items of a column; see `release` and `shuffledp.frequent_items_of_table`."""
+    """Return the frequent items of a column of a Spark dataframe, with private estimates of their frequencies.
+
+    Parameters are those of `release` and `shuffledp.frequent_items_of_table`.
+    """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     words |= {"candidates": candidates, "false_positives": false_positives}
     return _of_frame("frequent_items", wrappers.frequent_items_of_table, frame, options, value, epsilon0, **words)

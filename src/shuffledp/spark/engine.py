@@ -64,7 +64,7 @@ Task = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 def probing_task() -> Task:
-    """Return a task that answers with the version of this package that its worker has."""
+    """Return a Spark task that yields the version of this package on its worker."""
     absent = ABSENT
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
@@ -84,18 +84,18 @@ def probing_task() -> Task:
 
 
 def tallying_task(payload: bytes, version: str, root: int | None, *, place: bool) -> Task:
-    """Return the task of the pass over the records: one row, with the tallies of its partition.
+    """Return the Spark task that tallies the records of one partition; it yields one row.
 
     Parameters
     ----------
     payload : bytes
         The pickled `Job`.
     version : str
-        The driver's.
+        Version of this package on the driver.
     root : int, optional
-        Of a simulation; None: every attempt takes a secure source of its own.
+        Seed of a simulation. None: every attempt draws from a secure source of its own.
     place : bool
-        Whether the partition's number comes along.
+        Whether the yielded row includes the partition's number.
     """
     absent = ABSENT
 
@@ -121,7 +121,7 @@ def tallying_task(payload: bytes, version: str, root: int | None, *, place: bool
 
 
 def spelling_task() -> Task:
-    """Return the task that writes the person of each row, the first of three columns, in its one spelling."""
+    """Return the Spark task that normalises the person of each row, the first of three columns, to one spelling."""
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -136,7 +136,7 @@ def spelling_task() -> Task:
 
 
 def merging_task(payload: bytes, version: str) -> Task:
-    """Return the task that merges the answers of several partitions into one row.
+    """Return the Spark task that merges the tallies of several partitions into one row.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ _COUNT = "shuffledp count"
 
 
 def offered(rule: RowsPerPerson) -> RowsPerPerson:
-    """Return what happens to people with several rows, or refuse what Spark cannot do."""
+    """Return the rule for persons with several rows; raise InvalidInput for "one", which Spark cannot apply."""
     if rule == "one":
         raise InvalidInput(
             "`rows_per_person = 'one'` is not offered on Spark, whose own random choice is not secure; choose one "
@@ -192,17 +192,18 @@ def named_by_all(person: Person) -> str:
 
 
 class SparkEngine(Engine):
-    """Asks a dataframe of Spark.
+    """Engine that evaluates questions on a Spark dataframe.
 
     Parameters
     ----------
     frame : DataFrame
-        Of Spark, classic or Connect.
+        Spark dataframe, classic or Connect.
 
     Raises
     ------
     InvalidInput
-        If it is none, or its rows may differ each time it is evaluated; if workers do not have this package in this
+        If ``frame`` is no Spark dataframe, or its rows may differ each time it is evaluated; if workers do not have
+        this package in this
         version.
     """
 
@@ -219,7 +220,7 @@ class SparkEngine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """See `Engine.people`: the engine counts; budgets and persons are read, and no other column."""
+        """Return the participants and their budgets; only the columns of budgets and persons are read."""
         del random, progress
         columns = budget_columns(who)
         check_columns(self.frame, (*columns, *(() if person is None else (named_by_all(person),))))
@@ -244,7 +245,7 @@ class SparkEngine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """See `Engine.tallies`: one pass, of which only sums come to the driver."""
+        """Return the tally of each question, from one pass of which only sums come to the driver."""
         people = parts[0].people
         job = Job(tuple(parts), None if people.person is None else people.mark)
         wanted = columns_wanted(parts, people.who)
@@ -270,7 +271,7 @@ class SparkEngine(Engine):
         return found.tallies
 
     def answers(self, read: DataFrame, job: Job, root: int | None, *, large: bool) -> DataFrame:
-        """Return the dataframe of the tasks' answers: version, n, bad, state; it is not evaluated yet."""
+        """Return the unevaluated dataframe of the partitions' results: version, n, bad, state."""
         payload = pickle.dumps(job)
         version = shuffledp.__version__
         if not large:
@@ -315,7 +316,9 @@ class SparkEngine(Engine):
 
 
 def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
-    """Round the column of budgets down as `rounded_down` does, where that is asked for; what is no budget stays.
+    """Return the dataframe with its budgets rounded down as `rounded_down` does, if the options ask for it.
+
+    Entries that are no budget stay as they are.
 
     Raises
     ------
@@ -342,7 +345,7 @@ def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
 
 
 def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return the different entries of the budget columns, and their counts last; it is not evaluated yet."""
+    """Return an unevaluated dataframe of the distinct budget entries, with their counts in the last column."""
     from pyspark.sql import functions as F  # noqa: N812
 
     only = chosen(frame, columns)
@@ -350,12 +353,12 @@ def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def budget_columns(who: RowBudgets) -> list[str]:
-    """Return the columns that budgets are read from."""
+    """Return the names of the columns that hold budgets."""
     return list(dict.fromkeys((*who.numbers, *who.texts)))
 
 
 def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
-    """Read the different entries as budgets; None if there is no row.
+    """Return the budgets and their counts, read from the distinct entries; None if there is no row.
 
     Raises
     ------
@@ -395,7 +398,7 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
 
 
 def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str]) -> DataFrame:
-    """Return one row about the rows of persons, not evaluated yet: rows, empty, people, largest, above, mixed, mark.
+    """Return an unevaluated one-row dataframe on persons: rows, empty, people, largest, above, mixed, mark.
 
     Persons are told apart by the workers, as one process does it (`shuffledp.tables.spelling`). Every row has a `MARK`.
     """
@@ -430,7 +433,7 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
 
 
 def refused_records(bad: int, parts: Sequence[Part]) -> InvalidInput:
-    """Say how many records the questions do not cover; which rows they are is not known here, and not told."""
+    """Return the error that states how many records the questions do not cover, without naming the rows."""
     columns = ", ".join(dict.fromkeys(named(name) for part in parts for name in part.columns[:5]))
     return InvalidInput(
         f"at least {bad:,} rows hold in {columns} a record that is missing, outside the range, or none of the "

@@ -25,7 +25,7 @@ _WAY_OUT = "write the rows to a table first (df.write), and release from that"
 
 
 def checked_frame(frame: Any) -> DataFrame:
-    """Return a dataframe of Spark whose rows are the same whenever it is evaluated, as far as its plan tells.
+    """Return a Spark dataframe after checking that its rows are the same at every evaluation, as its plan tells.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def _changing(frame: DataFrame) -> str | None:
 
 
 def is_classic(frame: DataFrame) -> bool:
-    """Whether a dataframe belongs to a session with its own Java process, not to one behind Spark Connect."""
+    """Return whether a dataframe belongs to a Spark session with its own Java process, not to Spark Connect."""
     return type(frame).__module__.startswith("pyspark.sql.classic")
 
 
 def check_columns(frame: DataFrame, wanted: Iterable[str]) -> None:
-    """Raise InvalidInput unless each column is there once."""
+    """Raise InvalidInput unless each named column occurs exactly once in the dataframe."""
     names = list(frame.columns)
     for name in wanted:
         if names.count(name) > 1:
@@ -84,31 +84,31 @@ def check_columns(frame: DataFrame, wanted: Iterable[str]) -> None:
 
 
 def chosen(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return these columns alone, as c0, c1, ...: Spark does not take every name everywhere."""
+    """Return a dataframe of these columns alone, renamed c0, c1, ..., since Spark does not accept every name."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return frame.select(*(F.col(quoted(name)).alias(f"c{place}") for place, name in enumerate(names)))
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark takes any."""
+    """Return a column's name quoted, so that Spark accepts any characters in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def gathered(frame: DataFrame) -> pl.DataFrame:
-    """Evaluate a dataframe, and bring its rows here."""
+    """Evaluate a Spark dataframe, and return its rows on the driver."""
     import polars as pl
 
     return pl.DataFrame(asked(frame.toArrow))
 
 
 def without_rows(frame: DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return these columns in the types in which tasks will see them, without a row."""
+    """Return an empty table of these columns, with the types in which tasks receive them."""
     return renamed(gathered(chosen(frame, names).limit(0)), names)
 
 
 def evaluated(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: str) -> DataFrame:
-    """Have a task run over every partition of a dataframe; it is not evaluated yet."""
+    """Return an unevaluated dataframe that applies a task to every partition of the given one."""
 
     def made() -> DataFrame:
         return frame.mapInArrow(task, schema)
@@ -117,12 +117,12 @@ def evaluated(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: st
 
 
 def asked(question: Callable[[], T]) -> T:
-    """Return what Spark answers; its errors become one line, without their text, which may hold records.
+    """Return the result of a call to Spark; errors become one line without their text, which may hold records.
 
     Parameters
     ----------
     question : callable
-        Asks Spark.
+        Function without arguments that calls Spark.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def asked(question: Callable[[], T]) -> T:
 
 
 def explained(error: Exception) -> InvalidInput:
-    """Say in one line what Spark found wrong.
+    """Return the error that explains in one line what Spark found wrong, without quoting records.
 
     Parameters
     ----------

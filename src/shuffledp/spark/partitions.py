@@ -23,12 +23,12 @@ from shuffledp.tables import BATCH, Table
 
 
 class Partitions(Engine):
-    """Tables that are tallied one after the other, each with randomness of its own.
+    """Engine that tallies a list of tables one after the other, each with randomness of its own.
 
     Parameters
     ----------
     tables : sequence of dataframe
-        In the order of the partitions' numbers; all with the same columns.
+        Tables in the order of the partitions' numbers; all with the same columns.
     """
 
     def __init__(self, tables: Sequence[Any]) -> None:
@@ -47,7 +47,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """See `Engine.people`."""
+        """Return the participants of all tables and their budgets."""
         del progress
         return count_people(self._whole, who, person, rule if person is None else offered(rule), random)
 
@@ -57,7 +57,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """See `Engine.tallies`."""
+        """Return the tally of each question over all tables."""
         if random.private:
             raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
         job = Job(tuple(parts))
@@ -80,7 +80,7 @@ def simulate_partitions(
     budgets: float | str | RowBudgets,
     **options: Unpack[Options],
 ) -> Release:
-    """Release from a list of tables what Spark releases from a dataframe of these partitions, to the bit.
+    """Return the result, to the bit, of a simulated Spark release whose partitions are the given tables.
 
     For tests, and for finding out which of two systems is at fault: the result is not private. With one table it is
     still not `shuffledp.release` of that table under the same seed, which draws its words in another order.

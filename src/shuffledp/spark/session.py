@@ -24,7 +24,7 @@ _INSTALL = "install Java 17 or 21 (Debian, Ubuntu: apt install openjdk-17-jre-he
 
 
 def local_session(cores: int = 2, memory: str = "2g", attempts: int = 4, **settings: str) -> SparkSession:
-    """Start a session of Spark on this machine, whose workers run the Python that runs now.
+    """Return a Spark session on this machine, whose workers run the current Python.
 
     It is meant for trying out: on one machine `shuffledp.release` is faster. On a cluster use the session you have.
 
@@ -42,7 +42,7 @@ def local_session(cores: int = 2, memory: str = "2g", attempts: int = 4, **setti
     Returns
     -------
     SparkSession
-        The one that runs already, if there is one.
+        The new session, or the one that runs already.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def require_pyspark() -> None:
 
 
 def require_java() -> None:
-    """Raise InvalidInput unless there is a Java that Spark 4 runs on."""
+    """Raise InvalidInput unless a Java version that Spark 4 runs on is installed."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:

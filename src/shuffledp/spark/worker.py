@@ -36,12 +36,12 @@ _SLICES = 1 << 9
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked of every partition; all of it is public.
+    """Public description of the questions that every partition evaluates.
 
     Parameters
     ----------
     parts : tuple of Part
-        The questions, all of the same people, as counted in the first pass.
+        Questions to evaluate, all on the same people, as counted in the first pass.
     mark : int, optional
         What the marks of all rows added up to, modulo 2^64, when the rows of each person were counted; a column `MARK`
         with them comes with the rows then. None: nobody asks whose row it is.
@@ -52,31 +52,34 @@ class Job:
 
     @property
     def people(self) -> Headcount:
-        """The people who take part."""
+        """Participants and their budgets, as counted in the first pass."""
         return self.parts[0].people
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read."""
+        """Names of the columns that the questions read."""
         wanted = columns_wanted(self.parts, self.people.who)
         return (*wanted["numbers"], *wanted["texts"])
 
     @property
     def rows(self) -> int:
-        """Rows that are randomized at a time; fixed by the question, so that a simulation can be repeated."""
+        """Number of rows that are randomized together; fixed by the question, so that a simulation is repeatable."""
         return max(1, min(_ROWS, _CELLS // max(1, len(self.columns))))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns as a task gets them."""
+        """Names of the columns in the frame that a task receives, the column of marks included."""
         return self.columns if self.mark is None else (*self.columns, MARK)
 
     def expected(self) -> NDArray[np.uint64]:
-        """Return what the levels and marks of all rows add up to, see `Counted.levels`."""
+        """Return the sums of levels and marks over all rows that `Counted.levels` must reach."""
         return self._with_mark(expected_levels(self.people.population), self.mark)
 
     def levels(self, at: NDArray[np.int64] | None, frame: pl.DataFrame) -> NDArray[np.uint64]:
-        """Return what these levels (None: there is one) and the marks of these rows add up to."""
+        """Return the row counts of the budget levels and the sum of the marks in these rows.
+
+        ``at`` holds each row's level; None means that there is one level.
+        """
         marks = None if self.mark is None else int(np.sum(frame[MARK].to_numpy().view(np.uint64)))
         return self._with_mark(level_counts(self.people.population, at, frame.height), marks)
 
@@ -86,7 +89,7 @@ class Job:
 
 @dataclass
 class Counted:
-    """What one or more partitions add up to.
+    """Tallies and counts of one or more partitions.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ class Counted:
     levels : ndarray of uint64
         Rows of each level, or of more than 4,096 levels one sum of keys; last, if there are marks, their sum.
     tallies : list of Tally
-        One a question.
+        Tally of each question.
     """
 
     n: int
@@ -107,15 +110,15 @@ class Counted:
 
     @classmethod
     def nothing(cls, job: Job) -> Counted:
-        """Return what stands for no partition yet."""
+        """Return the empty counts of no partition, to which others are added."""
         return cls(0, 0, np.zeros_like(job.expected()), [tally_for(part.task) for part in job.parts])
 
     def state(self) -> bytes:
-        """Levels, then the state of each tally: all of known length."""
+        """Return the levels and then the state of each tally as bytes; all lengths are known to the job."""
         return self.levels.astype("<u8").tobytes() + b"".join(tally.state() for tally in self.tallies)
 
     def add(self, job: Job, n: int, bad: int, state: bytes) -> None:
-        """Add what a task returned.
+        """Add the counts and tallies that a task returned.
 
         Raises
         ------
@@ -135,7 +138,7 @@ class Counted:
 
 
 def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness) -> Counted:
-    """Read a partition, randomize its records, and count the reports.
+    """Read a partition, randomize its records, and return the tallies of the reports.
 
     A bad row raises nothing: an error of a task stands in the logs of a cluster, and it would name a record.
 
@@ -144,7 +147,7 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
     frames : iterable of polars DataFrame
         The partition's rows, in pieces of any size.
     job : Job
-        What is asked.
+        Questions to evaluate.
     random : Randomness
         The partition's own source of noise.
 
@@ -187,12 +190,12 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
 
 
 def renamed(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return a frame whose columns have these names, in order."""
+    """Return a frame whose columns are renamed to these names, in order."""
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
 def as_batch(frame: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Batch:
-    """Read columns of a frame by the rules for tables.
+    """Return columns of a frame as a batch of records, read by the rules for tables.
 
     Raises
     ------
@@ -205,7 +208,7 @@ def as_batch(frame: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Batch:
 
 
 def cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """Cut pieces of any size into pieces of `rows` rows, the last one shorter; none is empty."""
+    """Yield pieces of `rows` rows each, cut from pieces of any size; the last is shorter, none is empty."""
     import polars as pl
 
     held: list[pl.DataFrame] = []
@@ -225,7 +228,7 @@ def cut(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
 def refused_rows(
     frame: pl.DataFrame, read: Callable[[pl.DataFrame], Any], slices: int = _SLICES
 ) -> tuple[list[int], int]:
-    """Find the rows that `read` refuses, by halving; every row must be judged by itself.
+    """Return the places of the rows that `read` refuses, found by halving; `read` must judge each row by itself.
 
     Parameters
     ----------
@@ -273,7 +276,7 @@ def version_here() -> str:
 def answer_partition(
     batches: Iterator[Any], payload: bytes, partition: int, root: int | None
 ) -> tuple[int, int, bytes]:
-    """Return what a task answers: rows tallied, bad rows, and the tallies as bytes.
+    """Return the result of one task: rows tallied, bad rows, and the tallies as bytes.
 
     Parameters
     ----------
@@ -284,7 +287,7 @@ def answer_partition(
     partition : int
         The partition's number.
     root : int, optional
-        Of a simulation. None: a secure source that only this attempt of the task knows. No key is derived from the
+        Seed of a simulation. None: a secure source that only this attempt of the task knows. No key is derived from the
         partition's number: a second attempt may meet other rows, and one keystream over two inputs tells their
         difference.
 
@@ -308,7 +311,7 @@ def answer_partition(
 
 
 def answer_spelled(people: Any) -> list[str | None]:
-    """Return the person of each row in its one spelling, None where it is missing.
+    """Return the person of each row in normalised spelling, None where the entry is missing.
 
     Parameters
     ----------
@@ -333,16 +336,16 @@ def answer_spelled(people: Any) -> list[str | None]:
 def answer_merged(
     answers: Iterable[tuple[str, int, int, bytes]], payload: bytes, version: str
 ) -> tuple[str, int, int, bytes]:
-    """Return the answers of several partitions as one, held in memory one at a time.
+    """Return the merged result of several partitions, reading one at a time into memory.
 
     Parameters
     ----------
     answers : iterable of (version, n, bad, state)
-        As the tasks gave them.
+        Results of the partitions, as the tasks returned them.
     payload : bytes
         The pickled `Job`.
     version : str
-        The driver's; an answer of another version ends the merge, and its version is returned.
+        Version of this package on the driver; a result of another version ends the merge, and its version is returned.
     """
     job = pickle.loads(payload)
     found = Counted.nothing(job)
@@ -357,4 +360,4 @@ def answer_merged(
 
 
 class TaskFailed(RuntimeError):
-    """A task could not be done; the message names the kind of error, and nothing of what was read."""
+    """Error of a task on a worker; the message names the kind of error, and nothing of the data that was read."""

@@ -32,18 +32,21 @@ from shuffledp.numerics.interval import FloatArray
 
 
 class LayerPass(Protocol):
-    """What one layer contributes for a batch of n examples; parameters in the layer's own order."""
+    """Interface of one layer's contribution to the gradients of n examples; parameters in the layer's order."""
 
     def powers(self, order: int) -> Tensor:
-        """Sum over the layer's numbers of their absolute value to the power ``order`` (1 or 2), shape (n,)."""
+        """Return each example's sum of |gradient|^order over the layer's parameters, shape (n,); order is 1 or 2."""
         ...
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
-        """Sum over examples of factor times gradient, one tensor per parameter; an example of factor 0 gives 0."""
+        """Return the sum over examples of factor times gradient, one tensor per parameter.
+
+        An example of factor 0 contributes 0.
+        """
         ...
 
     def each(self) -> list[Tensor]:
-        """Gradient of each example, shape (n, numbers of the parameter), one tensor per parameter."""
+        """Return the gradient of each example, shape (n, numbers of the parameter), one tensor per parameter."""
         ...
 
 
@@ -54,11 +57,11 @@ class OuterPass:
     Parameters
     ----------
     inputs : Tensor, shape (n, inputs)
-        What the layer was given, double precision.
+        Input of the layer, double precision.
     slopes : Tensor, shape (n, outputs)
         Derivative of each example's own loss by the layer's output.
     bias : bool
-        Whether the layer has one: one more input, constant 1.
+        True if the layer has a bias, which is one more input, constant 1.
     """
 
     inputs: Tensor
@@ -66,27 +69,27 @@ class OuterPass:
     bias: bool
 
     def powers(self, order: int) -> Tensor:
-        """See `LayerPass.powers`: the sum over a product is the product of the sums."""
+        """Return each example's sum of |gradient|^order, shape (n,): the product of the sums over its two factors."""
         given, slope = self.inputs.abs().pow(order).sum(1), self.slopes.abs().pow(order).sum(1)
         fine = (given <= LARGEST**order) & (slope <= LARGEST**order)
         return torch.where(fine, (given + float(self.bias)) * slope, torch.inf)
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
-        """See `LayerPass.weighted`."""
+        """Return the sum over examples of factor times gradient, one tensor per parameter."""
         gone = (factors == 0.0)[:, None]
         scaled = (self.slopes * factors[:, None]).masked_fill_(gone, 0.0)
         whole = scaled.T @ self.inputs.masked_fill(gone, 0.0)
         return [whole, scaled.sum(0)] if self.bias else [whole]
 
     def each(self) -> list[Tensor]:
-        """See `LayerPass.each`."""
+        """Return the gradient of each example, shape (n, numbers of the parameter), one tensor per parameter."""
         products = torch.einsum("no,ni->noi", self.slopes, self.inputs).flatten(1)
         return [products, self.slopes] if self.bias else [products]
 
 
 @dataclass(frozen=True)
 class BuiltPass:
-    """A layer whose gradients of single examples were built.
+    """Contribution of a layer for which the gradient of each example was built in memory.
 
     Parameters
     ----------
@@ -97,17 +100,17 @@ class BuiltPass:
     gradients: tuple[Tensor, ...]
 
     def powers(self, order: int) -> Tensor:
-        """See `LayerPass.powers`."""
+        """Return each example's sum of |gradient|^order over the layer's parameters, shape (n,)."""
         parts = [g.abs().pow(order).sum(1) for g in self.gradients]
         return torch.stack(parts).sum(0)
 
     def weighted(self, factors: Tensor) -> list[Tensor]:
-        """See `LayerPass.weighted`."""
+        """Return the sum over examples of factor times gradient, one tensor per parameter."""
         gone = (factors == 0.0)[:, None]
         return [factors @ g.masked_fill(gone, 0.0) for g in self.gradients]
 
     def each(self) -> list[Tensor]:
-        """See `LayerPass.each`."""
+        """Return the gradient of each example, shape (n, numbers of the parameter), one tensor per parameter."""
         return list(self.gradients)
 
 
@@ -121,7 +124,7 @@ def _has_bias(layer: nn.Module) -> bool:
 
 
 def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Dense: an outer product, or a sum of them over positions."""
+    """Return the gradient contribution of a dense layer: an outer product, or a sum of them over positions."""
     x, d = given.double(), slopes.double()
     if x.ndim == 2:
         return OuterPass(x, d, _has_bias(layer))
@@ -130,7 +133,7 @@ def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Convolution of images: the patches of the input take the place of positions."""
+    """Return the gradient contribution of an image convolution, whose input patches act as positions."""
     around = layer.padding if not isinstance(layer.padding, str) else 0  # `supported` refuses words
     patches = functional.unfold(given.double(), layer.kernel_size, layer.dilation, around, layer.stride)
     d = slopes.double().flatten(2)
@@ -138,7 +141,7 @@ def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Table of vectors: each token's slope goes to its row."""
+    """Return the gradient contribution of an embedding table: each token's slope is added to its row."""
     n, rows, width = given.shape[0], layer.num_embeddings, layer.embedding_dim
     tokens = given.reshape(n, -1) + torch.arange(n, device=given.device)[:, None] * rows
     d = slopes.double().reshape(-1, width)
@@ -150,7 +153,7 @@ def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Normalisation within an example: scale and shift only."""
+    """Return the gradient contribution of the scale and shift of a LayerNorm layer."""
     if given.ndim <= len(layer.normalized_shape):
         raise InvalidInput(f"{layer} would normalise over the examples of a batch; normalise within an example")
     normal = functional.layer_norm(given.double(), layer.normalized_shape, None, None, layer.eps)
@@ -160,7 +163,7 @@ def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def group_norm(layer: nn.GroupNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Normalisation within an example, by groups of channels."""
+    """Return the gradient contribution of the scale and shift of a GroupNorm layer."""
     normal = functional.group_norm(given.double(), layer.num_groups, None, None, layer.eps)
     d, shape = slopes.double(), (given.shape[0], given.shape[1], -1)
     return _built(layer, (d * normal).reshape(shape).sum(2), d.reshape(shape).sum(2))
@@ -196,7 +199,7 @@ ROW_BY_ROW: tuple[type[nn.Module], ...] = (
 
 
 def supported(layer: nn.Module) -> bool:
-    """Whether a layer with parameters has a rule here, in the way it is set up."""
+    """Return whether a layer with parameters has a gradient rule in this module, as it is configured."""
     if type(layer) not in LAYERS:
         return False
     trained = {parameter.requires_grad for parameter in layer.parameters(recurse=False)}
@@ -229,14 +232,14 @@ LOSSES: dict[str, Loss] = {
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A module whose trainable numbers are one flat vector in double precision.
+    """Torch module whose trainable parameters are read and set as one flat vector in double precision.
 
     Parameters
     ----------
     module : nn.Module
         In training or evaluation mode as the caller left it.
     loss : callable
-        Each example's own loss.
+        ``loss(outputs, targets)``, the loss of each example, shape (n,).
     """
 
     module: nn.Module
@@ -244,38 +247,38 @@ class Model:
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
-        """What is trained, by name."""
+        """Trainable parameters of the module, by name."""
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Numbers in each parameter."""
+        """Number of entries of each trainable parameter."""
         return tuple(p.numel() for p in self.parameters.values())
 
     @cached_property
     def size(self) -> int:
-        """How many numbers a message has."""
+        """Number of all trainable entries, and so of the numbers in a message."""
         return sum(self.widths)
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """Device on which the parameters are."""
         return next(iter(self.parameters.values())).device
 
     @property
     def weights(self) -> FloatArray:
-        """All trained numbers, shape (size,)."""
+        """Return all trainable parameters as one vector, shape (size,)."""
         return torch.cat([p.detach().double().flatten() for p in self.parameters.values()]).cpu().numpy()
 
     def load(self, weights: FloatArray) -> None:
-        """Put a flat vector of shape (size,) into the parameters, rounded to what they hold."""
+        """Set the parameters to a flat vector of shape (size,), rounded to their type."""
         given = torch.from_numpy(np.ascontiguousarray(weights))
         with torch.no_grad():
             for parameter, part in zip(self.parameters.values(), given.split(self.widths), strict=True):
                 parameter.copy_(part.reshape(parameter.shape))
 
     def losses(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """Each example's loss, shape (n,)."""
+        """Return the loss of each example, shape (n,)."""
         found = self.loss(self.module(rows), targets)
         if found.shape != (rows.shape[0],):
             raise InvalidInput(
@@ -285,12 +288,12 @@ class Model:
         return found
 
     def plain_sum(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """Sum of the examples' gradients, shape (size,), double precision."""
+        """Return the sum of the examples' gradients, shape (size,), double precision."""
         found = torch.autograd.grad(self.losses(rows, targets).sum(), list(self.parameters.values()))
         return torch.cat([part.double().flatten() for part in found])
 
     def probabilities(self, weights: FloatArray, rows: FloatArray) -> FloatArray:
-        """Softmax of the outputs, shape (n, classes); leaves these weights in the module."""
+        """Return the softmax of the outputs, shape (n, classes); the module keeps these weights."""
         self.load(weights)
         with torch.no_grad():
             given = torch.from_numpy(rows).to(self.device, next(iter(self.parameters.values())).dtype)
@@ -298,26 +301,26 @@ class Model:
 
 
 class Gradients(Protocol):
-    """A way to the gradients of single examples; each example's must not depend on the others."""
+    """Interface for gradients of single examples; an example's gradient must not depend on the others."""
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Sum of the gradients, each brought to the norm ``bound`` at most; shape (size,), double precision.
+        """Return the sum of the gradients, each clipped to the norm ``bound``; shape (size,), double precision.
 
         A gradient whose norm is not finite contributes zero.
         """
         ...
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """Gradient of each example, shape (n, size), double precision."""
+        """Return the gradient of each example, shape (n, size), double precision."""
         ...
 
     def at_once(self, numbers: int) -> int:
-        """How many examples fit, if so many numbers may be in memory."""
+        """Return how many examples fit in memory if it may hold the given number of entries."""
         ...
 
 
 def shrunk(norms: Tensor, bound: float) -> Tensor:
-    """`shrink` for a tensor of norms."""
+    """Return factors min(1, bound/norm) for a tensor of norms; 0 for a norm that is not finite."""
     return torch.from_numpy(shrink(norms.cpu().numpy(), bound)).to(norms.device)
 
 
@@ -330,7 +333,7 @@ def bounded(vectors: Tensor, bound: float, order: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class FunctionalGradients:
-    """torch.func: vmap(grad) of one example's loss. An example cannot see another, by construction."""
+    """Gradients by torch.func, vmap(grad) of one example's loss; an example cannot see another."""
 
     model: Model
 
@@ -344,29 +347,29 @@ class FunctionalGradients:
         return vmap(grad(alone), in_dims=(None, 0, 0), randomness="different")
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """See `Gradients.each`."""
+        """Return the gradient of each example, shape (n, size), double precision."""
         known = {name: p.detach() for name, p in self.model.parameters.items()}
         found = self._of_all(known, rows, targets)
         return torch.cat([found[name].flatten(1).double() for name in known], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """See `Gradients.clipped_sum`."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
         return bounded(self.each(rows, targets), bound, order).sum(0)
 
     def at_once(self, numbers: int) -> int:
-        """See `Gradients.at_once`."""
+        """Return how many examples fit in memory if it may hold the given number of entries."""
         return max(1, numbers // self.model.size)
 
 
 @dataclass(frozen=True, eq=False)
 class LayerGradients:
-    """The layers' rules: one pass for the batch. The module must treat each example alone."""
+    """Gradients by rules of each layer, in one pass for the batch. The module must treat each example alone."""
 
     model: Model
 
     @cached_property
     def layers(self) -> list[nn.Module]:
-        """Those with trained parameters, in the order of `Model.parameters`."""
+        """Layers with trained parameters, in the order of `Model.parameters`."""
         found = [m for m in self.model.module.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
         bad = next((m for m in found if not supported(m)), None)
         if bad is not None:
@@ -375,11 +378,11 @@ class LayerGradients:
 
     @cached_property
     def outer_only(self) -> bool:
-        """Whether all layers are dense."""
+        """True if all trained layers are dense, so that no example's gradient need be built."""
         return all(type(layer) is nn.Linear for layer in self.layers)
 
     def passes(self, rows: Tensor, targets: Tensor) -> list[LayerPass]:
-        """Pass a batch forward and backward; what each layer saw."""
+        """Pass a batch forward and backward, and return each layer's gradient contribution."""
         seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
 
         def keep(layer: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
@@ -403,23 +406,23 @@ class LayerGradients:
         ]
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
-        """See `Gradients.each`."""
+        """Return the gradient of each example, shape (n, size), double precision."""
         return torch.cat([part for found in self.passes(rows, targets) for part in found.each()], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """See `Gradients.clipped_sum`."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
         found = self.passes(rows, targets)
         norms = torch.stack([part.powers(order) for part in found]).sum(0).pow(1.0 / order)
         factors = shrunk(norms, bound)
         return torch.cat([part.flatten() for layer in found for part in layer.weighted(factors)])
 
     def at_once(self, numbers: int) -> int:
-        """See `Gradients.at_once`; dense layers never build a gradient."""
+        """Return how many examples fit in memory; for dense layers no gradient is built."""
         return 1024 if self.outer_only else max(1, numbers // self.model.size)
 
 
 def treats_examples_alone(module: nn.Module, loss: str | Loss) -> bool:
-    """Whether module and loss are built of parts known to treat each example alone, and all have rules."""
+    """Return whether all parts of module and loss are known to treat each example alone and have rules."""
     if not isinstance(loss, str):
         return False
     # remove_duplicate=False lists a module as often as it is used

@@ -48,16 +48,16 @@ from shuffledp.releases.entering import Entering
 
 @dataclass
 class OptimizerServer(Server):
-    """A `Server` whose steps are an optimizer's: it is given the noisy mean as gradient, and nothing else.
+    """Server whose steps a torch optimizer takes, given only the noisy mean as gradient.
 
-    So whatever it does is a function of released messages. The schedule of ``decay`` multiplies its learning rates.
+    Each step is therefore a function of released messages. The schedule of ``decay`` multiplies its learning rates.
 
     Parameters
     ----------
     model : Model
-        Whose parameters move.
+        Model whose parameters the optimizer moves.
     optimizer : Optimizer
-        Of just these parameters.
+        Optimizer of exactly the model's trained parameters.
     """
 
     model: Model = field(kw_only=True)
@@ -76,7 +76,7 @@ class OptimizerServer(Server):
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def move(self, direction: FloatArray, factor: float, *, average: bool) -> None:
-        """Let the optimizer take one step; see `Server.move`."""
+        """Let the optimizer take one step against a direction (a noisy gradient)."""
         self.model.load(self.weights)
         parts = torch.from_numpy(direction).split(self.model.widths)
         for parameter, part in zip(self.model.parameters.values(), parts, strict=True):
@@ -96,7 +96,7 @@ class OptimizerServer(Server):
 
 
 def whole_dataset(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return rows and targets; of a DataLoader those of its dataset, each once and in its order.
+    """Return all rows and targets; for a DataLoader those of its dataset, each once and in its order.
 
     Parameters
     ----------
@@ -139,14 +139,14 @@ _NUMBERS_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 25}
 
 @dataclass(frozen=True, eq=False)
 class TorchSender(Sender):
-    """A `Sender` whose gradients are those of a torch module; grid, noise and plan are the same.
+    """Clients that send noisy gradients of a torch module; grid, noise and plan are those of `Sender`.
 
     Parameters
     ----------
     model : Model
         The module; also given as ``network``.
     gradients : Gradients
-        Of single examples.
+        Method that computes the gradients of single examples.
     rows, targets : Tensor, first axis examples
         In place of ``features`` and ``labels``, on any device; parts are moved to the module's.
     """
@@ -157,26 +157,26 @@ class TorchSender(Sender):
     targets: Tensor
 
     def gradient(self, client: int, weights: FloatArray) -> FloatArray:
-        """One client's clipped average gradient, shape (size,)."""
+        """Return the clipped average gradient of one client, shape (size,)."""
         self.model.load(weights)
         return self._bounded(client).cpu().numpy()
 
     def clipped(self, clients: NDArray[np.int64], weights: FloatArray) -> Tensor:
-        """Several clients' clipped averages, shape (clients, size); clients of few examples together."""
+        """Return the clipped average gradients of several clients, shape (clients, size)."""
         self.model.load(weights)
         if (self.clients.sizes[clients] > _MANY).any():
             return torch.stack([self._bounded(int(client)) for client in clients])
         return self._bounded_together(clients)
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Several clients' messages before noise, shape (clients, size)."""
+        """Return several clients' messages before noise, in grid steps, shape (clients, size)."""
         whole = self.clipped(clients, weights)
         whole *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(whole.device)[:, None]
         return whole.round_().cpu().numpy().astype(np.int64)
 
     @property
     def at_once(self) -> int:
-        """How many clients' messages may be in memory together."""
+        """Largest number of clients whose messages are held in memory together."""
         return max(1, self._numbers // self.model.size)
 
     @property
@@ -225,7 +225,7 @@ class TorchSender(Sender):
 
 @dataclass(frozen=True, eq=False)
 class TorchSketcher(Sketcher):
-    """A `Sketcher` whose gradients are those of a torch module; seeds, bits and plan are the same.
+    """Clients that send one private bit of a torch module's gradient; seeds and plan are those of `Sketcher`.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class TorchSketcher(Sketcher):
 
     @property
     def model(self) -> Model:
-        """The module that is trained."""
+        """The torch module that is trained."""
         return self.sender.model
 
     def _projected(
@@ -264,12 +264,13 @@ _METHODS = {"relu", "tanh", "sigmoid", "exp", "add", "sub", "mul", "neg"}
 
 
 def traced(module: nn.Module) -> nn.Module | None:
-    """Return the module as a graph whose every operation keeps examples apart; None where that is not known.
+    """Return the module as a graph in which every operation treats examples separately; None if that is unknown.
 
     Parameters
     ----------
     module : nn.Module
-        Any; one input. Operations that join two tensors, such as a residual connection, are not known to keep examples
+        Any module with one input. Operations that join two tensors, such as a residual connection, are not known to
+        keep examples
         apart, since shapes may be spread over each other; such a module takes the slow path.
     """
     try:
@@ -449,7 +450,7 @@ class ShuffledSGD:
         fixed_in_advance: str | None = None,
         title: str = "",
     ) -> Self:
-        """Train the module in place; after an error it is as it was before.
+        """Train the module in place and return the trainer; after an error the module is unchanged.
 
         Parameters
         ----------
