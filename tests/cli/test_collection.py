@@ -66,7 +66,7 @@ def survey(run: Run, tmp_path: Path) -> Path:
 
 def ok(run: Run, *arguments: str) -> str:
     found = run(*arguments)
-    assert (found.status, found.err) == (0, "")
+    assert (found.status, found.err) == (0, ""), found.err
     return found.out
 
 

@@ -35,7 +35,7 @@ SURVEYS = {
     "promise": (
         "promise = 0.0001\n" + FIVE,
         "keeps promise 0.0001",
-        "promise 0.0044, 0.0044 would do, or ask fewer questions",
+        "promise 0.0044(, 0.0044)? would do, or ask fewer questions",
     ),
     "promise of a level": (
         FIVE + '[[levels]]\nname = "x"\nepsilon0 = 2.0\nplanned = 500\npromise = 0.0001\n',

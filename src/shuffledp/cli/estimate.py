@@ -20,7 +20,6 @@ from shuffledp.releases.release import GroupedRelease, Release
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.releases.verb import release
 from shuffledp.report.answer import Answer, title_of
-from shuffledp.report.page import render
 from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
 from shuffledp.report.wording import down, near, unshuffled
 from shuffledp.shell.estimate_options import typed_name
@@ -213,6 +212,7 @@ def tell_local(typed: Typed, guarantee: Guarantee) -> None:
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
     from shuffledp import __version__
     from shuffledp.report.answer import grouped_parts
+    from shuffledp.report.page import render
     from shuffledp.report.to_json import weighted_to_json
 
     value = typed.get("value") or typed["values"]

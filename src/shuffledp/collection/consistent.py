@@ -48,7 +48,7 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
         for each in answer.get("differences", ()):
             _near(f"{what}, difference", each["estimate"], known[each["of"]] - known[each["minus"]])
         if question.kind == "scale" and "mean" in answer:
-            _near(f"{what}, mean", answer["mean"]["estimate"], float(shares @ np.array(question.values)))
+            _near(f"{what}, mean", answer["mean"]["estimate"], _mean(question, shares))
         if question.kind == "table":
             _check_table(question, answer, shares, what)
         if "present" in answer:
@@ -60,6 +60,16 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
         raise InvalidInput(
             f"the release: {what} has not the answer of a {question.kind}: {shown(str(error))}"
         ) from None
+
+
+def _mean(question: Question, shares: FloatArray) -> float:
+    """Return the mean of a scale from its shares; of an optional one among those who answered."""
+    values = np.array(question.values)
+    if not question.optional:
+        return float(shares @ values)
+    answered = float(shares[:-1].sum())
+    mean = float(shares[:-1] @ values) / answered if answered > 0.0 else 0.5 * float(values[0] + values[-1])
+    return min(max(mean, float(values[0])), float(values[-1]))
 
 
 def _check_table(question: Question, answer: Answer, shares: FloatArray, what: str) -> None:

@@ -407,7 +407,7 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
 
     Parameters
     ----------
-    task : _Asked
+    task : Cells
         The question with its estimated shares.
     values : sequence of float
         Of all choices but the last.
