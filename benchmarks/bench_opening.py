@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from bench_collection import make_task
 
-from shuffledp.collection.analyzer import open_column
 from shuffledp.collection.batch import permuted_column
 from shuffledp.collection.dummies import seal_dummies
+from shuffledp.collection.opening import open_column
 from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store

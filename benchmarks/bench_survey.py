@@ -25,10 +25,10 @@ import time
 import numpy as np
 
 from shuffledp.ball import BallDummies
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.draw import Family
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import NormalSearch, floor_of_columns, needed_ball
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.sealing import Sealer, new_identity, new_private

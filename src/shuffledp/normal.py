@@ -173,7 +173,7 @@ class NormalDummies(CellDummies):
         Examples
         --------
         >>> NormalDummies.reaching(5, 6.0, 1e-8).centre
-        33
+        31
         """
         least, step = math.ceil(2.0 * spread), max(1, math.ceil(0.1 * spread))
 

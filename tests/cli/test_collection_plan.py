@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.draw import Family
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import needed_ball, parts_of
 from shuffledp.collection.planner import (
     BUDGETS,

@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp.collection.analyzer import AnalyzerKey, Opened, open_batch
+from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
@@ -202,8 +203,8 @@ def test_several_processes_find_the_same(collected, monkeypatch):
     task, columns, counts = collected
     data = batch_of(task, columns, counts)
     alone = open_batch(data, analyzer_key(task), processes=1)
-    monkeypatch.setattr("shuffledp.collection.analyzer.SEVERAL", 100)
-    monkeypatch.setattr("shuffledp.collection.analyzer._PIECE", 100)
+    monkeypatch.setattr("shuffledp.collection.opening.SEVERAL", 100)
+    monkeypatch.setattr("shuffledp.collection.opening._PIECE", 100)
     both = open_batch(data, analyzer_key(task), processes=2)
     assert release_document(alone) == release_document(both)
 

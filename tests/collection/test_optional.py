@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shuffledp.ball import below_of
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.client import answer_code
 from shuffledp.collection.estimates import Tallied, estimate_question
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.kinds import AnsweredMean, more_of
 from shuffledp.collection.kinds_view import more_lines
 from shuffledp.collection.laws import single_ball

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shuffledp.collection.analyzer import AnalyzerKey, open_batch
+from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.client import Client, answer_code
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import law_of_task
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (

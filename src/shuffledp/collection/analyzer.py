@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import StoredProfile, bounds
 from shuffledp.budgets import Budgets
-from shuffledp.collection import sealing
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.estimates import (
     JUNK,
@@ -26,12 +22,11 @@ from shuffledp.collection.estimates import (
     slopes_of,
     width_of,
 )
-from shuffledp.collection.fields import dump_json, read_json, to_base64
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.laws import covers, published
+from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
-from shuffledp.collection.sealing import Opener
-from shuffledp.collection.task import PostedTask
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput
 from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
@@ -44,73 +39,6 @@ from shuffledp.releases.entering import Entering
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
-
-# Opening the rows of one column: one process a core, no row able to spoil another.
-#
-# Imports little, because every process imports it anew.
-
-SEVERAL = 20_000
-"""Rows from which on several processes are worth their start."""
-_PIECE = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedRows:
-    """What the rows of one column hold.
-
-    Parameters
-    ----------
-    contents : ndarray of uint8, shape (kept, width)
-        The reports' bytes, of rows that opened and stand for the first time.
-    unreadable, repeated : int
-        Rows that do not open, and rows that are copies of another one.
-    """
-
-    contents: NDArray[np.uint8]
-    unreadable: int
-    repeated: int
-
-
-def open_column(
-    column: memoryview, size: int, private: bytes, info: bytes, width: int, *, processes: int | None = None
-) -> OpenedRows:
-    """Open a column.
-
-    Parameters
-    ----------
-    column : memoryview
-        Rows of `size` bytes, one after the other.
-    size : int
-        Bytes of a sealed row.
-    private : bytes
-        The analyzer's private HPKE key.
-    info : bytes
-        HPKE info of the question.
-    width : int
-        Bytes of a report; a row that opens to another length counts as unreadable.
-    processes : int, optional
-        Most processes; one a core by default, one alone below 20,000 rows.
-    """
-    rows = np.frombuffer(column, dtype=np.dtype((np.void, size)))
-    first = np.sort(np.unique(rows, return_index=True)[1])  # the order of rows says nothing: they were permuted
-    distinct = rows[first].tobytes()
-    count = min(processes or os.cpu_count() or 1, 1 + len(first) // SEVERAL)
-    pieces = [distinct[at : at + _PIECE * size] for at in range(0, len(distinct), _PIECE * size)]
-    if count <= 1:
-        opened = [_open_piece(private, info, size, width, piece) for piece in pieces]
-    else:
-        arguments = [(private, info, size, width)] * len(pieces)
-        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-            opened = list(pool.map(_open_piece, *zip(*arguments, strict=True), pieces))
-    contents = np.frombuffer(b"".join(opened), dtype=np.uint8).reshape(-1, width)
-    return OpenedRows(contents, len(first) - contents.shape[0], len(rows) - len(first))
-
-
-def _open_piece(private: bytes, info: bytes, size: int, width: int, piece: bytes) -> bytes:
-    opener = Opener(private)
-    opened = (opener.open(piece[at : at + size], info) for at in range(0, len(piece), size))
-    return b"".join([row for row in opened if row is not None and len(row) == width])
-
 
 # A batch in a ledger: what opening it costs the people in it, entered before a row is opened.
 
@@ -194,76 +122,6 @@ def enter_batch(
     finally:
         if not isinstance(ledger, Ledger):
             entering.ledger.close()
-
-
-# The analyzer's key file: it never touches a server, and whoever loses it cannot open the batch.
-
-LONGEST_KEY = 4096
-
-
-@dataclass(frozen=True)
-class AnalyzerKey:
-    """Both private keys of an analyzer, and the draft they were made for.
-
-    Parameters
-    ----------
-    key : bytes
-        Private HPKE key, 32 bytes.
-    identity : bytes
-        Private signing key, 32 bytes.
-    draft_sha256 : bytes
-        SHA-256 of the draft, 32 bytes.
-    """
-
-    key: bytes = field(repr=False)
-    identity: bytes = field(repr=False)
-    draft_sha256: bytes
-
-    @classmethod
-    def parse(cls, data: bytes) -> AnalyzerKey:
-        """Read a key file.
-
-        Raises
-        ------
-        InvalidInput
-            If it is none.
-        """
-        fields = read_json(data, "the analyzer's key file", LONGEST_KEY)
-        fields.word("what", "shuffledp analyzer key")
-        fields.whole("version", 1, 1)
-        found = cls(*(fields.bytes_of(name, 32) for name in ("key", "identity", "draft_sha256")))
-        fields.done()
-        return found
-
-    def document(self) -> bytes:
-        """Write the key file's content."""
-        return dump_json(
-            {"what": "shuffledp analyzer key", "version": 1}
-            | {name: to_base64(getattr(self, name)) for name in ("key", "identity", "draft_sha256")}
-        )
-
-    @property
-    def public(self) -> bytes:
-        """The public HPKE key."""
-        return sealing.Opener(self.key).public
-
-    @property
-    def public_identity(self) -> bytes:
-        """The public key that signatures are checked with."""
-        return sealing.identity_of(self.identity)
-
-    def check_task(self, task: PostedTask) -> None:
-        """Raise InvalidInput unless the task holds the draft and the public keys that this file was made for."""
-        self.check_draft(task.draft.data, task.draft.analyzer_key, task.draft.analyzer_identity)
-
-    def check_draft(self, draft: bytes, analyzer_key: bytes, analyzer_identity: bytes) -> None:
-        """Raise InvalidInput unless these are the draft and the public keys that this file was made for."""
-        if (analyzer_key, analyzer_identity) != (self.public, self.public_identity):
-            raise InvalidInput(
-                "this key is not the one the task's reports are sealed to; use the key made with its draft"
-            )
-        if hashlib.sha256(draft).digest() != self.draft_sha256:
-            raise InvalidInput("the task's draft is not the one this key was made for: the shuffler has changed it")
 
 
 @dataclass(frozen=True)

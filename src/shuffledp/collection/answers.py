@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.collection.analyzer import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.batch import read_batch
 from shuffledp.collection.client import Device, Link, answer_code, certify_task, fetch_notice, fetch_task, level_named
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
+from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.report import Verdict

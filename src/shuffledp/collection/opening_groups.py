@@ -9,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.collection.analyzer import LONGEST_KEY, AnalyzerKey, Opened, open_batch
+from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.batch import Batch, read_batch
 from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.compare import HEADINGS, differ, rows, to_json
 from shuffledp.collection.groups import Group, Groups
+from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promised import what_is_promised
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document

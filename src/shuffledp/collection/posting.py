@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
 from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.groups import Groups, SurveyGroup
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.lettering import LONGEST_TEMPLATE, NAMES, Kind, letters_html, links_of_csv, template_of
 from shuffledp.collection.planner import (
     OFFERED,

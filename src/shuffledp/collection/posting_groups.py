@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import prices
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import new_identity, new_private

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from shuffledp.collection.analyzer import AnalyzerKey
 from shuffledp.collection.asked import (
     LARGEST_EPSILON0,
     MOST_CELLS,
@@ -24,6 +23,7 @@ from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import NO_DUMMIES, bits_law
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.groups import SurveyGroup, groups_of_survey
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import crowd_of, law_needed_by, needed_dummies

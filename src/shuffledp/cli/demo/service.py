@@ -28,11 +28,12 @@ from shuffledp.cli.demo.clients import (
     strangers_reports,
 )
 from shuffledp.cli.demo.table import EDUCATIONS
-from shuffledp.collection.analyzer import AnalyzerKey, Opened, open_batch
+from shuffledp.collection.analyzer import Opened, open_batch
 from shuffledp.collection.client import Link, TaskClosed, certify_task, fetch_task, send
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.codes import code_hash, draw_codes
 from shuffledp.collection.fields import write_time
+from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_json import release_document
