@@ -1,10 +1,11 @@
 """Ball dummies: one joint law for the dummies of a whole questionnaire, whose floor is a short sum of whole numbers.
 
-A column takes each person's report as a histogram with a fixed total. Whole vectors z, one a column, whose cells add up
-to 0, have a gauge in which two records differ by at most 1 in every column. A radius R is drawn by public weights, then
-each column's z uniformly from its ball of radius R; a cell gets h + z dummies. The floor has a closed form, (B1) to
-(B4) of docs/theorems/ball.md. Everything here is whole numbers, rounded outward where it is rounded, so that every
-machine finds the same law, the same floor and the same answer to "is this promise kept".
+A dummy is a fake report that the shuffler adds. A column holds the reports to one question as a histogram with a fixed
+total. The noise of a column is a whole vector z whose cells add up to 0; its gauge is the sum of its positive cells in
+steps, and one person's report changes it by at most 1. A radius R is drawn by public weights, then each column's z
+uniformly from the ball of the vectors of gauge at most R; a cell gets h + z dummies. The floor, the delta that the
+dummies alone guarantee, has a closed form, (B1) to (B4) of docs/theorems/ball.md. Everything here is whole numbers,
+rounded outward where it is rounded, so that every machine finds the same law and the same floor.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ Below = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Column:
-    """The reports to one question, as a histogram that each report adds a fixed total to.
+    """The reports to one question as a histogram, to whose cells each report adds a fixed total.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class Column:
         "choice": a report is one of `size` values, 2 to 1,024. "bits": a report is `size` bits, 1 to 1,024, of which
         x are ones, x = 0..size.
     size : int
-        k, or B.
+        The number of values k of a choice, or of bits B of a report.
 
     Raises
     ------
@@ -90,7 +91,7 @@ class Column:
 
     @classmethod
     def named(cls, name: Column | str) -> Column:
-        """Return the column that is spelled ``choice:5`` or ``bits:10``; a column is returned as it is."""
+        """Return the column spelled ``choice:5`` or ``bits:10``; a Column is returned unchanged."""
         if isinstance(name, Column):
             return name
         kind, _, size = name.partition(":") if isinstance(name, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -100,39 +101,39 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Kind and size, ``choice:5``."""
+        """The column as text, its kind and size: ``choice:5``."""
         return f"{self.kind}:{self.size}"
 
     @property
     def cells(self) -> int:
-        """Cells of the histogram: k, or 2 (zeros and ones)."""
+        """Number of cells of the histogram: k for a choice, 2 (zeros and ones) for bits."""
         return self.size if self.kind == "choice" else 2
 
     @property
     def values(self) -> int:
-        """How many different reports there are: k, or B + 1."""
+        """Number of different reports: k for a choice, B + 1 (counts of ones) for bits."""
         return self.size if self.kind == "choice" else self.size + 1
 
     @property
     def step(self) -> int:
-        """The most by which one report changes a cell: 1, or B; so a radius R moves a cell by at most R times this."""
+        """Largest change of a cell by one report: 1 for a choice, B for bits; radius R moves it by at most R steps."""
         return 1 if self.kind == "choice" else self.size
 
     def gauge(self, z: Sequence[int]) -> int:
-        """Return the gauge of a vector whose cells add up to 0: the sum of the positive cells, in steps, rounded up."""
+        """Return the gauge of a vector z whose cells add up to 0: the sum of positive cells over `step`, rounded up."""
         return -(-sum(cell for cell in z if cell > 0) // self.step)
 
     def balls(self, radius: int) -> tuple[int, ...]:
-        """Return the number of vectors of gauge at most 0, 1, ..., radius."""
+        """Return the numbers of vectors of gauge at most r, for r = 0, 1, ..., radius."""
         if self.kind == "bits":
             return tuple(2 * self.size * r + 1 for r in range(radius + 1))
         return _balls(self.size, radius)
 
     def rims(self, radius: int) -> tuple[int, ...]:
-        """Return how many vectors of each ball the largest change of one report moves out of it.
+        """Return for r = 0, ..., radius how many vectors the largest change of one report moves out of the ball r.
 
-        Of a choice that is the ball of one answer less: what is moved out has gauge r, and its other cells' positive
-        and negative sums are at most r, in any combination.
+        For a choice these are as many as the ball of k - 1 answers has: what is moved out has gauge r, and its other
+        cells' positive and negative sums are at most r, in any combination.
         """
         if self.kind == "bits":
             return tuple(self.size if r else 1 for r in range(radius + 1))
@@ -141,19 +142,19 @@ class Column:
 
 @dataclass(frozen=True)
 class BallDummies:
-    """One joint law of the dummies of several columns; see docs/theorems/ball.md.
+    """One joint law of the dummies of several columns (questions), as docs/theorems/ball.md defines it.
 
     Parameters
     ----------
     columns : tuple of Column
         From 1 to 64.
     radius : tuple of int
-        Weights W_0..W_c over 2^64 of the radius R, at least 0, of sum 2^64; c at most 4,096.
+        Weights W_0..W_c, at least 0 and of sum 2^64: R = r has chance W_r / 2^64. c is at most 4,096.
     centre : tuple of int
         For each column the number h of dummies of each cell before z is added. If some h is smaller than the largest
         -z, all columns are drawn again until no cell is negative (`redraw`).
     rate : float or None
-        The rate from which `of_rate` made the weights; the law is what the weights say.
+        The rate from which `of_rate` made the weights, in nats, for `name` only; the weights alone define the law.
 
     Raises
     ------
@@ -195,18 +196,18 @@ class BallDummies:
     def of_rate(
         cls, columns: Sequence[Column | str], rate: float, largest: int, centre: Sequence[int] | None = None
     ) -> BallDummies:
-        """Return the default law, whose chance of z falls like e^(-rate r(z)) up to the largest radius.
+        """Return the default law: z has a chance of about e^(-rate gauge(z)), up to the largest radius.
 
         Parameters
         ----------
         columns : sequence of Column or str
-            One a question; a text is ``choice:K`` or ``bits:B``.
+            One for each question; a text is ``choice:K`` or ``bits:B``.
         rate : float
-            b, positive, at most 30, in nats: what one report changes a chance by.
+            b, positive, at most 30, in nats: one report changes the log of a chance by at most b.
         largest : int
             c, the largest radius, at least 0.
         centre : tuple of int, optional
-            As for the class; default: the least ones with which nothing is drawn again.
+            As for the class; default: the least numbers h for which no draw has to be repeated.
 
         Raises
         ------
@@ -237,10 +238,10 @@ class BallDummies:
         Parameters
         ----------
         columns : sequence of Column or str
-            One a question; a text is ``choice:K`` or ``bits:B``.
+            One for each question; a text is ``choice:K`` or ``bits:B``.
         levels : sequence of (float, sequence of Fraction)
-            For each level the promised central epsilon over all columns (nats, positive), and kappa of each column as
-            in `floor`; an empty sequence: no local noise.
+            For each level of users: the promised central epsilon over all columns (nats, positive), and the chances
+            `kept` of its columns as in `floor`, empty without local noise.
         delta : float
             Central delta, in (0, 1).
         reports : int
@@ -270,35 +271,35 @@ class BallDummies:
 
     @property
     def name(self) -> str:
-        """The dummies of one question as the command line spells them, where a rate made them."""
+        """Command-line spelling of the dummies; ``ball:ROWS`` for several columns or a law without a rate."""
         if self.rate is None or len(self.columns) > 1:
             return f"ball:{'+'.join(map(str, self.rows))}"
         return f"ball:{self.rate!r}:{self.largest}:{self.centre[0]}"
 
     @property
     def count(self) -> int:
-        """Number of dummies of all columns together."""
+        """Total number of dummies in all columns."""
         return sum(self.rows)
 
     @property
     def largest(self) -> int:
-        """The largest radius c."""
+        """The largest radius c that the law can draw."""
         return len(self.radius) - 1
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Number of dummies of each column, a fixed total: reports of a choice, single bits of "bits"."""
+        """Number of dummies in each column, a fixed total: reports of a choice, single bits of "bits"."""
         return tuple(column.cells * own for column, own in zip(self.columns, self.centre, strict=True))
 
     @cached_property
     def redraw(self) -> bool:
-        """Whether a cell may come out negative, so that all columns are drawn again until none is."""
+        """Whether a cell may come out negative, so that all columns are drawn again until no cell is negative."""
         return any(own < self.largest * column.step for column, own in zip(self.columns, self.centre, strict=True))
 
     def delta(self, factor: Fraction) -> Fraction:
-        """Return an upper bound of the hockey-stick divergence of two people's reports without local noise.
+        """Return the upper bound (B1) on delta for two people's reports without local noise, in [0, 1].
 
-        (B1), or (B4) where a draw may be repeated.
+        Delta is their hockey-stick divergence at E = e^epsilon. The bound is (B4) where a draw may be repeated.
 
         Parameters
         ----------
@@ -323,12 +324,12 @@ class BallDummies:
         return _radial(self.radius, _joint(self.columns, self.largest)[0])
 
     def floor(self, epsilon: float | Fraction, kept: Sequence[Fraction] = (), reports: int = 1) -> Fraction:
-        """Return the certified delta at a central epsilon, whatever all other participants do.
+        """Return the certified delta that the dummies alone give at a central epsilon, whatever all others do.
 
         Parameters
         ----------
         epsilon : float or Fraction
-            Nats, at least 0.
+            Central epsilon, nats, at least 0.
         kept : sequence of Fraction, optional
             kappa of each column, in [0, 1]: the chance that a report is the record's own; otherwise it is drawn
             without the record, of a single column uniformly from all values. Empty: reports have no local noise.
@@ -338,7 +339,7 @@ class BallDummies:
         Returns
         -------
         Fraction
-            An upper bound; at most 1.
+            An upper bound on delta, in [0, 1].
 
         Notes
         -----
@@ -365,7 +366,7 @@ class BallDummies:
 
     @cached_property
     def accepted(self) -> Fraction:
-        """A lower bound of the chance that no cell is negative: 1 less the chances of the single cells."""
+        """Lower bound on the chance that a draw has no negative cell, by a union bound over the cells; in (0, 1]."""
         return 1 - self._tails[1]
 
     @cached_property
@@ -379,12 +380,12 @@ class BallDummies:
         return emptied, outside
 
     def cell_chances(self, place: int) -> tuple[int, ...]:
-        """Return the law of one cell of a column before anything is drawn again.
+        """Return the law of one cell's z in a column, before any draw is repeated.
 
         Parameters
         ----------
         place : int
-            Of the column, from 0.
+            Index of the column, from 0.
 
         Returns
         -------
@@ -395,18 +396,18 @@ class BallDummies:
         return _cell_chances(self.columns[place], self.radius)
 
     def cell_law(self, place: int) -> tuple[float, ...]:
-        """Return the law of the number of dummies in one cell, which may add up to a little more than 1.
+        """Return the law of the number M of dummies in one cell; rounded up, its sum may be a little above 1.
 
         Parameters
         ----------
         place : int
-            Of the column, from 0.
+            Index of the column, from 0.
 
         Returns
         -------
         tuple of float
-            P(M = j), j = 0, 1, ..., to 2^-52 of each; if a draw may be repeated at most 1/`accepted` times that, so
-            never below it.
+            P(M = j), j = 0, 1, ..., each to a relative 2^-52; if draws may be repeated, upper bounds, at most
+            1/`accepted` times too large.
         """
         own, chances = self.centre[place], self.cell_chances(place)
         unit = float(1 / self.accepted) if self.redraw else 1.0
@@ -415,12 +416,12 @@ class BallDummies:
                      for j in range(own + reach + 1))  # fmt: skip
 
     def cell_variance(self, place: int) -> float:
-        """Return the variance of the number of dummies in one cell, from `cell_law`."""
+        """Return the variance of the number of dummies in a cell of column `place` (from 0), from `cell_law`."""
         law = np.array(self.cell_law(place))
         return float(law @ (np.arange(law.size) - self.centre[place]) ** 2.0)
 
     def draw(self, below: Below) -> tuple[NDArray[np.int64], ...]:
-        """Draw the dummies of all columns: their number in each cell.
+        """Draw the number of dummies in each cell of every column.
 
         Parameters
         ----------
@@ -430,7 +431,7 @@ class BallDummies:
         Returns
         -------
         tuple of ndarray of int64
-            For each column an array with one number a cell; of "bits" the zeros and the ones.
+            For each column an array with one count per cell; for "bits" the zeros, then the ones.
         """
         while True:
             radius = bisect_right(self._thresholds, below(WHOLE))
@@ -473,10 +474,10 @@ def _check_question(
 
 
 def default_weights(columns: tuple[Column, ...], rate: float, largest: int) -> tuple[int, ...]:
-    """Return weights of radii R, about t^R (1 - t) times the points of the ball of radius R, with t = e^-rate.
+    """Return the default weights of the radii R = 0, ..., largest: whole numbers that add up to 2^64.
 
-    Rounded down to whole numbers over 2^64; what is left over goes to the largest. Whole-number arithmetic, so they are
-    the same everywhere. The floor is that of these numbers, whatever they were to approximate.
+    About t^R (1 - t) times the points of the ball of radius R, t = e^-rate, rounded down; the rest goes to the largest
+    one. Whole-number arithmetic, so the same everywhere. The floor certifies these numbers as they are.
     """
     points, _ = _joint(columns, largest)
     bits = 256 + math.ceil(1.5 * rate * largest)
@@ -592,12 +593,12 @@ def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> i
 
 
 def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
-    """Return 1 + (E - 1)/kappa of (B2)."""
+    """Return 1 + (E - 1)/kappa of (B2): the factor to use without local noise in place of E = e^epsilon with it."""
     return 1 + (factor - 1) / touched
 
 
 def chance_touched(kept: Sequence[Fraction]) -> Fraction:
-    """Return the chance that at least one of several independent reports is the record's own."""
+    """Return the chance that at least one of several independent reports is the record's own, from their chances."""
     return _chance_touched(tuple(kept))
 
 
@@ -607,12 +608,12 @@ def _chance_touched(kept: tuple[Fraction, ...]) -> Fraction:
 
 
 def below_of(random: Randomness) -> Below:
-    """Return a source of uniform whole numbers below any bound, made from 64-bit words.
+    """Return a function that draws whole numbers uniformly from 0..n - 1 for any n, from 64-bit random words.
 
     Parameters
     ----------
     random : Randomness
-        `secure_random()`.
+        Source of the words, such as `secure_random()`.
     """
 
     def below(bound: int) -> int:
