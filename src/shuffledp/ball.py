@@ -396,7 +396,7 @@ class BallDummies:
         return _cell_chances(self.columns[place], self.radius)
 
     def cell_law(self, place: int) -> tuple[float, ...]:
-        """Return the law of the number M of dummies in one cell; rounded up, its sum may be a little above 1.
+        """Return the law of the number M of dummies in one cell, as chances of 0, 1, ... dummies.
 
         Parameters
         ----------
@@ -406,8 +406,8 @@ class BallDummies:
         Returns
         -------
         tuple of float
-            P(M = j), j = 0, 1, ..., each to a relative 2^-52; if draws may be repeated, upper bounds, at most
-            1/`accepted` times too large.
+            P(M = j), j = 0, 1, ..., each to a relative 2^-52; if draws may be repeated, upper bounds: the chances of a
+            single draw over `accepted`, with a sum a little above 1.
         """
         own, chances = self.centre[place], self.cell_chances(place)
         unit = float(1 / self.accepted) if self.redraw else 1.0

@@ -1,4 +1,4 @@
-"""Personal privacy budgets: who asked for how much privacy, counted by level."""
+"""Personal privacy budgets: a population's local budgets (epsilon0, delta0), counted by level."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Budgets:
     Parameters
     ----------
     epsilons : array_like, shape (levels,)
-        Pure part of each level's local budget, nats, in [0, 700]. Zero is valid: such a user's report
-        carries no information.
+        Local epsilon0 of each level, nats, in [0, 700]. Zero is valid: such a user's report carries no
+        information.
     counts : array_like of int, shape (levels,)
-        Users at each level, each at least 1.
+        Number of users at each level, at least 1.
     deltas : array_like, shape (levels,), optional
-        Approximate part of each level's local budget, in [0, 1); default 0 (pure).
+        Local delta0 of each level, in [0, 1); default 0 (pure local differential privacy).
 
     Attributes
     ----------
     epsilons, counts, deltas : ndarray, shape (levels,)
-        Sorted by (epsilon0, delta0), equal levels merged, read-only.
+        The same, sorted by (epsilon0, delta0), with equal levels merged; read-only.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class Budgets:
 
     @classmethod
     def of(cls, epsilons: ArrayLike, deltas: ArrayLike | None = None) -> Budgets:
-        """Count the levels of per-user budgets.
+        """Return the population of users whose budgets are given one by one, grouped into levels.
 
         Parameters
         ----------
@@ -93,21 +93,21 @@ class Budgets:
 
     @cached_property
     def n(self) -> int:
-        """The number of users."""
+        """Number of users in the population."""
         return int(self.counts.sum())
 
     @property
     def levels(self) -> int:
-        """Number of different budgets."""
+        """Number of levels, that is, of different budgets (epsilon0, delta0)."""
         return int(self.epsilons.size)
 
     @cached_property
     def is_pure(self) -> bool:
-        """Whether every delta0 is zero."""
+        """Whether every user's delta0 is zero (pure local differential privacy)."""
         return not bool(self.deltas.any())
 
     def index_of(self, epsilon0: float) -> int:
-        """Position of the level whose epsilon0 is given; the largest delta0 of several.
+        """Return the index (from 0) of the level with a given epsilon0; of several, that of the largest delta0.
 
         Raises
         ------
@@ -150,7 +150,20 @@ class Budgets:
 
 
 def column_to_floats(values: Iterable[object], name: str) -> NDArray[np.float64]:
-    """Turn a table column into floats, naming the first bad row (1-based)."""
+    """Return a table's column as floats; raise BadEntry that names the first bad row (from 1).
+
+    Parameters
+    ----------
+    values : iterable
+        Entries of the column: numbers, or texts that spell numbers.
+    name : str
+        Name of the column, for the error message.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The numbers.
+    """
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         return values.astype(np.float64)
     listed = list(values)
@@ -249,24 +262,25 @@ _MANY = 1 << 12
 
 
 def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | None = None) -> NDArray[np.int64]:
-    """Return which level of `budgets` each report has.
+    """Return for each report the index of its level in `budgets`, the level of its local budget.
 
     Parameters
     ----------
     budgets : Budgets
         The population.
     epsilons, deltas : float or array_like, shape (n,)
-        Local budget of each report, nats and probability; `deltas` None: 0. A single number is one level.
+        Local budget of each report: epsilon0 in nats, delta0 in [0, 1). `deltas` None means 0; a single number holds
+        for all reports.
 
     Returns
     -------
     ndarray of int64, shape of epsilons (or of deltas)
-        0 for the lowest level.
+        Indices of levels, from 0 for the lowest one.
 
     Raises
     ------
     InvalidInput
-        If one is not a level of the population (the first such row is named, counting from 1).
+        If a budget is not a level of the population (the first such row is named, counting from 1).
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Dummies: reports of nobody that the shuffler adds, drawn from a public law, so that a promise holds in any company.
+"""Dummies: fake reports that the shuffler adds from a public law, so that a guarantee holds whatever others do.
 
-Their law does not depend on a record, a report or on who takes part, and their number is public. The observer does
-not know which of the released reports they are. See docs/theorems/floor.md.
+Their law does not depend on a record, on a report or on who takes part, and their number is public. The observer does
+not know which of the released reports are dummies. See docs/theorems/floor.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHOLE = 1 << 64
 
 @dataclass(frozen=True)
 class Uniform:
-    """Dummies that are reports of budget 0: each is drawn by itself, uniformly from all possible reports.
+    """Dummies that are reports of local budget 0: independent, each uniform on all possible reports.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class Uniform:
 
     @property
     def name(self) -> str:
-        """The dummies as the command line spells them."""
+        """The dummies as the command line spells them: their number, ``"172"``."""
         return str(self.count)
 
     @property
     def weights(self) -> None:
-        """None: the number of ones among uniform bits is binomial, and reports of other families have no ones."""
+        """None: no law of the number of ones is stated; among uniform bits it is binomial."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class DiscreteLaplace:
     count : int
         Number m of dummies, from 0 to 20,000.
     ratio : float
-        Quotient of neighbouring chances, finite, at least 1. A ratio near 1 spreads D widely; a large one holds D
-        near m/2.
+        Quotient of the chances of neighbouring numbers of ones, finite, at least 1. A ratio near 1 spreads D widely; a
+        large one holds D near m/2.
 
     Raises
     ------
@@ -103,16 +103,16 @@ class DiscreteLaplace:
 
     @classmethod
     def reaching(cls, count: int, delta: float) -> DiscreteLaplace:
-        """Return the flattest law whose chance of either end, 0 or m ones, is at most delta.
+        """Return the flattest law (least ratio) whose chance of either end, 0 or m ones, is at most `delta`.
 
-        The flatter the law, the less one bit moves its chances; but at the ends a bit shows itself.
+        The flatter the law, the less one report changes the chances of D; but a result at an end reveals a report.
 
         Parameters
         ----------
         count : int
-            Number m of dummies, from 2 to 20,000: with fewer the ends are all there is.
+            Number m of dummies, from 2 to 20,000.
         delta : float
-            In (0, 1).
+            Largest allowed chance P(D = 0) = P(D = m), in (0, 1).
 
         Raises
         ------
@@ -135,23 +135,26 @@ class DiscreteLaplace:
 
     @property
     def name(self) -> str:
-        """The dummies as the command line spells them."""
+        """The dummies as the command line spells them: ``laplace:COUNT:RATIO``."""
         return f"laplace:{self.count}:{self.ratio!r}"
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """P(D = j) times 2^64 for j = 0..m: whole numbers that add up to 2^64."""
+        """The chances P(D = j) times 2^64 of j = 0, ..., m ones: whole numbers that add up to 2^64."""
         return _laplace_weights(self.count, self.ratio)
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """P(D <= j) times 2^64 for j = 0..m - 1: D is the number of thresholds that a uniform word has reached."""
+        """The values P(D <= j) times 2^64, j = 0, ..., m - 1, whole numbers, for sampling D.
+
+        D is the number of thresholds that are at most a uniform 64-bit word.
+        """
         return thresholds_of(self.weights)
 
 
 @dataclass(frozen=True)
 class OnesLaw:
-    """Dummies of one bit each, whose number of ones D has a law stated in whole numbers.
+    """Dummies of one bit each, whose number of ones D has a given law in whole numbers over 2^64.
 
     Parameters
     ----------
@@ -184,17 +187,17 @@ class OnesLaw:
 
     @property
     def count(self) -> int:
-        """Number m of dummies."""
+        """Number m of dummies, which is that of the thresholds."""
         return len(self.thresholds)
 
     @property
     def name(self) -> str:
-        """The dummies in words; the command line has no spelling for a law of this kind."""
+        """A label for messages, ``ones:COUNT``; the command line cannot spell a law of this kind."""
         return f"ones:{self.count}"
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """P(D = j) times 2^64 for j = 0..m: whole numbers that add up to 2^64."""
+        """The chances P(D = j) times 2^64 of j = 0, ..., m ones: whole numbers that add up to 2^64."""
         return tuple(two - one for one, two in pairwise((0, *self.thresholds, WHOLE)))
 
 
@@ -205,14 +208,14 @@ Dummies = OwnDummies | BallDummies
 
 
 def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:
-    """Return a family and its dummies, or raise InvalidInput if they do not fit.
+    """Return a randomizer and its dummies unchanged, or raise InvalidInput if they do not fit together.
 
     Parameters
     ----------
     randomizer : RandomizedResponse, OneBit or HadamardResponse
-        The family.
+        The local randomizer whose reports the dummies imitate.
     dummies : Dummies
-        What the shuffler adds to its reports.
+        What the shuffler adds to the reports.
     """
     family = check_family(randomizer)
     if not isinstance(dummies, Dummies):
@@ -239,12 +242,17 @@ def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, D
 
 
 def column_of(family: HiddenByFakes) -> Column:
-    """Return the column of ball or normal dummies for a family whose report is an answer, or raise InvalidInput.
+    """Return the column (a choice of k answers) that ball or normal dummies of a randomizer have.
 
     Parameters
     ----------
     family : RandomizedResponse or OneBit
-        The family.
+        A local randomizer whose report is one of k answers.
+
+    Raises
+    ------
+    InvalidInput
+        If a report of the family is no single answer, as for Hadamard response.
     """
     if not family.report_sets.disjoint:
         raise InvalidInput(
@@ -255,12 +263,12 @@ def column_of(family: HiddenByFakes) -> Column:
 
 
 def check_family(randomizer: object) -> HiddenByFakes:
-    """Return a family that dummies serve, or raise InvalidInput.
+    """Return a randomizer that dummies can serve, unchanged, or raise InvalidInput.
 
     Parameters
     ----------
     randomizer : RandomizedResponse, OneBit or HadamardResponse
-        The family.
+        A local randomizer whose report without information is uniform on all possible reports.
     """
     if not isinstance(randomizer, HiddenByFakes):
         raise InvalidInput(
@@ -271,12 +279,12 @@ def check_family(randomizer: object) -> HiddenByFakes:
 
 
 def is_one_bit(family: HiddenByFakes) -> bool:
-    """Whether a report is one bit, so that the number of ones says all of many reports."""
+    """Whether a randomizer's report is one bit, so that many reports are fully described by their number of ones."""
     return family.report_sets.one_in == 2 and family.report_sets.disjoint
 
 
 def is_log_concave(weights: tuple[int, ...]) -> bool:
-    """Whether w_j^2 >= w_(j-1) w_(j+1) for all j, and no weight between two positive ones is 0: exactly."""
+    """Whether integer weights are log-concave: w_j^2 >= w_(j-1) w_(j+1), no 0 between positive ones; exact."""
     positive = [j for j, weight in enumerate(weights) if weight]
     if positive and positive[-1] - positive[0] + 1 != len(positive):
         return False
@@ -284,7 +292,7 @@ def is_log_concave(weights: tuple[int, ...]) -> bool:
 
 
 def thresholds_of(weights: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sums of the first 1, 2, ..., m of m + 1 weights."""
+    """Return the sums of the first 1, 2, ..., m of m + 1 weights: cumulative weights, without the total."""
     found, total = list[int](), 0
     for weight in weights[:-1]:
         total += weight

@@ -1,9 +1,10 @@
-"""Normal dummies: for each answer of a question about a normal number of dummies, given their total.
+"""Normal dummies: each answer of a question gets an about normal number of dummies, given their fixed total.
 
-They serve questionnaires of many questions better than one ball law: their floors compose like normal noise. Cells are
-independent with weights about proportional to e^(-t^2/(2 s^2)) at distance t from their middle, given the total, which
-is fixed and public. Weights are whole numbers, so the law that is drawn is the one that is certified
-(docs/theorems/normal.md).
+A dummy is a fake report that the shuffler adds. Normal dummies serve questionnaires of many questions better than one
+ball law: their floors (the guarantees of the dummies alone) compose like normal noise. A cell is the number of dummies
+of one answer. Given the total, which is fixed and public, cells are independent with weights about proportional to
+e^(-t^2/(2 s^2)) at distance t from their middle. Weights are whole numbers, so the law that is drawn is the one that is
+certified (docs/theorems/normal.md).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class CellDummies:
     Attributes
     ----------
     answers : int
-        k, at least 2: the cells.
+        Number k of answers, hence of cells; at least 2.
     side : tuple of int
-        Weight of a cell that lies 0, 1, ..., h from its middle h, whole numbers.
+        Weights of a cell that holds h +- t dummies, t = 0, 1, ..., h; whole numbers.
     """
 
     answers: int
@@ -44,26 +45,26 @@ class CellDummies:
 
     @property
     def middle(self) -> int:
-        """h: dummies of a cell in the mean."""
+        """Mean number h of dummies in a cell; a cell holds 0 to 2h dummies."""
         return len(self.side) - 1
 
     @property
     def count(self) -> int:
-        """Number of dummies, a fixed total."""
+        """Total number of dummies of the question, k h, which is fixed and public."""
         return self.answers * self.middle
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Weight of 0, 1, ..., 2h dummies in a cell, whole numbers."""
+        """Weights of 0, 1, ..., 2h dummies in a cell: whole numbers, symmetric around h."""
         return (*self.side[:0:-1], *self.side)
 
     def sums(self, cells: int) -> tuple[FloatArray, float]:
-        """Return the law of the total of so many independent cells, and its relative error.
+        """Return the law of the total of several independent cells, and its relative error.
 
         Parameters
         ----------
         cells : int
-            At least 0.
+            Number of cells, at least 0.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class CellDummies:
 
     @cached_property
     def cell_law(self) -> tuple[float, ...]:
-        """P(M = j) of one cell, j = 0..2h, to about 1e-12 of each."""
+        """The chances P(M = j) that a cell holds j = 0, ..., 2h dummies, given the fixed total; each to about 1e-12."""
         own, others, every = (self.sums(cells)[0] for cells in (1, self.answers - 1, self.answers))
         left = self.count - np.arange(own.size)
         chances = np.where(left < others.size, others[np.minimum(left, others.size - 1)], 0.0)
@@ -84,23 +85,24 @@ class CellDummies:
 
     @property
     def cell_variance(self) -> float:
-        """Variance of the number of dummies in one cell."""
+        """Variance of the number of dummies in one cell, given the fixed total."""
         return math.fsum(chance * (j - self.middle) ** 2 for j, chance in enumerate(self.cell_law))
 
     def draw(self, below: Below) -> NDArray[np.int64]:
         """Draw the number of dummies of every answer.
 
-        All cells but the last are drawn from the weights; the last one follows, and all are kept with its weight as
-        their chance, one in about sqrt(k) times.
+        All cells but the last are drawn from the weights; the fixed total determines the last one. The draw is accepted
+        with a chance proportional to the last cell's weight, about once in sqrt(k) tries, and else repeated.
 
         Parameters
         ----------
         below : callable
-            As for `BallDummies.draw`.
+            Draws a whole number uniformly from 0..n - 1 for a given n, such as `ball.below_of(random)`.
 
         Returns
         -------
         ndarray of int64, shape (answers,)
+            Numbers of dummies, at least 0, with the sum `count`.
         """
         ends = list(accumulate(self.weights))
         while True:
@@ -117,11 +119,11 @@ class NormalDummies(CellDummies):
     Parameters
     ----------
     answers : int
-        k, from 2 to 64.
+        Number k of answers, from 2 to 64.
     spread : float
-        s, positive and finite: about the standard deviation of a cell. Its variance is (1 - 1/k) s^2.
+        s, positive and finite: about the standard deviation of a cell, whose variance is about (1 - 1/k) s^2.
     centre : int
-        h, from 0 to 1,024: a cell has 0 to 2h dummies, h in the mean.
+        h, from 0 to 1,024: a cell holds 0 to 2h dummies, with mean h.
 
     Raises
     ------
@@ -157,18 +159,18 @@ class NormalDummies(CellDummies):
 
     @classmethod
     def reaching(cls, answers: int, spread: float, ends: float) -> NormalDummies:
-        """Return the law of a spread with the fewest dummies whose cells are empty with a chance of at most `ends`.
+        """Return the dummies of a given spread with the least middle h such that P(a cell is empty) <= `ends`.
 
-        The middle h is searched in steps of a tenth of the spread, up to 1,024, where the search ends.
+        h is searched in steps of a tenth of the spread; the search stops at 1,024, whose law may miss `ends`.
 
         Parameters
         ----------
         answers : int
-            k, from 2 to 64.
+            Number k of answers, from 2 to 64.
         spread : float
-            s, positive.
+            The spread s, positive.
         ends : float
-            In (0, 1).
+            Largest allowed chance that a given cell is empty, in (0, 1).
 
         Examples
         --------
@@ -189,26 +191,26 @@ class NormalDummies(CellDummies):
 
     @property
     def name(self) -> str:
-        """The dummies as the command line spells them."""
+        """The dummies as the command line spells them: ``normal:SPREAD:CENTRE``."""
         return f"normal:{self.spread!r}:{self.centre}"
 
     @cached_property
     def side(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Weight of a cell at distance 0, 1, ..., h from its middle: the same on every machine."""
+        """Weights of a cell that holds h +- t dummies, t = 0, 1, ..., h: whole numbers, the same on every machine."""
         return normal_side(self.spread, self.centre)
 
 
 @dataclass(frozen=True)
 class StatedCells(CellDummies):
-    """Dummies of one question of k answers with stated weights, as a collection's task states them.
+    """Dummies of one question of k answers whose weights are given as numbers, as a collection's task lists them.
 
     Parameters
     ----------
     answers : int
-        k, from 2 to 64.
+        Number k of answers, from 2 to 64.
     side : tuple of int
-        Weight of a cell at distance 0, 1, ..., h from its middle: positive, not increasing, below 2^64; h from 1 to
-        1,024.
+        Weights of a cell that holds h +- t dummies, t = 0, 1, ..., h: positive whole numbers below 2^64 that do not
+        increase; h from 1 to 1,024.
 
     Raises
     ------
@@ -236,14 +238,14 @@ class StatedCells(CellDummies):
 
 
 def normal_side(spread: float, centre: int) -> tuple[int, ...]:
-    """Return the weights 2^60 e^(-t^2/(2 s^2)), t = 0..h, rounded down to whole numbers, the same on every machine.
+    """Return the weights 2^60 e^(-t^2/(2 s^2)), t = 0, ..., h, rounded down to whole numbers, alike on every machine.
 
     Parameters
     ----------
     spread : float
-        s, positive.
+        The spread s, positive: about the standard deviation of a cell.
     centre : int
-        h, at least 0.
+        The middle h of a cell, at least 0.
     """
     distance = np.arange(centre + 1.0)
     weights = np.ldexp(exp_rounded(-((distance / spread) ** 2) / 2.0), _FINE)
