@@ -1,13 +1,13 @@
-"""Every error the library raises on purpose.
+"""Every error the library raises on purpose, and how messages show values.
 
     ShuffleDPError
     ├── InvalidInput         a value breaks a stated rule (also a ValueError)
-    │   └── BadEntry         an entry of a row does; its value is not told
+    │   └── BadEntry         an entry of a data row does; the message does not show the entry
     ├── OutOfRegime          a theorem's hypotheses do not fit the question
     ├── NotConverged         a numerical search or sum could not be certified
-    └── InconsistentBounds   an upper bound fell below a witness: a bug in shuffledp, never smoothed over
+    └── InconsistentBounds   an upper bound fell below a certified lower bound: a bug in shuffledp
 
-A message is one line: what, which value, what to do.
+A message is one line: what is wrong, the value, what to do.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LONGEST_PATH = 200
 
 
 def shown(value: object) -> str:
-    """Return an entry as a message shows it: as Python writes it, cut to 80 characters.
+    """Return a value as an error message shows it: its Python `repr` on one line, cut to 80 characters.
 
     Parameters
     ----------
     value : object
-        An entry as it was given; of a NumPy number the plain number is shown.
+        The value as it was given; a NumPy scalar is shown as the plain number.
 
     Examples
     --------
@@ -52,17 +52,17 @@ def shown(value: object) -> str:
 
 
 def printable(text: str, kept: str = "") -> str:
-    r"""Return a text without the characters that a terminal or a page obeys instead of showing.
+    r"""Return a text without control characters and other invisible ones, which a terminal or a page would obey.
 
-    Left out are control characters, those that change the direction of writing, and other invisible ones, except the
-    two joiners that some scripts need; line ends and tabs become blanks.
+    Characters that change the direction of writing are left out as well; the two joiners that some scripts need stay.
+    Line ends and tabs become blanks.
 
     Parameters
     ----------
     text : str
-        A text with names that somebody else chose.
+        A text that an untrusted party may have chosen, such as a name.
     kept : str
-        Characters that stay, whatever they are.
+        Characters that are kept in any case.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def printable(text: str, kept: str = "") -> str:
 
 
 def named(text: str) -> str:
-    """Return a name as a message shows it without quotes: `printable`, cut to 80 characters."""
+    """Return a name as an error message shows it without quotes: made `printable` and cut to 80 characters."""
     plain = printable(text[: 2 * LONGEST_ENTRY])
     return plain if len(plain) <= LONGEST_ENTRY else plain[: LONGEST_ENTRY - 3] + "..."
 
 
 def path_shown(path: object) -> str:
-    """Return a path as a message shows it: `printable`; of a very long one the end, which holds the file's name.
+    """Return a path as an error message shows it: made `printable`, its last 200 characters if it is longer.
 
     Examples
     --------
@@ -106,9 +106,9 @@ class InvalidInput(ShuffleDPError, ValueError):
     Parameters
     ----------
     message : str
-        One line.
+        One line: the rule, the value, what to do.
     parameter : str, optional
-        The parameter, or the column, whose value it is.
+        Name of the parameter or column whose value is refused.
     """
 
     def __init__(self, message: str, parameter: str | None = None) -> None:
@@ -116,7 +116,7 @@ class InvalidInput(ShuffleDPError, ValueError):
         self.parameter = parameter
 
     def and_then(self, more: str) -> InvalidInput:
-        """Return the same refusal with more to say."""
+        """Return a copy of this error whose message is followed by the text `more`."""
         return InvalidInput(f"{self}{more}", self.parameter)
 
 
@@ -125,20 +125,20 @@ VALUE = "\0"
 
 
 class BadEntry(InvalidInput):
-    """An entry of somebody's row breaks a rule: the message names the row and the rule, and not what stands there.
+    """An entry of a data row breaks a rule: the message names the row and the rule, but not the entry.
 
-    What a program refuses is read by people who may not see the table, and kept in logs.
+    Error messages are kept in logs and read by people who may not see the table.
 
     Parameters
     ----------
     message : str
-        One line, with `VALUE` and a comma where the value stands.
+        One line, with the placeholder `VALUE` and a comma where the value belongs.
     value : object
-        What stands in the row.
+        The refused entry.
     parameter : str, optional
-        The column.
+        Name of the column.
     row : int, optional
-        The row, if what stands in it is neither missing nor a number out of range: it may be a second header.
+        The row (from 1), given if the entry is neither missing nor a number out of range: it may be a second header.
 
     Examples
     --------
@@ -155,26 +155,26 @@ class BadEntry(InvalidInput):
         self._told = message.replace(VALUE, value if isinstance(value, Written) else shown(value))
 
     def and_then(self, more: str) -> InvalidInput:
-        """Return the same refusal with more to say."""
+        """Return a copy of this error whose message is followed by the text `more`."""
         return BadEntry(self._message + more, self._value, self.parameter, row=self.row)
 
     def with_value(self) -> InvalidInput:
-        """Return the same refusal with the value, for whoever holds the table and asks to see it."""
+        """Return an InvalidInput whose message also shows the entry, for those who may see the table."""
         return InvalidInput(self._told, self.parameter)
 
 
 class Written(str):
-    """A value as a message shows it."""
+    """A text that a message shows as it is, without quotes."""
 
 
 @contextmanager
 def values_shown(asked: bool) -> Generator[None]:
-    """Show values in refusals of entries, if whoever holds the table asked for it.
+    """Show the refused entry in a `BadEntry` raised inside the block, if the holder of the table asked for it.
 
     Parameters
     ----------
     asked : bool
-        Whether that was asked for.
+        Whether the entry is to be shown; otherwise the error passes unchanged.
     """
     try:
         yield
@@ -185,15 +185,15 @@ def values_shown(asked: bool) -> Generator[None]:
 
 
 class OutOfRegime(ShuffleDPError):
-    """A bound was asked a question its theorem does not answer; the message names the condition."""
+    """The hypotheses of a bound's theorem do not hold for the question; the message names the condition."""
 
 
 class NotConverged(ShuffleDPError):
-    """A numerical result could not be certified; nothing smaller than the truth is returned instead."""
+    """A numerical result could not be certified; it is refused rather than returned with too small a value."""
 
 
 class InconsistentBounds(ShuffleDPError):
-    """A certified upper bound lies below a witness, which a correct library never reports."""
+    """A certified upper bound lies below a certified lower bound: a bug, which a correct library never reports."""
 
 
 T = TypeVar("T")
@@ -201,12 +201,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Refused:
-    """A refusal as a value: why a question cannot be asked in this way.
+    """A refusal returned as a value (by `attempt`): the reason why a question cannot be answered in this way.
 
     Parameters
     ----------
     reason : str
-        One line.
+        The error message, one line.
     """
 
     reason: str
@@ -217,14 +217,14 @@ REFUSALS: tuple[type[ShuffleDPError], ...] = (InvalidInput, OutOfRegime, NotConv
 
 
 def attempt(make: Callable[[], T], errors: tuple[type[ShuffleDPError], ...] = REFUSALS) -> T | Refused:
-    """Return what ``make`` returns, or the reason why the question cannot be asked in this way.
+    """Return the result of ``make()``, or a `Refused` with the message if it raises one of ``errors``.
 
     Parameters
     ----------
     make : callable
         Computes the answer.
     errors : tuple of type
-        What counts as a refusal; anything else is raised.
+        Errors that count as a refusal; all others are raised.
     """
     try:
         return make()
@@ -239,7 +239,7 @@ MOST_ROWS = 12
 
 
 class Told(ABC):
-    """A result with a short `repr`: the headline and what matters, not every field.
+    """A result whose `repr` is one line with the main numbers, not every field; notebooks show a table as well.
 
     Numbers are written in full, so that none is rounded to the wrong side. A dataclass takes this in place of its own
     `repr` by ``repr=False``.

@@ -1,7 +1,7 @@
-"""The only thing anyone may quote: a central guarantee, per level, with the evidence for it.
+"""A central guarantee, the only result meant for publication: per level, with the evidence for it.
 
 `shuffledp.certify` rounds every end outward to 10 significant digits. The last digits of exp and log differ between
-processors; what is quoted, compared and certified anew elsewhere should not.
+processors; numbers that are published, compared and certified again elsewhere should not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shuffledp.setting import Setting
 
 
 class Kind(StrEnum):
-    """What a bound's number means. Rounding direction and search side follow from it."""
+    """What the number of a bound means; the direction of rounding and the side of the search follow from it."""
 
     CERTIFIED_UPPER = "certified-upper"
     CERTIFIED_LOWER = "certified-lower"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one bound said about the worst level, or why it said nothing.
+    """The result of one bound for the worst level of a population, or the reason why it does not apply.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ class Evidence:
     kind : Kind
         Certified upper bound, certified lower bound (witness) or asymptotic formula.
     reference : str
-        Where the theorem stands.
+        Citation of the theorem.
     epsilon : Interval or None
-        The bound's own central epsilon (nats), the largest over levels, as wide as its counted numerical
-        slack; None if refused.
+        The bound's own central epsilon (nats), the largest over levels; the width of the interval is its numerical
+        error. None if the bound does not apply.
     refused : str or None
         Why the bound does not apply; None if it does.
     """
@@ -56,15 +56,16 @@ class LevelGuarantee:
     Parameters
     ----------
     epsilon0, delta0 : float
-        The level's local budget.
+        The level's local budget, epsilon0 in nats.
     count : int
-        Users at the level.
+        Number of users at the level.
     epsilon : Interval
         Certified bracket of the central epsilon (nats) at the guarantee's delta: the upper end holds for
         these users, the lower end is attained by a real attack on a randomizer within the setting.
     floor, crowd : Interval or None
-        With dummies only: what they keep against every other participant, and what the honest others and the
-        dummies keep together. The smaller upper end of the two is that of ``epsilon``.
+        With dummies (fake reports that the shuffler adds) only, otherwise None. ``floor`` brackets the central
+        epsilon that the dummies alone guarantee if all other users collude; ``crowd`` that of honest others and
+        dummies together. The smaller upper end of the two is that of ``epsilon``.
     """
 
     epsilon0: float
@@ -82,17 +83,18 @@ class Guarantee(Told):
     Parameters
     ----------
     setting : Setting
-        The question.
+        The question that the guarantee answers: population, randomizer, what is seen, rounds.
     delta : float
         Central delta, in (0, 1).
     levels : tuple of LevelGuarantee
-        At most the number of levels asked for, ascending in epsilon0, the worst always among them.
+        Guarantees of at most as many levels as were asked for, ascending in epsilon0; the worst level is always
+        among them.
     levels_total : int
-        How many levels the population has.
+        Number of levels of the population.
     evidence : tuple of Evidence
         Every bound consulted, with its value or its refusal.
     domination : callable, optional
-        Computes `mu`; `certify` states it.
+        Function that computes `mu`; set by `certify`.
     """
 
     setting: Setting
@@ -117,20 +119,21 @@ class Guarantee(Told):
         )
 
     def mu(self, outside: float) -> float:
-        """Return a mu such that one Gaussian shift of it is worse than this collection, all but a share ``outside``.
+        """Return a Gaussian parameter mu that dominates this collection's privacy profile, but for a share ``outside``.
 
         For every user and every epsilon >= 0
 
-            delta(epsilon) <= outside + (1 - outside) (Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)):
+            delta(epsilon) <= outside + (1 - outside) (Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)).
 
-        the collection is a function of "with probability ``outside`` everything, else a normal number of standard
-        deviation 1 that the record moves by mu". Shares and squares of mu add up over collections, also over those
-        that are chosen by what earlier ones released, as long as a limit is kept (`PrivacyFilter`).
+        The collection is thus a function of the following: with probability ``outside`` everything is revealed, else a
+        normal number of standard deviation 1 whose mean the record moves by mu. Shares ``outside`` and squares of mu
+        add up over collections, also over those chosen by what earlier ones released, as long as a limit is kept
+        (`PrivacyFilter`).
 
         Parameters
         ----------
         outside : float
-            What may be revealed beyond mu, a probability in [0, 1); 1e-3 of delta is customary.
+            Share of the privacy loss that mu does not cover, a probability in [0, 1); 1e-3 of delta is customary.
 
         Returns
         -------
@@ -162,7 +165,7 @@ class Guarantee(Told):
 
     @property
     def epsilon(self) -> Interval:
-        """Worst central epsilon over levels: to publish is ``.upper``, which `certify` rounds up to 10 digits."""
+        """Largest central epsilon over levels, in nats; publish ``.upper``, which `certify` rounds up to 10 digits."""
         return Interval(
             max(level.epsilon.lower for level in self.levels),
             max(level.epsilon.upper for level in self.levels),
@@ -170,17 +173,17 @@ class Guarantee(Told):
 
     @property
     def floor(self) -> Interval | None:
-        """Worst central epsilon over levels that the dummies keep, whatever anybody else does; None without dummies."""
+        """Largest central epsilon over levels (nats) even if all other users collude; None without dummies."""
         return _worst([level.floor for level in self.levels if level.floor is not None])
 
     @property
     def crowd(self) -> Interval | None:
-        """Worst central epsilon over levels if the others are honest, as the setting says; None without dummies."""
+        """Largest central epsilon over levels (nats) with others honest as the setting says; None without dummies."""
         return _worst([level.crowd for level in self.levels if level.crowd is not None])
 
     @property
     def worst(self) -> LevelGuarantee:
-        """The level with the largest certified epsilon; of several, the one with the largest witness and budget."""
+        """The level with the largest certified epsilon; ties go to the largest lower end, then the largest budget."""
         return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon.lower, level.epsilon0))
 
 

@@ -1,4 +1,4 @@
-"""Which number is asked for: population, randomizer, who sees what, how often, which neighbours."""
+"""The question an accountant answers: population, randomizer, what the analyzer sees, rounds and neighbours."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ NEIGHBORING = ("replace-one",)
 
 @dataclass(frozen=True)
 class Setting:
-    """The question an accountant answers.
+    """The question an accountant answers: whose privacy is bounded, in which collection, against whom.
 
     Parameters
     ----------
     budgets : Budgets
         The population; public, and independent of the records.
     randomizer : RandomizerLaw, NoiseLaw or "any"
-        A family of local randomizers, or "any": whatever randomizer within budget, one common to all users of
-        a level.
+        A family of local randomizers, or "any": every randomizer that keeps the budgets, the same one for all
+        users of a level.
     seen : {"reports", "users", "levels", "sum"}
-        Who sees what after the shuffle. No default.
+        What the analyzer sees after the shuffle (`SEEN_MEANING`): shuffled reports; reports in the order of
+        permuted users, with budgets; shuffled reports with their budgets; or only the sum. No default.
     neighboring : {"replace-one"}
         The neighbouring relation: one user's record is replaced; n is public. No default.
     rounds : int
@@ -49,12 +50,14 @@ class Setting:
         False. Records may differ from round to round; outputs of other users must not influence later rounds, and
         whoever is missing is missing in all of them (docs/theorems/linked.md).
     colluding : int
-        Users (not the victim) who may show the analyst their own reports, from 0 to n - 1; default 0.
+        Users who may show the analyzer their own reports, from 0 to n - 1; default 0. The victim, the user whose
+        privacy is analysed, is not among them.
     missing : float
         Largest fraction of the users who may be absent, or send junk, in [0, 1); who they are must not depend on
         the victim's record. At least the victim takes part. Default 0.
     group_size : int
-        Records replaced at once: a guarantee for groups of so many users of one level, from 1 to n; default 1.
+        Number of records replaced together, from 1 to n, for a guarantee to groups of that many users of one level;
+        default 1.
     reports_per_user : int
         Reports each user sends in a round, each within the budget and shuffled by itself, of the same item or of
         different ones; default 1. The guarantee is for a user with all her reports. Linked rounds take one report a
@@ -172,39 +175,42 @@ class Setting:
 
     @property
     def randomizer_name(self) -> str:
-        """The randomizer as the command line spells it."""
+        """The randomizer as the command line spells it, such as ``"krr:10"`` or ``"any"``."""
         return self.randomizer if isinstance(self.randomizer, str) else self.randomizer.name
 
     @property
     def law(self) -> AnyLaw | None:
-        """The stated randomizer; None for "any"."""
+        """The stated randomizer, discrete or with continuous noise; None for "any"."""
         return None if isinstance(self.randomizer, str) else self.randomizer
 
     @property
     def discrete(self) -> RandomizerLaw | None:
-        """The stated randomizer if its reports are discrete, else None."""
+        """The stated randomizer if its reports are discrete; None for "any" and for continuous noise."""
         return self.randomizer if isinstance(self.randomizer, RandomizerLaw) else None
 
     @property
     def adds_noise(self) -> NoiseLaw | None:
-        """The stated randomizer if it adds continuous noise, else None."""
+        """The stated randomizer if it adds continuous noise; None for "any" and for discrete reports."""
         return self.randomizer if isinstance(self.randomizer, NoiseLaw) else None
 
     @property
     def exposed(self) -> int:
-        """Users besides the victim whose reports may hide nobody: colluding, absent or malicious."""
+        """Largest number of users whose reports may not hide the victim's: colluding, absent or malicious ones.
+
+        The victim is the user whose privacy is analysed; the number is at most n - 1.
+        """
         return min(self.colluding + math.ceil(self.missing * self.budgets.n), self.budgets.n - 1)
 
     @property
     def changed_reports(self) -> int:
-        """Reports that differ between neighbours in one round."""
+        """Number of reports that differ between neighbours in one round: group size times reports per user."""
         return self.group_size * self.reports_per_user
 
     def unshuffled(self) -> tuple[Upper, Upper]:
-        """Return the largest local epsilon of a round, and of all rounds: what holds before the shuffle.
+        """Return the largest local epsilon of one round, and of all rounds, in nats: the guarantee without a shuffle.
 
-        The reports of one person, or of the people of one group, add up; the budget of a memo is that of all rounds.
-        Budgets are taken as the decimals that they are written as.
+        Epsilons of the reports of one person, or of all people of one group, add up; a memoised randomizer's budget
+        already covers all rounds. Budgets are taken as the decimals that they are written as; sums are rounded up.
 
         Examples
         --------
@@ -216,10 +222,10 @@ class Setting:
         return decimal_up(one * self.changed_reports), decimal_up(one * self.changed_reports * rounds)
 
     def as_one_round(self) -> Setting:
-        """Linked rounds as one: a user's reports of all rounds are one report with the sum of her budgets.
+        """Return linked rounds as one round, in which a user sends one report with the sum of her budgets.
 
-        Of rounds fixed in advance; what it is then made by is no longer the stated randomizer of one round. The budget
-        of a memo is that of all rounds already.
+        This holds for rounds fixed in advance. The randomizer of the new setting is "any", as the stated one describes
+        a single round only. The budget of a memoised randomizer already covers all rounds and is kept.
         """
         share = 1.0 if isinstance(self.randomizer, MadeFromMemo) else self.rounds * (1 + 2.0**-51)
         total = self.budgets.epsilons * share
@@ -238,11 +244,11 @@ class Setting:
 
     @property
     def is_plain(self) -> bool:
-        """One round, one report each, one record replaced, everybody honest and present."""
+        """Whether there is one round, one report per user, one replaced record, and everybody is honest and present."""
         return self == self.plain(self.budgets)
 
     def plain(self, budgets: Budgets) -> Setting:
-        """Return the same question about one plain round of the given population."""
+        """Return the same question for one plain round (see `is_plain`) of the given population."""
         return replace(
             self,
             budgets=budgets,
