@@ -1,4 +1,4 @@
-"""What the extras of the package bring, and the one way to install them."""
+"""The package's optional dependencies (extras): which module belongs to which extra, and how to install an extra."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ EXTRA_OF: Mapping[str, str] = {
 
 
 def way_to_install(extra: str) -> str:
-    """Say how an extra is installed; no package index has shuffledp yet, so from its sources.
+    """Return the command that installs an extra, as text for a message.
+
+    It installs from the sources, since no package index has shuffledp yet.
 
     Parameters
     ----------
     extra : str
-        Its name.
+        Name of the extra, such as ``"figures"``.
 
     Examples
     --------
@@ -36,16 +38,16 @@ def way_to_install(extra: str) -> str:
 
 
 def what_is_missing(who: str, module: str, extra: str | None = None) -> str:
-    """Say that something needs a module of an extra, and how to get it.
+    """Return a message that something needs a module that is not installed, with the command to install it.
 
     Parameters
     ----------
     who : str
         What needs it: a command, or a part of the package.
     module : str
-        What is not installed.
+        Name of the module that is not installed.
     extra : str, optional
-        The extra that brings it; that of `EXTRA_OF` by default.
+        Name of the extra that contains the module; by default looked up in `EXTRA_OF`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers as people read them: upper ends rounded up, lower ends down, never the other way."""
+"""Numbers as text for people: upper ends of intervals are rounded up, lower ends down, never the other way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAYS_NOTHING = "says nothing yet"
 
 
 def up(value: float, digits: int = DIGITS) -> str:
-    """Show an upper end: at most `digits` significant digits, rounded up.
+    """Return an upper end as text: at most `digits` significant digits, rounded up.
 
     Examples
     --------
@@ -24,17 +24,17 @@ def up(value: float, digits: int = DIGITS) -> str:
 
 
 def down(value: float, digits: int = DIGITS) -> str:
-    """Show a lower end: at most `digits` significant digits, rounded down."""
+    """Return a lower end as text: at most `digits` significant digits, rounded down."""
     return _shown(value, decimal.ROUND_FLOOR, digits)
 
 
 def near(value: float, digits: int = DIGITS) -> str:
-    """Show an estimate: at most `digits` significant digits, rounded to the nearest."""
+    """Return an estimate as text: at most `digits` significant digits, rounded to the nearest, ties to even."""
     return _shown(value, decimal.ROUND_HALF_EVEN, digits)
 
 
 def with_error(value: float, error: float) -> str:
-    """Show an estimate to the second significant digit of its standard error."""
+    """Return an estimate as text, rounded to the place of the second significant digit of its standard error."""
     if not (math.isfinite(value) and math.isfinite(error) and error > 0.0):
         return near(value)
     if abs(value) >= 1e15 or error < 1e-15:  # digits without end otherwise
@@ -44,17 +44,17 @@ def with_error(value: float, error: float) -> str:
 
 
 def probability(delta: float) -> str:
-    """Show a probability as typed: 1e-6, not 1e-06."""
+    """Return a probability as text as people type it: ``1e-6``, not ``1e-06``; at most 6 significant digits."""
     return f"{delta:g}".replace("e-0", "e-")
 
 
 def count(value: int) -> str:
-    """Show a whole number with its thousands apart."""
+    """Return a whole number as text with commas between thousands: ``12,000``."""
     return f"{value:,}"
 
 
 def counted(value: int, noun: str, several: str | None = None) -> str:
-    """Show how many there are of something.
+    """Return a count with its noun in the singular or plural, by default with an s: ``12,000 users``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def counted(value: int, noun: str, several: str | None = None) -> str:
 
 
 def share(value: float) -> str:
-    """Show a share of the users to a hundredth of a percent.
+    """Return a share (1.0 is all users) as text in percent, with two decimals.
 
     Examples
     --------
@@ -81,7 +81,10 @@ def _unsigned(shown: str) -> str:
 
 
 def distance(value: float, *, shares: bool, digits: int = 3) -> str:
-    """Show how far two answers are apart, in their unit: points for shares, that of the question for numbers.
+    """Return the difference of two answers as text with its unit: percentage points for shares, else a plain number.
+
+    `shares` says that the answers are shares, whose difference of 0.01 is 1 point; `digits` is the number of
+    significant digits.
 
     Examples
     --------
@@ -95,12 +98,14 @@ def distance(value: float, *, shares: bool, digits: int = 3) -> str:
 
 
 def points(error: float) -> str:
-    """Show the standard error of a share."""
+    """Return the standard error of a share as text in percentage points, with two significant digits."""
     return distance(error, shares=True, digits=2)
 
 
 def plus_minus(value: float, span: float, *, shares: bool) -> str:
-    """Show the half-width of an interval; one as wide as the whole range says nothing.
+    """Return the half-width `value` of a confidence interval as text; ``says nothing yet`` if it spans the range.
+
+    `span` is the width of the range of possible answers, in the unit of `value`; `shares` says that answers are shares.
 
     Examples
     --------
@@ -111,7 +116,7 @@ def plus_minus(value: float, span: float, *, shares: bool) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Show a fraction as typed, in percent.
+    """Return a fraction (1.0 is all) as text in percent, with at most four significant digits.
 
     Examples
     --------

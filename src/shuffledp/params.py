@@ -1,4 +1,4 @@
-"""Parameters as scikit-learn expects them, without importing it: set in the constructor, read and changed by name."""
+"""Constructor parameters as scikit-learn expects them, without importing it: read and changed by name."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from shuffledp.errors import InvalidInput, shown
 
 
 class Parameters:
-    """Base of the sklearn-shaped classes: their parameters are the arguments of their constructor.
+    """Base of classes with scikit-learn's interface: their parameters are the arguments of their constructor.
 
     A subclass stores each argument under its own name, unchanged and unchecked; `fit` checks them. So
-    `sklearn.base.clone`, grid searches and pipelines take it as one of theirs.
+    `sklearn.base.clone`, grid searches and pipelines accept its instances as estimators.
     """
 
     @classmethod
     def parameter_names(cls) -> list[str]:
-        """Names of the constructor's arguments, in order."""
+        """Return the names of the constructor's arguments, in order."""
         return list(inspect.signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name.
+        """Return the parameters of this estimator by name, as scikit-learn's method of that name does.
 
         Parameters
         ----------
         deep : bool
-            For scikit-learn; there are no nested estimators here.
+            Accepted for scikit-learn and without effect: there are no nested estimators.
 
         Returns
         -------
         dict
-            Each as it was given.
+            The value of each parameter as it was given, by its name.
         """
         del deep
         return {name: getattr(self, name) for name in self.parameter_names()}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change parameters by name.
+        """Change parameters by name and return this estimator.
 
         Returns
         -------
         self
+            This estimator.
 
         Raises
         ------
         InvalidInput
-            If there is no such parameter; nothing is changed then.
+            If some name is no parameter; nothing is changed then.
         """
         known = self.parameter_names()
         for name in parameters:

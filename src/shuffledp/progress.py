@@ -1,4 +1,4 @@
-"""How far a long work is: one share from 0 to 1, told by its steps in turn."""
+"""Progress of a long computation: one share from 0 to 1, reported by its steps in turn."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ Progress = Callable[[float], None]
 
 
 def steps(progress: Progress | None, costs: Sequence[float], start: float = 0.0) -> list[Progress | None]:
-    """Divide a work among its steps.
+    """Return for each step of a computation a callable that reports the progress of that step.
 
     Parameters
     ----------
     progress : callable, optional
-        Takes the share of the whole work.
+        Is called with the finished share of the whole computation, from 0 to 1; None if nobody listens.
     costs : sequence of float
-        What each step costs about, positive; only their ratios matter.
+        Approximate cost of each step, positive; only their ratios matter.
     start : float
-        The share that was done before the first of them.
+        Share that is finished before the first step, from 0 to 1.
 
     Returns
     -------
     list of callable
-        For each step one that takes the share of that step; None for each if nobody listens.
+        One for each step, to be called with the finished share of that step, from 0 to 1; all None if `progress` is
+        None.
 
     Examples
     --------

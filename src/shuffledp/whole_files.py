@@ -1,4 +1,4 @@
-"""Files as a whole: read up to a stated size, and written so that they are there whole or not at all."""
+"""Reading files up to a stated size, and writing them so that they appear complete or not at all; locks on files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from shuffledp.errors import InvalidInput, path_shown
 
 
 def read_bytes(path: Path, what: str, most: int) -> bytes:
-    """Read a file, and never more of it than it may hold.
+    """Return the content of a file; raise InvalidInput if it is larger than `most` bytes.
 
     Parameters
     ----------
     path : Path
         The file, or a device or pipe, which need not have an end.
     what : str
-        What it must be, for the message, such as ``"the draft"``.
+        What the file is expected to be, for the error message, such as ``"the draft"``.
     most : int
         Largest size in bytes.
 
     Raises
     ------
     InvalidInput
-        If it cannot be read, or is larger.
+        If the file cannot be read, or is larger than `most`.
 
     Examples
     --------
@@ -50,28 +50,38 @@ def read_bytes(path: Path, what: str, most: int) -> bytes:
 
 
 def read_lines(path: Path, what: str, most: int) -> list[str]:
-    """Read the lines of a text in UTF-8, with or without a mark at its beginning.
+    """Return the lines of a UTF-8 text file, with or without a byte-order mark at its beginning.
 
-    Parameters are as of `read_bytes`. That the file cannot be read (OSError), or holds no such text
-    (UnicodeDecodeError), is told by the caller, who knows what else the name could have meant.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What the file is expected to be, for the error message.
+    most : int
+        Largest size in bytes.
 
     Raises
     ------
     InvalidInput
-        If it is larger.
+        If the file is larger than `most`.
+    OSError
+        If the file cannot be read.
+    UnicodeDecodeError
+        If the file is no UTF-8 text.
     """
     return _read(path, what, most).decode("utf-8-sig").splitlines()
 
 
 def way_out(error: OSError | sqlite3.Error, otherwise: str) -> str:
-    """Say what helps against a failure of the system: room where a disk has none, and something else elsewhere.
+    """Return advice for an error message about a system failure: make room if a disk is full, else `otherwise`.
 
     Parameters
     ----------
     error : OSError or sqlite3.Error
         The failure.
     otherwise : str
-        What helps against any other one, such as ``"name another file"``.
+        Advice for any other failure, such as ``"name another file"``.
 
     Examples
     --------
@@ -100,10 +110,10 @@ def _read(path: Path, what: str, most: int) -> bytes:
 
 @contextlib.contextmanager
 def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = False) -> Generator[IO[bytes]]:
-    """Open a file of bytes that appears under its name when the block ends well.
+    """Open a binary file for writing that appears under its name only if the block ends without an error.
 
     Entering the block already creates a temporary file in the same folder, so a path that cannot be written is refused
-    before any work is done. When the block raises, the temporary file goes and whatever stood at `path` stays.
+    before any work is done. When the block raises, the temporary file is removed and whatever stood at `path` stays.
 
     Parameters
     ----------
@@ -114,12 +124,12 @@ def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = Fals
     private : bool
         Make the file readable by its owner alone; otherwise its mode is that of any new file.
     fresh : bool
-        Refuse a path where something stands already: a key that is written over is lost.
+        Refuse a path that exists already: an overwritten key would be lost.
 
     Yields
     ------
     binary file
-        What is written here is on disk before the file gets its name.
+        The open file; its content is on disk before it gets its name.
 
     Raises
     ------
@@ -231,21 +241,21 @@ _PAUSE = 0.05
 
 
 def hold(number: int, *, wait: bool = True) -> None:
-    """Hold a file's lock until the file is closed or the process dies.
+    """Take the exclusive lock of an open file and hold it until the file is closed or the process ends.
 
     Parameters
     ----------
     number : int
-        The open file's number. Its position may move.
+        The open file's descriptor; the file position may move.
     wait : bool
-        Whether to wait for another holder.
+        Whether to wait while another process holds the lock.
 
     Raises
     ------
     BlockingIOError
-        If another holds it, and `wait` is False.
+        If another process holds the lock, and `wait` is False.
     InvalidInput
-        If this system has no such locks.
+        If this system has no locks on files.
     """
     try:
         import fcntl
@@ -256,7 +266,7 @@ def hold(number: int, *, wait: bool = True) -> None:
 
 
 def can_lock() -> bool:
-    """Whether this system has locks on files."""
+    """Whether this system has locks on files, which `hold` needs."""
     for module in ("fcntl", "msvcrt"):
         with contextlib.suppress(ImportError):
             __import__(module)
@@ -265,12 +275,12 @@ def can_lock() -> bool:
 
 
 def can_sync_folders() -> bool:
-    """Whether a name in a folder can be made to survive a power cut before work goes on."""
+    """Whether this system can make a new name in a folder survive a power cut (`sync_folder`): not on Windows."""
     return not WINDOWS
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut; where that cannot be (`can_sync_folders`), do nothing."""
+    """Write a folder's names to disk so that they survive a power cut; without effect on Windows."""
     if not can_sync_folders():
         return
     number = os.open(folder, os.O_RDONLY)
