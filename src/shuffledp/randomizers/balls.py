@@ -1,4 +1,4 @@
-"""Vectors of bounded norm: what a family of them states, and what it asks of its records."""
+"""Vectors of bounded norm: the interface of their randomizers, and the checks of their records."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ _ENTRIES = 1 << 18  # of vectors, checked at a time
 
 
 class VectorRandomizer(RandomizerLaw, Protocol):
-    """A family that randomizes a vector of bounded norm, can be run, and whose reports have an unbiased reading."""
+    """A family that randomizes a vector of bounded norm, and whose reports have values of mean proportional to it."""
 
     @property
     def dimension(self) -> int:
-        """Length d of a record."""
+        """Length d of a record (a vector)."""
         ...
 
     @property
     def bound(self) -> float:
-        """Largest norm of a record, public."""
+        """Largest norm of a record, positive and public."""
         ...
 
     @property
     def norm(self) -> str:
-        """Which norm: ``"l1"``, ``"l2"`` or ``"linf"``."""
+        """The norm that bounds records: ``"l1"``, ``"l2"`` or ``"linf"``."""
         ...
 
     @property
     def largest(self) -> float:
-        """Largest absolute entry of a report's value."""
+        """Largest absolute entry of the vector that a report stands for (its value)."""
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One integer report per vector, shape (n,), each with its own budget (scalar or shape (n,))."""
+        """Return one integer report per vector, shape (n,), each with its own budget in nats (scalar or shape (n,))."""
         ...
 
     def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
-        """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget."""
+        """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget (nats); shape of epsilon0."""
         ...
 
 
 def checked_vectors(records: ArrayLike, dimension: int, norm: str, bound: float) -> FloatArray:
-    """Return records as floating-point numbers, shape (n, dimension): not copied if they are.
+    """Return vectors as an array of floats, shape (n, dimension), after checking shape, finiteness and norm.
 
     Parameters
     ----------
     records : array_like of float, shape (n, dimension)
-        The vectors.
+        The vectors; an array of floats is not copied.
     dimension : int
-        Their length.
+        Length of each vector.
     norm : {"l1", "l2", "linf"}
-        In which norm they are bounded.
+        The norm that is bounded.
     bound : float
-        By how much; 2^-40 of it is granted for the rounding of whoever normalised them.
+        Largest norm allowed, with a relative tolerance of 2^-40 for rounding in the caller's normalisation.
 
     Raises
     ------
     InvalidInput
-        If the shape is another one, or a vector is too long or not finite (the first such row is named).
+        If the shape differs, or a vector exceeds the bound or is not finite (the first such row is named).
     """
     try:
         vectors = np.asarray(records)
@@ -94,14 +94,14 @@ def _refuse(vectors: FloatArray, start: int, lengths: FloatArray, row: int, norm
 
 
 def norms(vectors: FloatArray, norm: str) -> FloatArray:
-    """Return the norm of each row.
+    """Return the norm of each row of a matrix, shape (n,).
 
     Parameters
     ----------
     vectors : ndarray, shape (n, dimension)
-        Rows.
+        The vectors, one per row.
     norm : {"l1", "l2", "linf"}
-        Which norm.
+        Sum of absolute entries, Euclidean length, or largest absolute entry.
     """
     if norm == "l2":
         return np.sqrt(np.sum(vectors * vectors, axis=1))
@@ -110,12 +110,12 @@ def norms(vectors: FloatArray, norm: str) -> FloatArray:
 
 
 def positive_number(value: object, what: str) -> float:
-    """Return a number as a float: finite and above 0.
+    """Return `value` as a float if it is finite and above 0; `what` names it in the error message.
 
     Raises
     ------
     InvalidInput
-        If it is not.
+        If the value is not a finite number above 0.
     """
     try:
         number = float(value)  # type: ignore[arg-type]

@@ -1,4 +1,9 @@
-"""What every local randomizer states about itself, once: its law, and the blanket that hides it."""
+"""What every family of local randomizers states about itself: the law of its reports, and the blanket in it.
+
+R(x) is the law of the report y of a record (input) x at local budget epsilon0. A *privacy blanket* of R is a law omega
+of reports with a mass gamma such that R(x) >= gamma omega for every x: with chance gamma a report is a draw of omega,
+which does not depend on the record, and such reports hide those of other users.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CellSpread:
-    """How far a continuous law varies inside the cells of a `PairBlanket`, and what was left out.
+    """Bounds on how a continuous law varies inside the cells of a `PairBlanket`, and on the outputs without a cell.
+
+    R(x0) and R(x1) are the laws of the reports of two records, omega is the blanket.
 
     Parameters
     ----------
@@ -25,9 +32,9 @@ class CellSpread:
     loss_low, loss_high : ndarray, shape (cells,)
         Bounds on log(R(x0)/R(x1)) over each cell.
     left_out_mass : ndarray, shape (parts,)
-        Upper bounds on the R(x0)-masses of the outputs that no cell covers.
+        Upper bounds on the R(x0)-masses of the outputs that no cell covers, grouped into parts.
     left_out_loss : ndarray, shape (parts,)
-        Upper bounds (possibly inf) on log(R(x0)/R(x1)) there.
+        Upper bounds (possibly inf) on log(R(x0)/R(x1)) on each of these parts.
     """
 
     ratio_low: NDArray[np.float64]
@@ -40,16 +47,16 @@ class CellSpread:
 
 @dataclass(frozen=True, eq=False)
 class PairBlanket:
-    """A pair of inputs (x0, x1) of a randomizer seen against a blanket omega.
+    """The report laws R(x0), R(x1) of two inputs of a randomizer, relative to a blanket omega, on cells of outputs.
 
-    R(x)(y) >= gamma * omega(y) for every input x and output y. In a *mixture family*, R_eps(x) = gamma(eps)
-    omega + (1 - gamma(eps)) mu_x, omega is the same for every budget, so that users with different budgets hide
-    each other. Outputs on which both ratios agree are merged into one cell.
+    R(x)(y) >= gamma * omega(y) for every input x and output y. In a *mixture family*, R_eps(x) = gamma(eps) omega + (1
+    - gamma(eps)) mu_x, omega is the same for every budget, so that users with different budgets hide each other.
+    Outputs on which both ratios agree are merged into one cell.
 
     Parameters
     ----------
     gamma : float
-        Blanket mass in [0, 1]; computed to a few ulps.
+        Blanket mass in [0, 1], correct to a few units in the last place (ulps).
     masses : ndarray, shape (cells,)
         omega-mass of each cell; together 1, or less if outputs were left out.
     ratios0, ratios1 : ndarray, shape (cells,)
@@ -57,9 +64,9 @@ class PairBlanket:
     losses : ndarray, shape (cells,)
         log(R(x0)/R(x1)) of each cell: a difference of the ratios would lose small budgets.
     spread : CellSpread, optional
-        Of a continuous law, how far it varies inside the cells; None for a discrete one.
+        For a continuous law, how far it varies inside the cells; None for a discrete law.
     loss_ulps : int
-        The losses are good to so many units in the last place; 0 where they are whole multiples of the budget.
+        Error bound of the losses in units in the last place; 0 if they are whole multiples of the budget.
     """
 
     gamma: float
@@ -72,7 +79,7 @@ class PairBlanket:
 
     @property
     def largest_loss(self) -> Upper:
-        """Upper bound on log(R(x0)/R(x1)) of every output, covered by a cell or left out; 0 if all are negative."""
+        """Upper bound on log(R(x0)/R(x1)) over all outputs, covered by a cell or left out; at least 0."""
         if self.spread is not None:
             return Upper(
                 max(float(part.max(initial=0.0)) for part in (self.spread.loss_high, self.spread.left_out_loss))
@@ -82,9 +89,10 @@ class PairBlanket:
 
 
 class PairCounts(NamedTuple):
-    """Chances of the two outcomes that separate x0 from x1, shapes of the budgets asked for.
+    """Chances of the two outcomes that separate two records x0 and x1, arrays of the shape of the budgets.
 
-    Let A be the outputs more likely under x0, and B those more likely under x1, exchanged when x0 and x1 are.
+    Let A be the outputs that are more likely under x0, and B those more likely under x1; exchanging x0 and x1 exchanges
+    A and B.
 
     Parameters
     ----------
@@ -93,7 +101,7 @@ class PairCounts(NamedTuple):
     wrong : ndarray
         P(B | x0) = P(A | x1).
     neither : ndarray
-        P(neither A nor B | x0), not as a difference: it may be tiny.
+        P(neither A nor B | x0), computed without a difference, as it may be tiny.
     third : ndarray
         P(A | x2) = P(B | x2) for a record x2 that other users may hold.
     """
@@ -106,60 +114,68 @@ class PairCounts(NamedTuple):
 
 @runtime_checkable
 class RandomizerLaw(Protocol):
-    """The law of a family of discrete local randomizers, as the accountant reads it."""
+    """The law of a family of discrete local randomizers, one member for each budget, as the accountant reads it.
+
+    R(x), omega, gamma and the pairs of inputs are those of `PairBlanket`.
+    """
 
     @property
     def name(self) -> str:
-        """The name the command line uses, such as ``"krr:10"``."""
+        """Name of the family as the command line spells it, such as ``"krr:10"``."""
         ...
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket omega serves every budget (see `PairBlanket`)."""
+        """Whether one blanket omega serves every budget, so that users of different budgets hide each other."""
         ...
 
     @property
     def two_point(self) -> bool:
-        """Whether every pair of inputs has just two outcomes, the clone pair's."""
+        """Whether every two inputs differ on two outcomes only, as for binary randomized response."""
         ...
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Raise InvalidInput if the family cannot serve one of these budgets."""
+        """Raise InvalidInput if the family cannot serve one of the budgets (epsilon0 in nats, delta0 in [0, 1))."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return the pairs of inputs among which the worst one is, at that budget, against one blanket.
+        """Return pairs of inputs relative to one blanket, the worst pair of inputs at this budget among them.
 
-        The set is closed under exchanging x0 and x1, up to pairs that are their own mirror image.
+        epsilon0 is in nats. With a pair (x0, x1) the set has (x1, x0) as well, except for pairs that are their own
+        mirror image.
         """
         ...
 
     def blanket_mass(self, epsilon0: ArrayLike) -> NDArray[np.float64]:
-        """Gamma at each budget, shape of epsilon0; to a few ulps."""
+        """Return the blanket mass gamma at each budget epsilon0 (nats), in its shape, to a few ulps."""
         ...
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """Chances of the two separating outcomes at each budget; None if the family has no third record."""
+        """Return the chances of the two outcomes that separate two records, at each budget epsilon0 (nats).
+
+        None if the family states no third record that other users may hold.
+        """
         ...
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return two real inputs x0, x1 (and x1, x0) against the report of another user's record x2.
+        """Return an attack: the laws of inputs x0, x1 (then x1, x0) relative to the report of another user's record x2.
 
-        Here omega is R(x2) itself and gamma = 1: an attack, not a blanket. Both orders; None if there is none
-        that is stronger than counting (two-outcome families).
+        The attack certifies a lower bound on epsilon. Here omega is R(x2) itself and gamma = 1, so it is no blanket.
+        epsilon0 is in nats. None if no such attack is stronger than counting outcomes, as in families of two outcomes.
         """
         ...
 
 
 class ReportSets(NamedTuple):
-    """Which reports a record's own part is drawn from: those of a set A_x, all of them alike.
+    """The sets A_x of reports that a record x makes likely, all reports of a set equally: their size and overlap.
 
     Parameters
     ----------
     one_in : int
-        A_x holds one in so many of the possible reports, at least 2; the same for every record.
+        Number of possible reports divided by the size of A_x, at least 2; the same for every record x.
     disjoint : bool
-        Whether the sets of two records are disjoint; otherwise a uniform report lies in them independently.
+        Whether the sets of two records are disjoint; otherwise a uniform report lies in one of them independently of
+        whether it lies in the other.
     """
 
     one_in: int
@@ -168,47 +184,51 @@ class ReportSets(NamedTuple):
 
 @runtime_checkable
 class HiddenByFakes(Protocol):
-    """A family whose report is uniform on A_x with some chance, and otherwise uniform on all possible reports.
+    """A family whose report is uniform on a set A_x with some chance, and otherwise uniform on all possible reports.
 
-    So reports that nobody sent can be drawn beforehand, and no report tells that it is one of them.
+    Dummies (fake reports, drawn by the shuffler) uniform on all possible reports are therefore indistinguishable from
+    reports without information.
     """
 
     @property
     def name(self) -> str:
-        """The name the command line uses, such as ``"krr:10"``."""
+        """Name of the family as the command line spells it, such as ``"krr:10"``."""
         ...
 
     @property
     def report_sets(self) -> ReportSets:
-        """The sets A_x; of a number, those of the two ends of its range."""
+        """Size and overlap of the sets A_x of likely reports; for a number, those of the two ends of its range."""
         ...
 
 
 @runtime_checkable
 class StatesBundles(Protocol):
-    """A family that states the law of one user's reports of several rounds taken together, of one record."""
+    """A family that states the law of all reports of one user with one unchanging record over several rounds."""
 
     def together(self, rounds: int) -> RandomizerLaw:
-        """Return the reports of so many rounds as one report; OutOfRegime if there are too many kinds of them."""
+        """Return the law of a user's reports of `rounds` rounds, taken together as one report.
+
+        Raises OutOfRegime if such reports take too many different values.
+        """
         ...
 
 
 @runtime_checkable
 class StatesChances(Protocol):
-    """A channel matrix that everybody uses as it is, whose chances are known exactly."""
+    """A channel matrix that all users share whatever their budget, with exactly known chances."""
 
     def exact_columns(self) -> list[list[tuple[int, int]]]:
-        """Return the chance of each output for each record, as numerators and denominators."""
+        """Return the exact chances as (numerator, denominator): a list per output, with an entry per record."""
         ...
 
 
 @runtime_checkable
 class MadeFromMemo(Protocol):
-    """A family whose reports are all made from one memo that is drawn once, so that its rounds do not compose."""
+    """A family whose reports are all made from one memo (a permanent noisy report), so that rounds do not compose."""
 
     @property
     def permanent(self) -> float:
-        """Budget of the memo, nats; all reports together are (permanent)-LDP."""
+        """Local budget of the memo, in nats; all reports of a user together are (permanent, 0)-LDP."""
         ...
 
 
@@ -221,20 +241,23 @@ class NoiseLaw(Protocol):
 
     @property
     def name(self) -> str:
-        """The name the command line uses, such as ``"laplace"``."""
+        """Name of the family as the command line spells it, such as ``"laplace"``."""
         ...
 
     @property
     def noise(self) -> str:
-        """``"laplace"`` (density exp(-|u|)/2) or ``"gaussian"`` (standard normal)."""
+        """Kind of the noise: ``"laplace"`` (density exp(-|u|)/2) or ``"gaussian"`` (standard normal)."""
         ...
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Raise InvalidInput if the family cannot serve one of these budgets."""
+        """Raise InvalidInput if the family cannot serve one of the budgets (epsilon0 in nats, delta0 in [0, 1))."""
         ...
 
     def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> NDArray[np.float64]:
-        """Noise scale of each budget, in units of the range's width; inf where the budget is 0."""
+        """Return the noise scale of each budget, in units of the range's width; inf where the budget is 0.
+
+        epsilon0 is in nats, delta0 in [0, 1); they are broadcast.
+        """
         ...
 
 
@@ -250,44 +273,45 @@ records are likely on a share of the reports of one size, which may overlap in a
 
 @runtime_checkable
 class StatesTriples(Protocol):
-    """A law of two likelihoods over k records that may state how any three of them lie to each other."""
+    """A family of two levels of likelihood over k records that may state how the report sets of any three overlap."""
 
     @property
     def k(self) -> int:
-        """The number of records."""
+        """The number of records (categories)."""
         ...
 
     @property
     def triples(self) -> Triples | None:
-        """What is stated; None if nothing is."""
+        """The statement about any three records, one of `Triples`; None if nothing is stated."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """See `RandomizerLaw.pair_blankets`."""
+        """Return pairs of inputs relative to one blanket, the worst pair among them (`RandomizerLaw.pair_blankets`)."""
         ...
 
     def triple(self, epsilon0: float) -> PairBlanket:
-        """Two records against the report of a third one; undefined where triples are "free"."""
+        """Return the laws of two records relative to the report of a third one; undefined where triples are "free"."""
         ...
 
     def share(self, epsilon0: float) -> float:
-        """How many of all reports, under the blanket's law, a record makes likely: a few ulps off."""
+        """Return omega(A_x): the chance of the reports that a record makes likely, under the blanket; to a few ulps."""
         ...
 
 
 class LikelyShares(NamedTuple):
-    """Triples of records (x0, x1, x2), and how likely they make the parts of all reports.
+    """Triples of records (x0, x1, x2), and how likely they make the parts into which all reports fall.
 
-    R(x)(y) = omega(y) gamma (1 + (e^epsilon0 - 1) likely/whole), one gamma for all records.
+    For record b = 0, 1, 2 of a triple and a report y of a part: R(x_b)(y) = omega(y) gamma (1 + (e^epsilon0 - 1)
+    likely/whole), with one gamma for all records.
 
     Parameters
     ----------
     omega : ndarray, shape (triples, parts)
-        Masses of the parts, to a few ulps.
+        Masses of the parts under the blanket omega, to a few ulps.
     likely : ndarray of int64, shape (triples, parts, 3)
-        Whole numbers from 0 to ``whole``.
+        Whole numbers from 0 to ``whole``, by triple, part and record.
     whole : int
-        Positive, at most 2^20.
+        Denominator of ``likely``, from 1 to 2^20.
     """
 
     omega: NDArray[np.float64]
@@ -300,9 +324,10 @@ class ListsPlaces(Protocol):
     """A family over infinitely many records whose worst triples of records are a finite list."""
 
     def worst_places(self, epsilon0: float) -> LikelyShares:
-        """Return triples among which is the one with the largest sum of phi(R(x0), R(x1), R(x2)) over all reports.
+        """Return a finite list of triples of records that contains the worst one, at epsilon0 (nats).
 
-        For every convex homogeneous phi.
+        For every convex homogeneous phi the largest sum of phi(R(x0), R(x1), R(x2)) over all reports is that of a
+        listed triple.
         """
         ...
 
@@ -315,16 +340,18 @@ class LocalRandomizer(RandomizerLaw, Protocol):
     """
 
     def channel(self, epsilon0: float) -> NDArray[np.float64]:
-        """Row-stochastic matrix, shape (inputs, outputs): P(output | input) at that budget."""
+        """Return the row-stochastic matrix P(output | input) at one budget (nats), shape (inputs, outputs)."""
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One report per record, shape (n,), each with its own budget (scalar or shape (n,))."""
+        """Return one report per record, shape (n,), each drawn with its own budget in nats (scalar or shape (n,))."""
         ...
 
 
 class SupportLaw(NamedTuple):
-    """How likely a report supports its own record's category, and how likely any other one: as drawn.
+    """The chances that a report supports its own record's category, and another category, as actually drawn.
+
+    A report *supports* the categories that it makes more likely; the chances include the sampler's rounding.
 
     Parameters
     ----------
@@ -340,59 +367,65 @@ class SupportLaw(NamedTuple):
 
 @runtime_checkable
 class FrequencyOracle(RandomizerLaw, Protocol):
-    """A family that can be run, and whose reports support categories ("pure" in Wang et al. 2017, Definition 2).
+    """A family whose reports support categories, for frequency estimates ("pure" in Wang et al. 2017, Definition 2).
 
-    Every category is supported with chance p if it is the record and with chance q if it is not, and pairs (p, q)
-    are all an unbiased frequency estimate needs: (support counts - sum q) / (sum p - q).
+    Every category is supported with chance p if it is the record and with chance q if it is not, and pairs (p, q) are
+    all an unbiased frequency estimate needs: (support counts - sum q) / (sum p - q).
     """
 
     @property
     def k(self) -> int:
-        """Number of categories; records are 0..k-1."""
+        """Number of categories; records are the whole numbers 0, ..., k - 1."""
         ...
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> FrequencyOracle:
-        """Return the member of the family that serves all these budgets with one shape of report.
+        """Return the member of the family whose reports have one shape for all these budgets.
 
-        Itself where the shape does not depend on the budget; else with the shape (range of the hash, size of the
-        subset) of least predicted variance over the population fixed: a mixture family, whose users hide each
-        other across budgets.
+        epsilon0 are budgets in nats, counts the numbers of users with each. The family itself is returned if its
+        reports have the same shape at every budget. Otherwise the shape (range of the hash, size of the subset) is
+        fixed to that of least predicted variance over the population: a mixture family, whose users hide each other
+        across budgets.
         """
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
-        """One report per record: first axis n, each with its own budget (scalar or shape (n,))."""
+        """Return one report per record, first axis n, each drawn with its own budget in nats (scalar or shape (n,))."""
         ...
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Return the chances (p, q) as drawn, at each budget."""
+        """Return the chances (p, q) of support as actually drawn, at each budget (nats)."""
         ...
 
     def support_counts(self, reports: NDArray[Any], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Sum of weights (default 1 each, then exact) over the reports that support each category, shape (k,)."""
+        """Return for each category the sum of the weights of the reports that support it, shape (k,).
+
+        Without weights every report counts 1, and the counts are exact.
+        """
         ...
 
 
 @runtime_checkable
 class SumsSupports(Protocol):
-    """A family like `FrequencyOracle` in this: its reports' sum tells how many of them are in A_x, for each record x.
+    """A family whose summed reports tell, for each record x, how many reports lie in the set A_x that x makes likely.
 
-    A_x is the set of the reports that x makes likely; `RandomizerLaw.pair_counts` is then about A_x0 and A_x1.
+    `FrequencyOracle` has this property as well; `RandomizerLaw.pair_counts` is then about A_x0 and A_x1.
     """
 
     @property
     def sums_supports(self) -> str:
-        """What the sum counts, in words."""
+        """What the released sum counts, as words for a message."""
         ...
 
 
 class NumberLaw(NamedTuple):
-    """What a report says about a number, as drawn: E(value of the report | t) = offset + slope t, t in [0, 1].
+    """Mean and variance of a report's value given a number, as drawn: E(value | t) = offset + slope t.
+
+    t = (x - low)/(high - low) in [0, 1] is the position of the number x in its range.
 
     Parameters
     ----------
     offset, slope : ndarray, shape of the budgets
-        slope >= 0, 0 where the report carries no information; t = (x - low)/(high - low).
+        Intercept and slope of the mean; slope >= 0, and 0 where the report carries no information.
     variance : ndarray, shape (3,) + shape of the budgets
         Coefficients c0, c1, c2 with Var(value | t) <= c0 + c1 t + c2 t^2, with equality where stated by the family.
     largest : ndarray, shape of the budgets
@@ -407,35 +440,38 @@ class NumberLaw(NamedTuple):
 
 @runtime_checkable
 class NumberRandomizer(Protocol):
-    """A family that randomizes a number in [low, high], can be run, and whose reports have an unbiased reading."""
+    """A family that randomizes a number in [low, high], and whose reports have a value linear in it in the mean."""
 
     @property
     def name(self) -> str:
-        """The name the command line uses, such as ``"one-bit"``."""
+        """Name of the family as the command line spells it, such as ``"one-bit"``."""
         ...
 
     @property
     def low(self) -> float:
-        """Lowest value, public."""
+        """Lower end of the public range of the numbers."""
         ...
 
     @property
     def high(self) -> float:
-        """Highest value, public."""
+        """Upper end of the public range of the numbers."""
         ...
 
     def randomize(
         self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
     ) -> NDArray[np.int64]:
-        """One integer report per value, shape (n,), each with its own budget (scalars or shape (n,))."""
+        """Return one integer report per number, shape (n,), each drawn with its own local budget.
+
+        epsilon0 is in nats, delta0 in [0, 1); each is one number for all or has shape (n,).
+        """
         ...
 
     def report_values(self, reports: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Value of each report, the same reading for every budget, shape (n,)."""
+        """Return the value of each report, shape (n,), read alike at all budgets; its mean is linear in the number."""
         ...
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
-        """Mean and variance of the value of a report, as drawn, at each budget."""
+        """Return mean and variance of a report's value given the number, as drawn, at each budget."""
         ...
 
 

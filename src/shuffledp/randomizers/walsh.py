@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform: every sum of signs at once."""
+"""The Walsh-Hadamard transform: all sums of the values with the signs of a Hadamard matrix's rows, in one pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 
 
 def walsh_hadamard(values: NDArray[_Number]) -> NDArray[_Number]:
-    """Return F with F[x] = sum_z (-1)^(number of ones in x AND z) values[z], in natural order.
+    """Return the Walsh-Hadamard transform F of an array, in natural order.
+
+    F[x] = sum_z (-1)^(number of ones in x AND z) values[z].
 
     Parameters
     ----------
@@ -21,12 +23,12 @@ def walsh_hadamard(values: NDArray[_Number]) -> NDArray[_Number]:
     Returns
     -------
     ndarray, same shape and type
-        A new array.
+        The transform F, a new array.
 
     Raises
     ------
     ValueError
-        If the length is no power of two.
+        If the length of `values` is no power of two.
 
     Examples
     --------
