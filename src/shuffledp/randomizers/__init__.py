@@ -1,6 +1,6 @@
-"""Families of local randomizers: what each user's report says, and how it is drawn.
+"""Families of local randomizers: what each user's report tells about the record, and how it is drawn.
 
-A family is loaded when its name is first used: a command that asks for one of them does not load the others.
+A family's module is loaded when its name is first used, so that a command does not load the families it does not need.
 """
 
 from __future__ import annotations

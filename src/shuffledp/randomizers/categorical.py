@@ -66,11 +66,11 @@ class RandomizedResponse:
 
     @property
     def name(self) -> str:
-        """``"rr"`` for two categories, ``"krr:K"`` otherwise."""
+        """Name of the family on the command line: ``"rr"`` for two categories, ``"krr:K"`` otherwise."""
         return "rr" if self.k == 2 else f"krr:{self.k}"
 
     def channel(self, epsilon0: float) -> FloatArray:
-        """P(report | record) at one budget.
+        """Return the matrix of chances P(report | record) at one budget.
 
         Parameters
         ----------
@@ -99,28 +99,29 @@ class RandomizedResponse:
 
     @property
     def mixture(self) -> bool:
-        """One blanket, uniform on the categories, for every budget."""
+        """Whether one blanket serves every budget, as in a mixture family: True, it is uniform on the categories."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """Whether there are two categories."""
+        """Whether two records differ on two outcomes only: True for k = 2."""
         return self.k == 2
 
     @property
     def report_sets(self) -> ReportSets:
-        """A_x holds the category x alone."""
+        """The sets A_x of likely reports: A_x holds the category x alone, so the sets of two records are disjoint."""
         return ReportSets(self.k, disjoint=True)
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Any pure budget is served, and an approximate one by its pure part."""
+        """Accept every local budget: reports are (epsilon0, 0)-LDP, which satisfies any delta0 as well."""
         del epsilon0, delta0
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Any two categories x0, x1 against the uniform blanket on k categories.
+        """Return the pair of any two categories x0, x1, relative to the blanket uniform on the k categories.
 
-        The cells are x0, x1 and, for k > 2, the categories that tell nothing about x0 against x1: masses
-        (1/k, 1/k, (k-2)/k), ratios of x0's report k s (e^epsilon0, 1, 1), of x1's k s (1, e^epsilon0, 1).
+        The cells are x0, x1 and, for k > 2, the categories that tell nothing about x0 against x1: masses (1/k, 1/k,
+        (k-2)/k), ratios of x0's report k s (e^epsilon0, 1, 1), of x1's k s (1, e^epsilon0, 1), with s = 1/(e^epsilon0 +
+        k - 1).
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class RandomizedResponse:
         return (PairBlanket(gamma=wrong, masses=masses, ratios0=ratios0, ratios1=ratios1, losses=losses),)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """Chances of the two categories x0 and x1 themselves; None for k = 2.
+        """Return the chances of the two categories x0 and x1 themselves, at each budget; None for k = 2.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class RandomizedResponse:
         return PairCounts(1.0 / (1.0 + (self.k - 1) * np.exp(-budgets)), wrong, (self.k - 2) * wrong, wrong)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Chance gamma = k/(e^epsilon0 + k - 1) of a uniformly random report, at each budget.
+        """Return gamma = k/(e^epsilon0 + k - 1), the chance of a uniformly random report, at each budget.
 
         Parameters
         ----------
@@ -162,12 +163,14 @@ class RandomizedResponse:
         Returns
         -------
         ndarray, shape of epsilon0
-            To a few ulp of each entry.
+            Gamma, each entry to a few units in the last place.
         """
         return self._masses(_budget(epsilon0))[1]
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Two categories against a third one, the same in both orders; None for k = 2.
+        """Return the attack on two categories among users who hold a third one, which certifies a lower bound.
+
+        The pair is the same in both orders; None for k = 2.
 
         Parameters
         ----------
@@ -180,15 +183,14 @@ class RandomizedResponse:
         return pair, pair
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> NDArray[np.uint64]:
-        """Integers K such that the record is kept with probability exactly K / 2^64.
+        """Return integers K such that the sampler keeps the record with probability exactly K / 2^64.
 
-        The mechanism that is drawn, not its formula, is epsilon0-LDP. With blanket mass g = 1 - K/2^64 the
-        likelihood ratio of two records at any report is at most 1 + k (1-g)/g, which is at most e^epsilon0 if
-        and only if g >= gamma. K is therefore rounded so that g >= gamma holds whatever the rounding
-        errors: from the smaller of gamma (up) and 1 - gamma (down), with a relative margin of 2^-46. It is the
-        same whole number on every machine. As K
-        is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller (epsilon0 beyond about 44):
-        more private. At epsilon0 = 0 K is 0, and the report is exactly uniform.
+        The mechanism that is drawn, not its formula, is epsilon0-LDP. With blanket mass g = 1 - K/2^64 the likelihood
+        ratio of two records at any report is at most 1 + k (1-g)/g, which is at most e^epsilon0 if and only if g >=
+        gamma. K is therefore rounded so that g >= gamma holds whatever the rounding errors: from the smaller of gamma
+        (up) and 1 - gamma (down), with a relative margin of 2^-46. It is the same whole number on every machine. As K
+        is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller (epsilon0 beyond about 44): more private.
+        At epsilon0 = 0 K is 0, and the report is exactly uniform.
 
         Parameters
         ----------
@@ -198,11 +200,12 @@ class RandomizedResponse:
         Returns
         -------
         ndarray of uint64, shape of epsilon0
+            The thresholds K.
         """
         return keep_thresholds(*keep_masses(_budget(epsilon0), 1.0 / self.k))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
-        """Keep and blanket probabilities as drawn, which is what estimators invert.
+        """Return the chances, as actually drawn, of the record and of a uniform category, which estimators invert.
 
         Parameters
         ----------
@@ -212,13 +215,13 @@ class RandomizedResponse:
         Returns
         -------
         SampledLaw
-            Each mass is its integer over 2^64, rounded once. Differs from the formula by at most
+            Each chance is its integer over 2^64, rounded once. It differs from the formula by at most
             2^-46 min(gamma, 1 - gamma) + 2^-64.
         """
         return sampled_law(self.keep_thresholds(epsilon0))
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One report per record, each under its own budget.
+        """Return one report per record, each drawn with its own budget.
 
         Parameters
         ----------
@@ -257,7 +260,7 @@ class RandomizedResponse:
         return codes
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances that the report is the record, and that it is a given other category: as drawn.
+        """Return the chances that a report is the record, and that it is a given other category, as drawn.
 
         Parameters
         ----------
@@ -267,34 +270,34 @@ class RandomizedResponse:
         return support_of(self.sampled_law(epsilon0), 1.0 / self.k, 0.0)
 
     def support_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        """How often each category was reported; see `FrequencyOracle.support_counts`."""
+        """Return the number, or the sum of `weights`, of the reports of each category: floats, shape (k,)."""
         return np.bincount(self.checked(reports), weights=weights, minlength=counted(self.k)).astype(np.float64)
 
     def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return reports if each is a category (the first other one is refused, with its row)."""
+        """Return reports unchanged if all are categories; InvalidInput names the first row that is not."""
         report_rows(reports, "iu", None, f"whole numbers from 0 to {self.k - 1}, one each")
         return checked_reports(reports, self.k)
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> RandomizedResponse:
-        """Itself: reports look the same at every budget."""
+        """Return the family itself, as the shape of its reports is the same at every budget."""
         del epsilon0, counts
         return self
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: enough for the numbers 0, ..., k - 1."""
         return (self.k - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; those that are no category are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), self.k)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, self.k)
 
     def _masses(self, epsilon0: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,7 +1,7 @@
 """A randomizer of the user's own, given as a matrix of chances.
 
-The doubles of the matrix are exact rationals, and their rows, divided by their exact sums, are the law that is
-certified. Ratios of two chances are quotients of whole numbers, rounded once; so no budget is too small for them.
+The doubles of the matrix are exact rationals, and its rows, divided by their exact sums, are the law that is certified.
+Ratios of two chances are quotients of whole numbers, rounded once; so no budget is too small for them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _SUM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """A randomizer of one's own: row x of the matrix is the law of the report of record x.
+    """A randomizer given by the caller as a matrix: row x holds the chances of the reports of record x.
 
-    Everybody uses the same matrix, whatever their budget; its own epsilon must not exceed anybody's budget. The
-    blanket omega is proportional to the smallest entry of each column, which gives nothing away.
+    Everybody uses the same matrix, whatever their budget; the matrix's own local epsilon must not exceed anybody's
+    budget. The blanket omega (a law of reports that is part of every record's law) is proportional to the smallest
+    entry of each column, the largest blanket there is.
 
     Parameters
     ----------
@@ -99,29 +100,29 @@ class Channel:
 
     @property
     def name(self) -> str:
-        """The spelling ``"channel"``."""
+        """Name of the family on the command line: ``"channel"``."""
         return "channel"
 
     @property
     def mixture(self) -> bool:
-        """True: the law is the same at every budget, so its blanket is."""
+        """Whether one blanket serves every budget: True, as the law is the same at every budget."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """False: not even a matrix of two outputs has the chances of its users' budgets."""
+        """Whether records differ on two outcomes with the chances of the stated budget: False for any matrix."""
         return False
 
     @cached_property
     def rows(self) -> FloatArray:
-        """The rows divided by their sums, shape (records, outputs), read-only; each entry to one ulp."""
+        """The matrix with rows divided by their sums, shape (records, outputs), read-only; each entry to one ulp."""
         rows = self.matrix / np.array([[math.fsum(row)] for row in self.matrix.tolist()])
         rows.setflags(write=False)
         return rows
 
     @cached_property
     def epsilon0(self) -> Upper:
-        """The channel's own local epsilon, nats: largest log-ratio in a column, rounded up.
+        """The channel's own local epsilon in nats: the largest log-ratio of two chances in a column, rounded up.
 
         inf if an output is possible for one record and impossible for another.
         """
@@ -134,7 +135,7 @@ class Channel:
         return round_up(worst) if worst > 0.0 else Upper(0.0)
 
     def divergence(self, epsilon: float) -> Upper:
-        """Smallest delta0 for which the channel certainly is (epsilon, delta0)-LDP: the worst pair's, rounded up.
+        """Return the least delta0, rounded up, for which the channel certainly is (epsilon, delta0)-LDP, in [0, 1].
 
         Parameters
         ----------
@@ -147,7 +148,7 @@ class Channel:
         return Upper(min(inflated(worst, 4 * self.rows.shape[1]), 1.0))
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Refuse a budget that the channel exceeds.
+        """Raise InvalidInput unless the channel keeps each of the local budgets.
 
         Parameters
         ----------
@@ -157,7 +158,7 @@ class Channel:
         Raises
         ------
         InvalidInput
-            Naming the first such budget, and what the channel needs.
+            If the channel exceeds a budget; the message names the first one, and what the channel needs.
         """
         budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
         small = budgets < self.epsilon0
@@ -179,11 +180,11 @@ class Channel:
                 )
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return all ordered pairs of records, those with the same cells once.
+        """Return all ordered pairs of records relative to the blanket, those with the same cells only once.
 
-        Outputs that the blanket lacks, because some record never gives them, are left out. If x0 or x1 may give
-        them, they are listed in the pair's spread, negative losses as 0. gamma is 0 if no output is possible for
-        every record.
+        Outputs that the blanket lacks, because some record never gives them, have no cell. If x0 or x1 may give them,
+        they are listed in the pair's spread, negative losses as 0. The blanket mass gamma is 0 if no output is possible
+        for every record.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class Channel:
         return self._pairs
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Gamma, the sum of the smallest entries of the columns, at each budget: the same.
+        """Return the blanket mass gamma, the sum of the columns' smallest entries, in the shape of epsilon0.
 
         Parameters
         ----------
@@ -204,13 +205,14 @@ class Channel:
         return np.full(local_budgets(epsilon0).shape, self._blanket.gamma)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: two records of a channel need not be mirror images of each other."""
+        """Return None: two records of a channel need not be mirror images, so that no such counts exist."""
         del epsilon0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return the three records x0, x1, x2 with the largest sum of (R(x0) - R(x1))^2/R(x2).
+        """Return the strongest attack: records x0, x1 relative to users who hold x2, then with x0 and x1 exchanged.
 
-        None if every record has an output that x0 or x1 may give and x2 never gives.
+        The three records have the largest sum of (R(x0) - R(x1))^2/R(x2), R(x) the law of the reports of x. None if
+        every record has an output that x0 or x1 may give and x2 never gives.
 
         Parameters
         ----------
@@ -256,7 +258,7 @@ class Channel:
         return rows
 
     def exact_columns(self) -> list[list[Chance]]:
-        """Return the exact chance of each output for each record, as numerators and denominators."""
+        """Return the exact chances as (numerator, denominator): a list per output, with an entry per record."""
         return [self._exact(column) for column in range(self.matrix.shape[1])]
 
     def _exact(self, column: int) -> list[Chance]:

@@ -1,4 +1,4 @@
-"""What the randomizers ask of their parameters, and how they say no."""
+"""Checks of the randomizers' parameters, records, budgets and reports, with one clear error message each."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ MAX_COUNTED = 2**24
 
 
 def whole_number(value: object, what: str, low: int, high: int) -> int:
-    """Return ``value`` as an int.
+    """Return ``value`` as an int if it is a whole number from ``low`` to ``high``.
 
     Parameters
     ----------
     value : object
         A Python or NumPy integer; bools are refused.
     what : str
-        Who takes it and what it is, such as ``"unary encoding takes a whole number k"``.
+        Beginning of the error message, such as ``"unary encoding takes a whole number k"``.
     low, high : int
-        Its range, both ends included.
+        The allowed range, both ends included.
 
     Raises
     ------
     InvalidInput
-        If it is no whole number in that range.
+        If the value is no whole number in that range.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise InvalidInput(f"{what} from {low} to {high}; got {shown(value)}")
@@ -49,12 +49,12 @@ WIDEST = 1e150
 
 
 def real_range(low: object, high: object) -> tuple[float, float]:
-    """Return the ends of a range of numbers: finite, low < high, of finite width.
+    """Return the two ends of a range of numbers as floats, after checking them.
 
     Raises
     ------
     InvalidInput
-        If they are not.
+        If an end is not finite, low >= high, or the width is not finite or below 1e-150.
     """
     try:
         ends = float(low), float(high)  # type: ignore[arg-type]
@@ -73,21 +73,23 @@ def real_range(low: object, high: object) -> tuple[float, float]:
 
 
 def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, closed: bool) -> FloatArray:
-    """Return ``values`` as doubles between 0 and ``top``.
+    """Return ``values`` as an array of floats if all lie between 0 and ``top``.
 
     Parameters
     ----------
     values : array_like
-        The numbers.
+        Numbers, of any shape.
     what, rule : str
-        Their name and the rule, for the error message.
+        Name of the numbers and the rule that they must keep, for the error message.
     top : float
-        The largest one allowed, if ``closed``; else the first one not allowed.
+        Upper end of the allowed range, which starts at 0.
+    closed : bool
+        Whether ``top`` itself is allowed.
 
     Raises
     ------
     InvalidInput
-        If one breaks the rule (the first such row is named, counting from 1) or is no number.
+        If an entry breaks the rule (the first such row is named, counting from 1) or is no number.
     """
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -101,34 +103,34 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
 
 
 def local_budgets(epsilon0: ArrayLike) -> FloatArray:
-    """Return local budgets epsilon0 as doubles.
+    """Return local budgets epsilon0 as an array of floats, after checking that they are from 0 to 700 nats.
 
     Parameters
     ----------
     epsilon0 : array_like
-        Nats, from 0 to 700.
+        Local budgets, nats, from 0 to 700.
 
     Raises
     ------
     InvalidInput
-        If one is outside that range (the first such row is named), or no number.
+        If a budget is outside that range (the first such row is named), or no number.
     """
     return numbers_within(epsilon0, "epsilon0", "a finite number of nats from 0 to 700", MAX_BUDGET, closed=True)
 
 
 def local_deltas(delta0: ArrayLike) -> FloatArray:
-    """Return local delta0 as doubles: probabilities in [0, 1).
+    """Return local delta0 as an array of floats, after checking that they are probabilities in [0, 1).
 
     Raises
     ------
     InvalidInput
-        If one is outside that range (the first such row is named), or no number.
+        If a delta0 is outside that range (the first such row is named), or no number.
     """
     return numbers_within(delta0, "delta0", "a probability in [0, 1)", 1.0, closed=False)
 
 
 def one_budget(epsilon0: float) -> float:
-    """Return a single local budget; see `local_budgets`."""
+    """Return one local budget epsilon0 (nats) as a float, after checking that it is one number from 0 to 700."""
     budget = local_budgets(epsilon0)
     if budget.ndim:
         raise InvalidInput(f"epsilon0 must be one number here; got shape {budget.shape}")
@@ -136,14 +138,14 @@ def one_budget(epsilon0: float) -> float:
 
 
 def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
-    """Return records of k categories as a fresh array.
+    """Return records of k categories as a new array of int64, after checking that each is a category.
 
     Parameters
     ----------
     records : array_like of int, shape (n,)
         Categories, 0..k-1.
     k : int
-        How many there are.
+        Number of categories.
 
     Raises
     ------
@@ -163,12 +165,12 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
 
 
 def matching(budgets: FloatArray, n: int) -> FloatArray:
-    """Return the budgets of n records: one for all, shape (), or one each, shape (n,).
+    """Return the budgets of n records unchanged if there is one for all, shape (), or one each, shape (n,).
 
     Raises
     ------
     InvalidInput
-        If there are neither one nor n.
+        If there is neither one budget nor n of them.
     """
     if budgets.ndim and budgets.shape != (n,):
         raise InvalidInput(f"{n} records need as many budgets, or one; got {budgets.size}")
@@ -176,12 +178,12 @@ def matching(budgets: FloatArray, n: int) -> FloatArray:
 
 
 def counted(k: int) -> int:
-    """Return k if that many categories can be counted.
+    """Return the number k of categories if it is at most 2^24, so that a table of k counts fits into memory.
 
     Raises
     ------
     InvalidInput
-        Beyond 2^24.
+        If k is above 2^24.
     """
     if k > MAX_COUNTED:
         raise InvalidInput(
@@ -198,7 +200,7 @@ def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[FloatArray, Floa
     epsilon0 : array_like, shape () or (levels,)
         Local budgets, nats, from 0 to 700.
     counts : array_like, shape () or (levels,)
-        Users with each; at least 0, together above 0.
+        Number of users with each budget, at least 0; not all 0.
 
     Raises
     ------
@@ -216,19 +218,19 @@ def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[FloatArray, Floa
 
 
 def one_shape(shapes: NDArray[np.int64], what: str) -> int:
-    """Return the shape that all reports of a task have.
+    """Return the one shape (a whole number) that all reports of a task have, if all budgets choose the same.
 
     Parameters
     ----------
     shapes : ndarray of int64
-        What each budget would choose.
+        The shape that each budget would choose, such as the range of a hash.
     what : str
-        Its name, for the error message.
+        Name of the shape, for the error message.
 
     Raises
     ------
     InvalidInput
-        If they differ: the shape of a report would give its sender's budget away.
+        If the shapes differ, as the shape of a report would then reveal its sender's budget.
     """
     least, most = int(shapes.min()), int(shapes.max())
     if least != most:
@@ -240,23 +242,23 @@ def one_shape(shapes: NDArray[np.int64], what: str) -> int:
 
 
 def report_rows(reports: NDArray[np.generic], kinds: str, columns: int | None, what: str) -> None:
-    """Refuse reports that are not of a task's type and shape.
+    """Raise InvalidInput if an array of reports has not the task's type and shape.
 
     Parameters
     ----------
     reports : ndarray
-        As received.
+        The reports as received, one per row.
     kinds : str
-        Kinds of type allowed, as in `numpy.dtype.kind`.
+        Allowed kinds of data type, letters as in `numpy.dtype.kind`.
     columns : int or None
-        Entries of one report; None for a single number.
+        Number of entries of one report; None if a report is a single number.
     what : str
-        What reports look like, for the error message.
+        Description of valid reports, for the error message.
 
     Raises
     ------
     InvalidInput
-        If they are not.
+        If the type or the shape differs.
     """
     shape = reports.shape[:1] if columns is None else (*reports.shape[:1], columns)
     if reports.ndim == 0 or reports.shape != shape or reports.dtype.kind not in kinds:
@@ -266,6 +268,6 @@ def report_rows(reports: NDArray[np.generic], kinds: str, columns: int | None, w
 
 
 def check_choice(what: str, value: object, known: tuple[str, ...]) -> None:
-    """Raise InvalidInput unless `value` is one of `known`."""
+    """Raise InvalidInput unless `value` is one of `known`; `what` names the parameter in the message."""
     if value not in known:
         raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")

@@ -1,4 +1,4 @@
-"""Hadamard response: one random bit of the record's row of a Hadamard matrix, by randomized response."""
+"""Hadamard response: one random entry (a sign) of the record's row of a Hadamard matrix, by randomized response."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integer
 class HadamardResponse(TwoLevelFamily):
     """Hadamard response over k categories: a random column j, and the sign there of the record's row.
 
-    H is Sylvester's matrix of order K, the next power of two above k: H[a, j] = (-1)^(number of ones in a AND j).
-    A record x has row x + 1 (row 0 is constant). The report is (j, b): j uniform on 0..K-1, and b the sign
-    H[x+1, j] kept with chance e^epsilon0/(1 + e^epsilon0), else turned. Exactly epsilon0-LDP.
+    H is Sylvester's matrix of order K, the next power of two above k: H[a, j] = (-1)^(number of ones in a AND j). A
+    record x has row x + 1 (row 0 is constant). The report is (j, b): j uniform on 0..K-1, and b the sign H[x+1, j] kept
+    with chance e^epsilon0/(1 + e^epsilon0), else turned. Exactly epsilon0-LDP.
 
-    omega is uniform on the 2K reports, A_x = {(j, H[x+1, j])}: one for every budget, a mixture family. Rows are
-    orthogonal, so two records agree on exactly half of the columns: the law of hashing with g = 2.
+    The blanket omega is uniform on the 2K reports, and the same for every budget: a mixture family. The reports that x
+    makes likely are A_x = {(j, H[x+1, j])}. Rows are orthogonal, so two records agree on exactly half of the columns:
+    the law of local hashing to g = 2 values.
 
     Parameters
     ----------
@@ -59,29 +60,29 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """The spelling ``"hadamard:K"``."""
+        """Name of the family on the command line: ``"hadamard:K"`` with the number of categories."""
         return f"hadamard:{self.k}"
 
     @property
     def mixture(self) -> bool:
-        """One blanket, uniform on columns and signs, for every budget."""
+        """Whether one blanket serves every budget: True, it is uniform on columns and signs."""
         return True
 
     @property
     def order(self) -> int:
-        """Number K of columns: the smallest power of two above k."""
+        """Number K of columns and rows of the Hadamard matrix: the smallest power of two above k."""
         return 1 << self.k.bit_length()
 
     @property
     def report_sets(self) -> ReportSets:
-        """Half of the reports; rows are orthogonal, so the sets of two records are independent."""
+        """The sets A_x of likely reports: half of all reports; the sets of two records are independent."""
         return ReportSets(2, disjoint=False)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of any pair of inputs.
+        """Return the law of the reports of any two records, at each budget.
 
         Rows form a group, so for a third record x2 the products H[x0] H[x1] and H[x0] H[x2] are two more rows,
-        orthogonal: on the columns that separate x0 and x1, x2 sides with either on half of them.
+        orthogonal: on the columns that separate x0 and x1, x2 agrees with either on half of them.
 
         Parameters
         ----------
@@ -92,16 +93,20 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Alike: rows are orthogonal, and with the sign all eight patterns of three rows are alike."""
+        """Statement about any three records, "alike": the eight sign patterns of three rows are equally frequent."""
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Three rows and the sign: all eight patterns are alike, even if one row is the product of the others."""
+        """Return the relative masses of the reports in none, one, two or three of three records' sets: all equal.
+
+        With the sign of the report all eight patterns of three rows are equally frequent, even if one row is the
+        product of the others.
+        """
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the true sign is reported with probability K/2^64, else a fair one (`mixing`).
+        """Return integers K: the sampler keeps the true sign with probability K/2^64, else draws a fair one.
 
         Parameters
         ----------
@@ -111,7 +116,7 @@ class HadamardResponse(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances that the report agrees with the record's row, and with another row (1/2): as drawn.
+        """Return the chances, as drawn, that a report agrees with its record's row, and with another row (1/2).
 
         Parameters
         ----------
@@ -121,7 +126,7 @@ class HadamardResponse(TwoLevelFamily):
         return support_of(sampled_law(self.keep_thresholds(epsilon0)), 0.5, 0.5)
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One column and sign per record, each under its own budget.
+        """Return one report per record, a column and a sign, each drawn with its own budget.
 
         Parameters
         ----------
@@ -135,7 +140,7 @@ class HadamardResponse(TwoLevelFamily):
         Returns
         -------
         ndarray of int64, shape (n,)
-            2 j + (0 for the sign 1, 1 for the sign -1).
+            2 j + b for column j, with b = 0 for the sign 1 and b = 1 for the sign -1.
 
         Raises
         ------
@@ -156,7 +161,7 @@ class HadamardResponse(TwoLevelFamily):
         return codes
 
     def support_counts(self, reports: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        """How many reports agree with each category's row; see `FrequencyOracle.support_counts`.
+        """Return the number (or sum of `weights`) of the reports that agree with each category's row, shape (k,).
 
         One count per column and sign, and one transform: (n + sum of sign H[x+1, j])/2, exact without weights.
         """
@@ -168,23 +173,23 @@ class HadamardResponse(TwoLevelFamily):
         return (agree + tallied.sum()) / 2.0
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> HadamardResponse:
-        """Itself: reports look the same at every budget."""
+        """Return the family itself, as the shape of its reports is the same at every budget."""
         del epsilon0, counts
         return self
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire: those of a column, and one for the sign."""
+        """Size of an encoded report, in bits: log2 K for the column, and one for the sign."""
         return self.k.bit_length() + 1
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`: reports from bytes."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return unpack_integers(rows, self.report_bits).view(np.int64)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, 2**self.report_bits)

@@ -1,10 +1,11 @@
 """Families whose report has two levels of likelihood: y is in the record's set A_x, or it is not.
 
-    R(x)(y)/omega(y) = e^epsilon0 gamma on A_x, gamma elsewhere;  gamma = 1/(e^epsilon0 f + 1 - f),  f = omega(A_x),
+    R(x)(y)/omega(y) = e^epsilon0 gamma on A_x, gamma elsewhere;  gamma = 1/(e^epsilon0 f + 1 - f),  f = omega(A_x).
 
-the same f for every record, so R(x) >= gamma omega for every record x whatever the sets are. A pair (x0, x1) has
-four cells: in A_x0 only, in A_x1 only (equal masses, as f is common), in both, in neither. Randomized response,
-unary encoding, hashing, Hadamard response and subset selection are of this kind (docs/theorems/randomizers.md).
+R(x) is the law of the report y of record x, omega the blanket. f is the same for every record, so R(x) >= gamma omega
+for every x whatever the sets are. A pair (x0, x1) has four cells: in A_x0 only, in A_x1 only (equal masses, as f is
+common), in both, in neither. Randomized response, unary encoding, hashing, Hadamard response and subset selection are
+of this kind (docs/theorems/randomizers.md).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from shuffledp.randomizers.checks import one_budget
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelLaw:
-    """The law of a pair of inputs at each budget; every entry to a few ulps of itself.
+    """The report laws R(x0), R(x1) of a pair of inputs at each budget; every entry to a few ulps of itself.
+
+    A_x is the set of reports that input x makes likely, omega the blanket.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class TwoLevelLaw:
 
     @classmethod
     def of(cls, epsilon0: FloatArray, only: ArrayLike, both: ArrayLike, neither: ArrayLike) -> TwoLevelLaw:
-        """Return the law from weights of the cells.
+        """Return the law of a pair of inputs from the masses of its cells, in any common unit.
 
         Parameters
         ----------
@@ -82,14 +85,16 @@ def _pair(law: TwoLevelLaw, epsilon0: float) -> PairBlanket:
 
 
 def third_record(epsilon0: float, weights: tuple[float, float, float, float]) -> PairBlanket:
-    """Two records seen against the report of a third one: R(x0)/R(x2) = e^(epsilon0 (1_A0 - 1_A2)), cell by cell.
+    """Return the laws of two records relative to the report of a third one, with gamma = 1.
+
+    R(x0)/R(x2) = e^(epsilon0 (1_A0 - 1_A2)), cell by cell, where 1_Ab says whether the report is in the set of x_b.
 
     Parameters
     ----------
     epsilon0 : float
         Local budget, nats, from 0 to 700.
     weights : tuple of float
-        As `TwoLevelFamily.triple_weights`.
+        Masses of outputs in none, in a given one, two, all of three records' sets (`TwoLevelFamily.triple_weights`).
     """
     cells: dict[tuple[int, int], float] = {}
     for a0, a1, a2 in product((0, 1), repeat=3):
@@ -104,36 +109,36 @@ def third_record(epsilon0: float, weights: tuple[float, float, float, float]) ->
 
 
 class TwoLevelFamily(ABC):
-    """A family of this kind over k categories: a subclass gives the cells, the rest is here."""
+    """A family with two levels of likelihood over k categories; a subclass states how the records' sets overlap."""
 
     k: int
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name the command line uses."""
+        """Name of the family as the command line spells it."""
 
     @property
     @abstractmethod
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: whether the sets A_x are the same for all budgets."""
+        """Whether one blanket serves every budget, that is, the sets A_x are the same at all budgets."""
 
     @property
     def two_point(self) -> bool:
-        """False: besides the outcomes that separate two records there are others."""
+        """Whether two records differ on two outcomes and no other exists: False unless a subclass states it."""
         return False
 
     @property
     def triples(self) -> Triples | None:
-        """What is stated of any three records; see `Triples`.
+        """What the family states about any three records, one of `Triples`; None unless a subclass states it.
 
-        None unless a family states it: an upper bound may then be derived from it, not only an attack.
+        With a statement an upper bound may be derived from triples, not only an attack.
         """
         return None
 
     @abstractmethod
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of the worst pair of inputs.
+        """Return the report laws of the worst pair of inputs, at each budget.
 
         Parameters
         ----------
@@ -142,11 +147,11 @@ class TwoLevelFamily(ABC):
         """
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Any pure budget is served, and an approximate one by its pure part."""
+        """Accept every local budget: reports are (epsilon0, 0)-LDP, which satisfies any delta0 as well."""
         del epsilon0, delta0
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return the worst pair of inputs, its own mirror image, against omega.
+        """Return the worst pair of inputs, which is its own mirror image, relative to the blanket omega.
 
         Parameters
         ----------
@@ -156,13 +161,13 @@ class TwoLevelFamily(ABC):
         Raises
         ------
         InvalidInput
-            On a bad budget.
+            If the budget is not from 0 to 700.
         """
         budget = one_budget(epsilon0)
         return (_pair(self.law(budget), budget),)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Gamma at each budget.
+        """Return the blanket mass gamma at each budget: the chance of a report that is a draw of omega.
 
         Parameters
         ----------
@@ -172,12 +177,14 @@ class TwoLevelFamily(ABC):
         Returns
         -------
         ndarray, shape of epsilon0
-            To a few ulps of each entry.
+            Gamma, each entry to a few ulps.
         """
         return self.law(epsilon0).gamma
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """Chances of the two cells that separate x0 from x1; None for k = 2, which has no third record.
+        """Return the chances of the two cells that separate x0 from x1, in A_x0 only and in A_x1 only.
+
+        None for k = 2, as there is no third record.
 
         Parameters
         ----------
@@ -192,13 +199,15 @@ class TwoLevelFamily(ABC):
 
     @abstractmethod
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """omega-masses, in any unit, of the outputs in none of A_x0, A_x1, A_x2, in just a given one, two, all.
+        """Return the omega-masses of the outputs in none, in just a given one, two, and all three of A_x0, A_x1, A_x2.
 
-        For three different records; the same whichever sets are given.
+        The masses are in any common unit, for three different records; which set or sets are given does not matter.
         """
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return x0 and x1 against a third record; the same in both orders, by symmetry. None for k = 2.
+        """Return the attack on x0 and x1 among users who hold a third record, which certifies a lower bound.
+
+        The pair is the same in both orders, by symmetry; None for k = 2.
 
         Parameters
         ----------
@@ -211,7 +220,7 @@ class TwoLevelFamily(ABC):
         return pair, pair
 
     def triple(self, epsilon0: float) -> PairBlanket:
-        """Return two records seen against the report of a third one, by `triple_weights`.
+        """Return the laws of two records relative to the report of a third one, from `triple_weights`.
 
         Parameters
         ----------
@@ -222,7 +231,7 @@ class TwoLevelFamily(ABC):
         return third_record(budget, self.triple_weights(budget))
 
     def share(self, epsilon0: float) -> float:
-        """Return f = omega(A_x).
+        """Return f = omega(A_x), the chance under the blanket of the reports that a record makes likely; in (0, 1).
 
         Parameters
         ----------
@@ -233,6 +242,9 @@ class TwoLevelFamily(ABC):
         return float(law.only + law.both)
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """P(in A_x0 only | x2) for a third record x2: as under omega, where A_x2 is independent of that cell."""
+        """Return P(report in A_x0 but not in A_x1 | x2) for a third record x2, at each budget.
+
+        As under omega, since A_x2 is independent of that cell; a subclass where it is not overrides this.
+        """
         del epsilon0
         return law.only
