@@ -41,16 +41,17 @@ from shuffledp.randomizers.wire import (
 
 
 def best_range(epsilon0: ArrayLike, counts: ArrayLike, largest: int) -> int:
-    """Return the power of two up to `largest` with the least variance as the one range of everybody's hash.
+    """Return the range of a hash, a power of two up to `largest`, with the least variance if all users share it.
 
-    The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients.
+    The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients, p and q the chances
+    that a report supports its record's category and another one.
 
     Parameters
     ----------
     epsilon0, counts : array_like, shape () or (levels,)
         Local budgets, nats, from 0 to 700, and how many users have each.
     largest : int
-        A power of two, at least 2.
+        Largest range allowed, a power of two of at least 2.
 
     Examples
     --------
@@ -71,8 +72,9 @@ class LocalHashing(TwoLevelFamily):
     """Local hashing over k categories: each user draws a hash h to g values, and reports (h, y).
 
     y is h(record) with chance e^epsilon0 s, and each other value with chance s = 1/(e^epsilon0 + g - 1): g-ary
-    randomized response of the hashed record. omega is a random hash and a uniform value, gamma = g s, and A_x the
-    reports (h, h(x)). Exactly epsilon0-LDP if some hash separates two records.
+    randomized response of the hashed record. The blanket omega is a random hash and a uniform value, its mass is
+    gamma = g s, and the reports that x makes likely are A_x = {(h, h(x))}. Exactly epsilon0-LDP if some hash separates
+    two records.
 
     How private the shuffled reports are depends on how often two records collide. *The fewer collisions, the less
     private*: a "universal" family, whose collision probability is at most 1/g, is on the wrong side.
@@ -122,17 +124,20 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"olh:K"``, or ``"olh:K:G"`` with a fixed range; ``":unknown"`` is appended for unknown collisions."""
+        """Name on the command line: ``"olh:K"``, or ``"olh:K:G"`` with a fixed range.
+
+        ``":unknown"`` is appended for unknown collisions.
+        """
         fixed = "" if self.g is None else f":{self.g}"
         return f"olh:{self.k}{fixed}{':unknown' if self.collision == 'unknown' else ''}"
 
     @property
     def mixture(self) -> bool:
-        """Whether the range is fixed."""
+        """Whether one blanket serves every budget: True if the range g of the hash is fixed."""
         return self.g is not None
 
     def hash_range(self, epsilon0: ArrayLike) -> NDArray[np.int64]:
-        """Return the range g of the hash at each budget.
+        """Return the range g of the hash at each budget, int64 in the shape of epsilon0.
 
         Parameters
         ----------
@@ -149,11 +154,11 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def largest_range(self) -> int:
-        """The largest range that is drawn: 2^24, or less so that (u + 1) log2(g) bits fit into 64."""
+        """Largest range g that can be drawn: 2^24, or less so that a report of (u + 1) log2(g) bits fits into 64."""
         return 1 << min(64 // ((self.k - 1).bit_length() + 1), 24)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of any pair of inputs; for unknown collisions, of a pair that never collides.
+        """Return the report laws of any two inputs; for unknown collisions, of two that never collide.
 
         Parameters
         ----------
@@ -168,24 +173,27 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Alike: hashes of three records are independent and uniform. Free if nothing is known of collisions."""
+        """Statement about any three records: "alike" as their hashes are independent and uniform; "free" if unknown."""
         return "alike" if self.collision == "exact" else "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Each of three records has the reported value with chance 1/g, independently."""
+        """Return the relative masses of reports that none, a given one, two, all of three records make likely.
+
+        Each of three records has the reported value with chance 1/g, independently.
+        """
         others = float(self.hash_range(epsilon0)) - 1.0
         return others**3, others**2, others, 1.0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """As for every family of this kind; None if the hashes are unknown, whose chances are, too."""
+        """Return the attack of `TwoLevelFamily.witness_pairs`; None if collisions are unknown, as chances then are."""
         return None if self.collision == "unknown" else super().witness_pairs(epsilon0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """As for every family of this kind; None if the hashes are unknown, whose chances are, too."""
+        """Return the chances of `TwoLevelFamily.pair_counts`; None if collisions are unknown, as chances then are."""
         return None if self.collision == "unknown" else super().pair_counts(epsilon0)
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the value is h(record) with probability K/2^64, else uniform (`mixing`).
+        """Return integers K: the sampler reports h(record) with probability K/2^64, else a uniform value.
 
         Parameters
         ----------
@@ -195,7 +203,7 @@ class LocalHashing(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), 1.0 / self.hash_range(epsilon0)))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances that the report supports the record, and any other category (1/g): as drawn.
+        """Return the chances, as drawn, that a report supports its record, and another category (1/g).
 
         Parameters
         ----------
@@ -206,16 +214,17 @@ class LocalHashing(TwoLevelFamily):
         return support_of(sampled_law(self.keep_thresholds(epsilon0)), share, share)
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> LocalHashing:
-        """Return the family with the range fixed that has the least predicted variance for these users.
+        """Return the family with the range fixed to that of least predicted variance for these users.
 
-        See `best_range` and `FrequencyOracle.for_budgets`. Itself if the range is fixed already.
+        The family itself is returned if its range is fixed already. epsilon0 are budgets in nats, counts the numbers of
+        users with each; see `best_range`.
         """
         if self.g is not None:
             return self
         return replace(self, g=best_range(epsilon0, counts, self.largest_range))
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.uint64]:
-        """One hash and value per record, each under its own budget.
+        """Return one report per record, a hash and a value, each drawn with its own budget.
 
         Parameters
         ----------
@@ -253,7 +262,10 @@ class LocalHashing(TwoLevelFamily):
         return reports
 
     def support_counts(self, reports: NDArray[np.uint64], weights: FloatArray | None = None) -> FloatArray:
-        """How many hashes send each category to the reported value; see `FrequencyOracle.support_counts`."""
+        """Return the number (or sum of `weights`) of the reports that support each category, shape (k,).
+
+        A report supports the categories that its hash sends to its value.
+        """
         hashes = self._hashes()
         report_rows(reports, "u", None, f"one whole number each, below 2^{hashes.bits}")
         checked_reports(reports, 2**hashes.bits)
@@ -261,19 +273,19 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire, (u + 1) log2(g); the range must be fixed."""
+        """Size of an encoded report, (u + 1) log2(g) bits; InvalidInput if the range is not fixed."""
         return self._hashes().bits
 
     def pack(self, reports: NDArray[np.uint64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.uint64]:
-        """Undo `pack`: reports from bytes."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return unpack_integers(rows, self.report_bits)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, 2**self.report_bits)
 
     def _hashes(self) -> AffineHash:
@@ -305,10 +317,11 @@ class LeveledHashing(TwoLevelFamily):
     The user draws a level, uniformly, and an affine hash (`LocalHashing`), and reports level, hash and the hashed code
     of that level through g-ary randomized response.
 
-    omega is uniform on levels, hashes and values, A_x the reports whose hash sends the record's code to the value,
-    f = 1/g: a mixture family. On a level where two records have different codes they share 1/g of that, on one where
-    they have the same code all of it; so records that differ at every level overlap least and are the worst pair, that
-    of local hashing (docs/theorems/randomizers.md). How a record's codes are made does not matter.
+    The blanket omega is uniform on levels, hashes and values: a mixture family. The reports A_x that x makes likely are
+    those whose hash sends the record's code to the value, a share f = 1/g. On a level where two records have different
+    codes they share 1/g of these reports, on one where they have the same code all of them; so records that differ at
+    every level overlap least and are the worst pair, that of local hashing (docs/theorems/randomizers.md). How a
+    record's codes are made does not matter.
 
     Parameters
     ----------
@@ -353,22 +366,22 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"items:BITS:LEVELS:G"``."""
+        """Name of the family on the command line: ``"items:BITS:LEVELS:G"``."""
         return f"items:{self.size}:{self.levels}:{self.g}"
 
     @property
     def k(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Number of codes of a level."""
+        """Number of different codes of a level, 2^size."""
         return 1 << self.size
 
     @property
     def rows(self) -> int:
-        """Rows of a hash's matrix: log2 g."""
+        """Number of rows of a hash's matrix: log2 g, the bits of a hash."""
         return self.g.bit_length() - 1
 
     @property
     def mixture(self) -> bool:
-        """One blanket, uniform on levels, hashes and values, for every budget."""
+        """Whether one blanket serves every budget: True, it is uniform on levels, hashes and values."""
         return True
 
     @property
@@ -377,7 +390,7 @@ class LeveledHashing(TwoLevelFamily):
         return LocalHashing(self.k, self.g)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of two records that differ at every level: that of local hashing.
+        """Return the report laws of two records that differ at every level, the worst pair: those of local hashing.
 
         Parameters
         ----------
@@ -393,15 +406,15 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """State "alike by parts": on each level, records with different codes are alike."""
+        """Statement about any three records, "alike by parts": records with different codes on a level are alike."""
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Three records that differ at every level: each has the reported value with chance 1/g, independently."""
+        """Return `LocalHashing.triple_weights`: the masses for three records whose codes differ at every level."""
         return self._flat.triple_weights(epsilon0)
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the value is the record's with probability K/2^64, else uniform (`mixing`).
+        """Return integers K: the sampler reports the record's hash with probability K/2^64, else a uniform value.
 
         Parameters
         ----------
@@ -411,7 +424,7 @@ class LeveledHashing(TwoLevelFamily):
         return self._flat.keep_thresholds(epsilon0)
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances that a report supports its record's code, and any other code, of its level: as drawn.
+        """Return the chances, as drawn, that a report supports its record's code of its level, and any other code.
 
         Parameters
         ----------
@@ -421,7 +434,7 @@ class LeveledHashing(TwoLevelFamily):
         return self._flat.support_law(epsilon0)
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> Reports:
-        """One level, hash and value per record, each under its own budget.
+        """Return one report per record, a level, a hash and a value, each drawn with its own budget.
 
         Parameters
         ----------
@@ -441,7 +454,7 @@ class LeveledHashing(TwoLevelFamily):
         Raises
         ------
         InvalidInput
-            If a code is none (the first such row is named, counting from 1), a budget is bad, or the lengths differ.
+            If a code is too large (the first such row is named, from 1), a budget is bad, or the lengths differ.
         """
         codes = self._checked_codes(records)
         n = codes.shape[0]
@@ -479,7 +492,7 @@ class LeveledHashing(TwoLevelFamily):
         return raw.astype(np.uint32)
 
     def checked(self, reports: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the reports unchanged; raise InvalidInput, naming the row, if one cannot come from this family."""
+        """Return reports unchanged if all can come from this family; InvalidInput names the first row that cannot."""
         report_rows(reports, "iu", 1 + self.rows, f"{1 + self.rows} whole numbers each: level and hash")
         tops = np.array([self.levels] + [2 << self.size] * self.rows)
         bad = ((reports < 0) | (reports >= tops)).any(axis=1)
@@ -492,9 +505,9 @@ class LeveledHashing(TwoLevelFamily):
         return reports
 
     def add_signs(self, reports: NDArray[np.integer], total: NDArray[np.int64], weights: Words | None = None) -> None:
-        """Add the signs from which `support` follows, over more reports, to `total`, in whole numbers.
+        """Add reports to `total`, the sums of signs by level and cell from which support counts follow; whole numbers.
 
-        With rows a_i of A,  1[A x = c] = 2^-r sum_s (-1)^(s.c) (-1)^((xor_(i in s) a_i).x)  over all s of r bits. For
+        With rows a_i of A, 1[A x = c] = 2^-r sum_s (-1)^(s.c) (-1)^((xor_(i in s) a_i).x) over all s of r bits. For
         each s but 0 the sign (-1)^(s.c) is added to the cell xor_(i in s) a_i of the report's level.
 
         Parameters
@@ -502,9 +515,9 @@ class LeveledHashing(TwoLevelFamily):
         reports : ndarray of int, shape (n, 1 + log2 g)
             As `randomize` returned them.
         total : ndarray of int64, shape (levels 2^size,)
-            Changed.
+            Sums of signs, changed in place.
         weights : ndarray of whole numbers, shape (n,), or None
-            None: 1 each.
+            Weight of each report; None: 1 each.
         """
         low = np.int64((1 << self.size) - 1)
         for start in range(0, reports.shape[0], CHUNK):
@@ -519,22 +532,22 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire: 8 for the level, and those of the hash and its value."""
+        """Size of an encoded report, in bits: 8 for the level, and those of the hash and its value."""
         return 8 + self.rows * (self.size + 1)
 
     def pack(self, reports: Reports) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         wide = self.checked(reports).astype("<u4")
         bits = np.unpackbits(wide.view(np.uint8), axis=1, bitorder="little").reshape(len(wide), -1, 32)
         rows = bits[:, 1:, : self.size + 1].reshape(len(wide), -1)
         return np.packbits(np.hstack((bits[:, 0, :8], rows)), axis=1, bitorder="little")
 
     def unpack(self, rows: PackedBits) -> Reports:
-        """Undo `pack`; a level that there is not is refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return self.checked(self._read(check_padding(rows, self.report_bits)))  # type: ignore[return-value]
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_padding(rows, self.report_bits) & (rows[:, 0] < self.levels)
 
     def _read(self, rows: PackedBits) -> Reports:

@@ -1,10 +1,10 @@
-"""Domains of items: what an item is, and which code stands for it at each level of a search.
+"""Domains of items: what an item is, and which code stands for it at each level of a search for frequent items.
 
 Items of an unknown domain are words over a public alphabet. A word is cut into blocks of characters; level l of the
 search stands for the first l blocks, and one more level stands for the whole word once more, under another hash. The
 code of a level is a public hash of that prefix, so that the analyzer can count codes without a list of all words.
 
-Privacy does not ask how codes come about: any function of the record will do (docs/theorems/randomizers.md).
+Privacy does not depend on how codes are made: any function of the record will do (docs/theorems/randomizers.md).
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ItemDomain(Protocol):
-    """What items there are, as the randomizer and the search see it; its `repr` names all its parameters."""
+    """The possible items as the randomizer and the search see them; the `repr` of a domain names all its parameters."""
 
     @property
     def levels(self) -> int:
-        """Levels of the search; the last one stands for whole items and estimates their shares."""
+        """Number of levels of the search; the last one stands for whole items and estimates their shares."""
         ...
 
     @property
     def bits(self) -> int:
-        """The number of bits of an item's code."""
+        """Number of bits of a code, the same at every level."""
         ...
 
 
 @dataclass(frozen=True)
 class ListedItems:
-    """Items of a public list: the code of an item is its place, and there is one level.
+    """Items of a public list: the code of an item is its place in the list, and there is one level.
 
     Parameters
     ----------
     count : int
         How many items are listed, from 2 to 2^24 - 1; the code `count` stands for none of them.
     digest : str
-        Says which list it is, so that reports about different lists are never added up.
+        Digest of the list, so that reports about different lists are never added up.
 
     Raises
     ------
     InvalidInput
-        If there are too few or too many.
+        If `count` is out of range.
 
     Examples
     --------
@@ -92,18 +92,18 @@ class ListedItems:
 
     @property
     def levels(self) -> int:
-        """See `ItemDomain.levels`."""
+        """Number of levels of the search: 1."""
         return 1
 
     @property
     def bits(self) -> int:
-        """See `ItemDomain.bits`; the codes are 0..count."""
+        """Number of bits of a code; codes are the whole numbers 0, ..., count."""
         return self.count.bit_length()
 
 
 @dataclass(frozen=True)
 class WordItems:
-    """Words of up to so many characters of a public alphabet.
+    """Words over a public alphabet, of up to `length` characters, for a search without a list of candidates.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class WordItems:
 
     @cached_property
     def characters(self) -> str:
-        """The characters, by their symbol less 1; "" under ``"utf-8"``, where a symbol is a byte."""
+        """The alphabet as a text, sorted for presets; empty under ``"utf-8"``. Character i has the symbol i + 1."""
         if self.alphabet == UTF8:
             return ""
         names = self.alphabet.split("+")
@@ -159,12 +159,12 @@ class WordItems:
 
     @property
     def size(self) -> int:
-        """Number of symbols: the characters, and `END`."""
+        """Number of symbols: one for each character, and `END` (0) after a word's last character."""
         return 256 if self.alphabet == UTF8 else len(self.characters) + 1
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:
-        """Characters of each block: as many as can be tried, more in the first one, which extends a single prefix."""
+        """Number of characters of each block; the first one is longer, as the search extends a single prefix by it."""
         found = [min(self._largest(1 << BITS), self.length)]
         step = self._largest(LARGEST_BLOCK)
         while sum(found) < self.length:
@@ -173,17 +173,17 @@ class WordItems:
 
     @property
     def kept(self) -> int:
-        """Prefixes that are followed from one level to the next, so that at most 2^20 are tried at each."""
+        """Number of prefixes kept from one level of the search to the next, so that a level tries at most 2^20."""
         return min(MOST_KEPT, (1 << BITS) // self.size ** self._largest(LARGEST_BLOCK))
 
     @property
     def levels(self) -> int:
-        """See `ItemDomain.levels`."""
+        """Number of levels of the search: one for each block, and one for the whole word under another hash."""
         return len(self.blocks) + 1
 
     @property
     def bits(self) -> int:
-        """See `ItemDomain.bits`."""
+        """Number of bits of a code: 20, at every level."""
         return BITS
 
     def _largest(self, most: int) -> int:
@@ -194,16 +194,17 @@ class WordItems:
         return found
 
     def codes(self, symbols: NDArray[np.uint8] | NDArray[np.uint32]) -> Codes:
-        """Return the code of each word at each level.
+        """Return the code of each word at each level of the search.
 
         Parameters
         ----------
         symbols : ndarray of unsigned int, shape (n, length)
-            Below `size`; `END` after a word's last character.
+            Symbols of the words, below `size`; `END` after a word's last character.
 
         Returns
         -------
         ndarray of uint32, shape (n, levels)
+            The codes, below 2^bits.
         """
         found = np.empty((symbols.shape[0], self.levels), dtype=np.uint32)
         state, start = self.root(symbols.shape[0]), 0
@@ -217,27 +218,27 @@ class WordItems:
         return found
 
     def root(self, n: int) -> Words:
-        """Return the state of the empty prefix, n times: what `extended` starts from."""
+        """Return n copies of the 64-bit hash state of the empty prefix, from which `extended` starts."""
         return np.full(n, mix(np.array([self.salt], dtype=np.uint64) + _GOLDEN)[0], dtype=np.uint64)
 
     def extended(self, states: Words, values: Words) -> Words:
-        """Return the state of prefixes longer by a block; 64 bits, so that no two prefixes are likely to share one.
+        """Return the 64-bit hash states of prefixes extended by one block each; two rarely share a state.
 
         Parameters
         ----------
         states, values : ndarray of uint64
-            Of the prefixes, and of the blocks (the number that the block's symbols are, the first one the highest);
-            broadcast.
+            States of the prefixes, and values of the blocks: a block's symbols as digits in base `size`, the first the
+            highest. Broadcast with each other.
         """
         return mix(states + _GOLDEN * (values + np.uint64(1)))
 
     def code(self, states: Words, level: int) -> Codes:
-        """Return the codes of prefixes at a level.
+        """Return the codes (uint32, below 2^bits) of prefixes at a level, from their hash states.
 
         Parameters
         ----------
         states : ndarray of uint64
-            Of the prefixes of that level; the last two levels have the same.
+            Hash states of the prefixes of that level; the last two levels have the same states.
         level : int
             From 0 to levels - 1.
         """
@@ -245,7 +246,7 @@ class WordItems:
         return (mix(states ^ key) >> np.uint64(64 - self.bits)).astype(np.uint32)
 
     def block_values(self, block: int) -> Words:
-        """Return the values of all blocks of so many characters in which nothing follows an `END`.
+        """Return the values of all blocks of `block` characters, those in which only `END` follows an `END`.
 
         Parameters
         ----------
@@ -261,7 +262,7 @@ class WordItems:
         return values
 
     def word(self, values: NDArray[np.uint64]) -> str | None:
-        """Return the word whose blocks have these values; None if they are the bytes of no text."""
+        """Return the word whose blocks have the given values; None under ``"utf-8"`` if its bytes are no text."""
         symbols: list[int] = []
         for value, block in zip(values.tolist(), self.blocks, strict=True):
             symbols += [value // self.size**place % self.size for place in reversed(range(block))]

@@ -1,4 +1,4 @@
-"""A report drawn once and sent again in every round, with or without fresh noise on top."""
+"""Memoised reports: a noisy report drawn once (the memo) and sent in every round, with or without fresh noise."""
 
 from __future__ import annotations
 
@@ -59,31 +59,31 @@ class Memoised:
 
     @property
     def name(self) -> str:
-        """``"memoised:E"``, or ``"memoised:E:E_FRESH"``."""
+        """Name of the family on the command line: ``"memoised:E"``, or ``"memoised:E:E_FRESH"`` with fresh noise."""
         return f"memoised:{self.permanent:.17g}" + ("" if self.fresh is None else f":{self.fresh:.17g}")
 
     @property
     def mixture(self) -> bool:
-        """True: everybody draws reports alike, whatever the stated budget, so one blanket serves all."""
+        """Whether one blanket serves every budget: True, all draw reports alike whatever the stated budget."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """False: two reports, but not with the chances of the stated budget."""
+        """Whether records differ on two outcomes with the chances of the stated budget: False, the chances differ."""
         return False
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Refuse a stated budget below the permanent one.
+        """Raise InvalidInput if a stated local budget is below the permanent budget of the memo.
 
         Parameters
         ----------
         epsilon0, delta0 : array_like
-            The local budgets, which speak of all rounds together.
+            Local budgets of all rounds together: epsilon0 in nats; delta0 is not used.
 
         Raises
         ------
         InvalidInput
-            Naming the first such budget.
+            If a budget is below; the message names the first one.
         """
         del delta0
         budgets = local_budgets(epsilon0).ravel()
@@ -95,7 +95,7 @@ class Memoised:
             )
 
     def rows(self, rounds: int) -> FloatArray:
-        """Chances of 0, 1, ..., ``rounds`` ones among the reports of a record 0, and of a record 1.
+        """Return the chances of 0, 1, ..., ``rounds`` ones among the reports, for record 0 and for record 1.
 
         Parameters
         ----------
@@ -105,12 +105,13 @@ class Memoised:
         Returns
         -------
         ndarray, shape (2, rounds + 1), or (2, 2) if the memo itself is sent
+            Row x is the law for record x.
         """
         both = np.array([[float(mass0), float(mass1)] for mass0, mass1, _ in _types(self, rounds)]).T
         return np.ascontiguousarray(both)
 
     def together(self, rounds: int) -> LinkedMemo:
-        """Return the reports of so many rounds as one report.
+        """Return the law of a user's reports of `rounds` rounds, taken together as one report.
 
         Parameters
         ----------
@@ -120,19 +121,19 @@ class Memoised:
         return LinkedMemo(self, rounds)
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Record 0 against record 1 in a single round; see `RandomizerLaw`."""
+        """Return the pair of records 0 and 1 in a single round, relative to the blanket; epsilon0 is not used."""
         return self.together(1).pair_blankets(epsilon0)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Gamma of a single round, the same at every budget; see `RandomizerLaw`."""
+        """Return the blanket mass gamma of a single round, the same at every budget, in the shape of epsilon0."""
         return self.together(1).blanket_mass(epsilon0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: there is no third record."""
+        """Return None: there are two records only, so no third record exists."""
         del epsilon0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Record 0 against record 1 among others of record 1, in a single round; see `RandomizerLaw`."""
+        """Return the attack on records 0 and 1 among users of record 1, in one round, in both directions."""
         return self.together(1).witness_pairs(epsilon0)
 
 
@@ -144,12 +145,12 @@ def _budget(name: str, value: object) -> float:
 
 @dataclass(frozen=True)
 class LinkedMemo:
-    """The reports of several rounds made from one memo, as one report: how many of them are ones.
+    """The law of all reports of several rounds made from one memo: their number of ones, as one report.
 
     Parameters
     ----------
     law : Memoised
-        A single round.
+        The randomizer of a single round.
     rounds : int
         Number of rounds, at least 1.
     """
@@ -162,33 +163,33 @@ class LinkedMemo:
 
     @property
     def permanent(self) -> float:
-        """The budget of the memorized report."""
+        """Local budget of the memo, in nats, which covers all rounds."""
         return self.law.permanent
 
     @property
     def name(self) -> str:
-        """The name of the underlying one-round law."""
+        """Name of the randomizer of a single round, as the command line spells it."""
         return self.law.name
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """As of a single round: the memo's budget covers all rounds."""
+        """Raise InvalidInput if a local budget (nats) is below the memo's budget, which covers all rounds."""
         self.law.check_budgets(epsilon0, delta0)
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Record 0 against record 1; the mirror image is the same."""
+        """Return the pair of records 0 and 1 relative to the blanket; its mirror image is the same."""
         del epsilon0
         return (_pair(self.law, self.rounds),)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Sum of the smaller chance of each type, the same at every budget."""
+        """Return gamma, the sum over outcomes of the smaller chance of two records, in the shape of epsilon0."""
         return np.full(np.shape(epsilon0), _pair(self.law, self.rounds).gamma)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: there is no third record."""
+        """Return None: there are two records only, so no third record exists."""
         del epsilon0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Record 0 against record 1 among others of record 1, in both directions."""
+        """Return the attack on records 0 and 1 among users of record 1, in both directions."""
         del epsilon0
         with localcontext(prec=_DIGITS):
             return attacks([(mass1, mass0, mass1, loss) for mass0, mass1, loss in _types(self.law, self.rounds)])
