@@ -185,11 +185,11 @@ class LocalHashing(TwoLevelFamily):
         return others**3, others**2, others, 1.0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return the attack of `TwoLevelFamily.witness_pairs`; None if collisions are unknown, as chances then are."""
+        """Return the attack on two records among users who hold a third one; None if collisions are unknown."""
         return None if self.collision == "unknown" else super().witness_pairs(epsilon0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """Return the chances of `TwoLevelFamily.pair_counts`; None if collisions are unknown, as chances then are."""
+        """Return the chances of the outcomes that separate two records; None if collisions are unknown."""
         return None if self.collision == "unknown" else super().pair_counts(epsilon0)
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
@@ -410,7 +410,10 @@ class LeveledHashing(TwoLevelFamily):
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return `LocalHashing.triple_weights`: the masses for three records whose codes differ at every level."""
+        """Return the relative masses of reports that none, a given one, two, all of three records make likely.
+
+        The records' codes differ at every level, so each has the reported value with chance 1/g, independently.
+        """
         return self._flat.triple_weights(epsilon0)
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:

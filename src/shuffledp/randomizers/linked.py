@@ -51,16 +51,19 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class ChangingRecords(_Bundle):
-    """Reports of ``rounds`` rounds that travel together; the user's record may be another one in every round.
+    """The law of one user's reports of ``rounds`` linked rounds, whose record may change from round to round.
+
+    Linked reports are known to come from one user, so they are taken together as one report.
 
     Parameters
     ----------
     sets : ReportSets
-        How a single report is drawn.
+        Size and overlap of the sets of likely reports of a single report.
     rounds : int
         Number of rounds, at least 1.
     constant : bool
-        Whether the two records of the victim differ in all rounds, as they do if records do not change.
+        Whether the two record sequences of the victim (the user whose privacy is analysed) differ in all rounds, as
+        they do if records do not change.
     """
 
     sets: ReportSets
@@ -69,16 +72,19 @@ class ChangingRecords(_Bundle):
 
     @property
     def name(self) -> str:
-        """What messages call this law."""
+        """Name of this law in messages, such as ``"12 linked reports"``."""
         return f"{self.rounds} linked reports"
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """(q/(e^epsilon0 + q - 1))^rounds, q = `ReportSets.one_in`: the chance that no report tells anything."""
+        """Return the blanket mass, the chance that no report of a user depends on her record, at each budget.
+
+        It is (q/(e^epsilon0 + q - 1))^rounds, q = `ReportSets.one_in`; epsilon0 (nats) is that of a single report.
+        """
         budgets = np.asarray(epsilon0, dtype=np.float64)
         return np.array([self._gamma(e) for e in budgets.ravel().tolist()]).reshape(budgets.shape)
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return pairs of record sequences that differ in all rounds, in all but one, ..., in one.
+        """Return pairs of record sequences that differ in all rounds, in all but one, ..., in one, against the blanket.
 
         Parameters
         ----------
@@ -88,7 +94,7 @@ class ChangingRecords(_Bundle):
         return _changing_pairs(self.sets, self.rounds, epsilon0, self._gamma(epsilon0), self.constant)
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """None: records that do not change are attacked as `SameRecord`."""
+        """Return None: the attack is made on records that do not change, by `SameRecord`."""
         del epsilon0
 
     def _gamma(self, epsilon0: float) -> float:
@@ -144,7 +150,9 @@ def _hits(sets: ReportSets, rounds: int, differing: int) -> tuple[NDArray[Any], 
 
 @dataclass(frozen=True)
 class SameRecord(_Bundle):
-    """Reports of ``rounds`` rounds of k-ary randomized response of one record: how often each category was reported.
+    """The law of one user's linked reports of one unchanging record by k-ary randomized response, as counts.
+
+    The *type* of the reports of ``rounds`` rounds is how often each category was reported; it is taken as one report.
 
     Parameters
     ----------
@@ -153,10 +161,10 @@ class SameRecord(_Bundle):
     rounds : int
         Number of rounds, at least 1.
     reference : float
-        The budget of a single report (nats) whose blanket is taken for everybody: omega(type) is proportional to the
-        smallest chance that a user of that budget reports the type.
+        Local budget of a single report (nats) that defines the common blanket: omega(type) is proportional to the
+        smallest chance, over records, that a user of that budget reports the type.
     thirds : bool
-        Whether the others of an attack may hold a third category.
+        Whether the other users of an attack may hold a third category.
     """
 
     k: int
@@ -166,11 +174,11 @@ class SameRecord(_Bundle):
 
     @property
     def name(self) -> str:
-        """What messages call this law."""
+        """Name of this law in messages, such as ``"12 linked reports of one record"``."""
         return f"{self.rounds} linked reports of one record"
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Return gamma_i = min over types of (smallest chance of the type at budget i)/omega(type)."""
+        """Return gamma at each budget: the least over types of (smallest chance of the type there)/omega(type)."""
         budgets = np.asarray(epsilon0, dtype=np.float64)
         return np.array([self._gamma(e) for e in budgets.ravel().tolist()]).reshape(budgets.shape)
 
@@ -193,7 +201,7 @@ class SameRecord(_Bundle):
             return sum((n * self._powers[least] for (_, _, least), n in _types(self.k, self.rounds)), Decimal(0))
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Any two categories, by symmetry one pair.
+        """Return the pair of any two categories relative to the blanket; by symmetry one pair serves for all.
 
         Parameters
         ----------
@@ -203,7 +211,10 @@ class SameRecord(_Bundle):
         return (_same_pair(self, epsilon0),)
 
     def cells(self, epsilon0: float) -> Iterable[Cell]:
-        """Return the types as cells, those of equal ratios as one."""
+        """Return the types as cells (masses of omega, R(x0), R(x1), loss), those of equal ratios merged.
+
+        epsilon0 is the local budget of a single report, in nats.
+        """
         own, wrong = _exact_powers(epsilon0, self.rounds), self._wrong(epsilon0)
         summed: dict[tuple[int, int, int], Decimal] = {}
         for (right, other, least), n in _types(self.k, self.rounds):
@@ -216,7 +227,9 @@ class SameRecord(_Bundle):
             yield weight / self._whole, share * own[right], share * own[other], (right - other) * epsilon0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return a category against another one, the others of the attack on that or on a third category.
+        """Return the stronger of two attacks on a category against another one, in both orders.
+
+        In the attacks all other users hold the second category, or a third one.
 
         Parameters
         ----------
@@ -239,14 +252,14 @@ def _same_pair(bundle: SameRecord, epsilon0: float) -> PairBlanket:
 
 
 def from_cells(gamma: float, cells: Iterable[Cell]) -> PairBlanket:
-    """Return a pair of records from exact cells; cells that omega hardly has are left out and listed as such.
+    """Return the pair of records with the given exact cells; cells of negligible omega-mass are listed as left out.
 
     Parameters
     ----------
     gamma : float
-        Blanket mass, to a few ulps.
+        Blanket mass gamma, to a few ulps.
     cells : iterable of Cell
-        The outputs.
+        Masses of omega, R(x0) and R(x1), and the loss, for each group of outputs.
     """
     known: list[tuple[float, float, float, float]] = []
     left: tuple[list[float], list[float]] = [], []
@@ -367,12 +380,14 @@ def _three_categories(k: int, rounds: int, epsilon0: float) -> Iterable[Cell]:
 
 
 def attacks(cells: Iterable[Cell]) -> tuple[PairBlanket, PairBlanket]:
-    """Return an attack in both directions; rare cells are taken as one, which an attacker may do.
+    """Return an attack on records x0, x1 and its mirror image, as laws relative to the report of another user.
+
+    Rare cells are merged into one, which an attacker may do.
 
     Parameters
     ----------
     cells : iterable of Cell
-        Chances under the others' record, under x0 and under x1, and the loss of x0 against x1.
+        Chances under the other users' record, under x0 and under x1, and the loss log(R(x0)/R(x1)).
     """
     ordered = sorted(cells, key=lambda cell: cell[0])
     rare = sum(cell[0] < _RARE for cell in ordered)

@@ -1,8 +1,8 @@
-"""How mixture families are drawn: the blanket, or the record's own part, by one comparison of integers.
+"""How reports of mixture families are drawn: one integer comparison selects the blanket or the record's own part.
 
-A report of R(x) = gamma omega + (1 - gamma) omega(. | A_x) is a draw of omega, which with probability 1 - gamma is
-made to lie in A_x. What is drawn has blanket mass g >= gamma, rounded to the private side, so it is the stated law
-at some budget of at most epsilon0 (docs/theorems/randomizers.md, "As drawn").
+A report of R(x) = gamma omega + (1 - gamma) omega(. | A_x) is a draw of the blanket omega, which with probability 1 -
+gamma is made to lie in the record's set A_x. What is drawn has blanket mass g >= gamma, rounded to the private side, so
+it is the stated law at some budget of at most epsilon0 (docs/theorems/randomizers.md, "As drawn").
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _LOW = np.uint64(2**32 - 1)
 
 
 class SampledLaw(NamedTuple):
-    """The law that is drawn, element by element; the two masses add to 1 up to one rounding.
+    """The chances of the record's own part and of the blanket, as drawn, at each budget; they add to 1.
 
     Parameters
     ----------
     keep : ndarray
-        Probability of a report from the record's own part: an integer over 2^64.
+        Probability of a report from the record's own part, an integer over 2^64; rounded once.
     blanket : ndarray
-        Probability of a draw from omega, which does not depend on the record.
+        Probability of a draw from the blanket omega, which does not depend on the record.
     """
 
     keep: FloatArray
@@ -45,17 +45,19 @@ class SampledLaw(NamedTuple):
 
 
 def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """1 - gamma and gamma, each to a few ulps of itself, and the same doubles everywhere.
+    """Return 1 - gamma and gamma, the chances of the record's own part and of the blanket, at each budget.
 
-    e^epsilon0 - 1 is rounded correctly, and so is each operation below, in the order in which they stand: thresholds
-    made of them are stated in tasks, and a seed repeats what is drawn by them (docs/theorems/randomizers.md).
+    Each is good to a few ulps and the same double on every machine: e^epsilon0 - 1 is rounded correctly, and so is each
+    operation below, in the order in which they stand. Thresholds made of them are stated in tasks, and a seed repeats
+    what is drawn by them (docs/theorems/randomizers.md).
 
     Parameters
     ----------
     epsilon0 : ndarray
         Checked local budgets, nats; above 700 as 700.
     share : ndarray or float
-        f = omega(A_x) in (0, 1), of every record; gamma = 1/(e^epsilon0 f + 1 - f) = 1/(1 + f (e^epsilon0 - 1)).
+        f = omega(A_x) in (0, 1), the blanket's mass on the record's likely reports, the same for every record; gamma =
+        1/(e^epsilon0 f + 1 - f) = 1/(1 + f (e^epsilon0 - 1)).
     """
     odds = expm1_rounded(np.minimum(epsilon0, MAX_BUDGET)) * share
     blanket = 1.0 / (1.0 + odds)
@@ -63,16 +65,16 @@ def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatA
 
 
 def keep_thresholds(keep: FloatArray, blanket: FloatArray) -> Words:
-    """Integers K, at most 2^64 keep whatever the rounding errors: the record's own part has chance K / 2^64.
+    """Return integers K such that a report is from the record's own part with chance K / 2^64 <= `keep`.
 
-    From the smaller of blanket (up) and keep (down), with a relative margin of 2^-46, so that the blanket mass g =
-    1 - K/2^64 is at least gamma. As K is at most 2^64 - 1, g is at least 2^-64 even where gamma is smaller. At epsilon0
-    = 0 K is 0. The whole numbers are the same everywhere.
+    From the smaller of blanket (up) and keep (down), with a relative margin of 2^-46, so that the blanket mass g = 1 -
+    K/2^64 is at least gamma whatever the rounding errors. As K is at most 2^64 - 1, g is at least 2^-64 even where
+    gamma is smaller. At epsilon0 = 0 K is 0. The whole numbers are the same on every machine.
 
     Parameters
     ----------
     keep, blanket : ndarray
-        From `keep_masses`.
+        The masses 1 - gamma and gamma from `keep_masses`.
     """
     # By arithmetic on 0 and 1, three times as fast as numpy.where. All products with 0, 1, 2^64 are exact.
     mostly = np.asarray(keep > 0.5)
@@ -86,46 +88,46 @@ def keep_thresholds(keep: FloatArray, blanket: FloatArray) -> Words:
 
 
 def complement(count: Words) -> Words:
-    """2^64 - count for count >= 1, without leaving 64 bits."""
+    """Return 2^64 - count for count >= 1, computed within 64 bits."""
     return ~count + np.uint64(1)
 
 
 def sampled_law(thresholds: Words) -> SampledLaw:
-    """Keep and blanket probabilities of given thresholds, each integer over 2^64, to 2^-52 of itself."""
+    """Return the chances of keep and blanket for thresholds K: K/2^64 and 1 - K/2^64, each to a relative 2^-52."""
     # the complement less 1 fits into 64 bits whatever the threshold
     return SampledLaw(thresholds.astype(np.float64) * 2.0**-64, ((~thresholds).astype(np.float64) + 1.0) * 2.0**-64)
 
 
 def support_of(law: SampledLaw, share: FloatArray | float, overlap: FloatArray | float) -> SupportLaw:
-    """Chances of support of a mixture family.
+    """Return the chances that a report of a mixture family supports its record's category, and another one.
 
     Parameters
     ----------
     law : SampledLaw
-        As drawn.
+        Chances of the record's own part and of the blanket, as drawn.
     share : ndarray or float
-        f = omega(A_x): chance that a draw of the blanket supports a given category.
+        f = omega(A_x): the chance that a draw of the blanket supports a given category.
     overlap : ndarray or float
-        omega(A_x' | A_x): chance that a report from x's own part supports another category x'.
+        omega(A_x' | A_x): the chance that a report from x's own part supports another category x'.
     """
     hidden = law.blanket * share
     return SupportLaw(law.keep + hidden, law.keep * overlap + hidden)
 
 
 def draw(bits: int, thresholds: Words | int, n: int, random: Randomness) -> tuple[Words, NDArray[np.bool_]]:
-    """Uniform words of so many bits, and independent of them, True with probability exactly thresholds / 2^64.
+    """Return n uniform words of `bits` bits, and n independent booleans, True with chance exactly thresholds / 2^64.
 
-    Up to 32 bits one 64-bit word serves both: its upper half is compared with the threshold's upper half, and a
-    tie is decided by 32 fresh bits against the lower half.
+    Up to 32 bits one 64-bit word serves both: its upper half is compared with the threshold's upper half, and a tie is
+    decided by 32 fresh bits against the lower half.
 
     Parameters
     ----------
     bits : int
-        From 1 to 64.
+        Number of bits of a word, from 1 to 64.
     thresholds : int, or ndarray of uint64, shape (n,)
-        In [0, 2^64).
+        Whole numbers in [0, 2^64).
     n : int
-        How many.
+        Number of words and of booleans.
     random : Randomness
         Source of the words.
     """
@@ -142,16 +144,16 @@ def draw(bits: int, thresholds: Words | int, n: int, random: Randomness) -> tupl
 
 
 def uniform_below(bound: int, halves: Words, random: Randomness) -> NDArray[np.int64]:
-    """Exactly uniform integers on [0, bound) from uniform 32-bit ones (Lemire 2019: multiply, reject, shift).
+    """Return exactly uniform integers on [0, bound), made from 32-bit ones (Lemire 2019: multiply, reject, shift).
 
     Parameters
     ----------
     bound : int
-        From 1 to 2^32.
+        Number of possible values, from 1 to 2^32.
     halves : ndarray of uint64, shape (n,)
         Uniform on [0, 2^32).
     random : Randomness
-        For the rejected ones.
+        Source of new integers for rejected ones.
     """
     scaled = halves * np.uint64(bound)
     values = (scaled >> _HALF).astype(np.int64)
@@ -177,7 +179,7 @@ Chance = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class SmallestBlanket:
-    """omega ∝ column minima, and every chance against it.
+    """The largest blanket omega of a channel, proportional to its columns' minima, with all chances relative to it.
 
     Parameters
     ----------
@@ -198,7 +200,7 @@ class SmallestBlanket:
 
     @classmethod
     def of(cls, columns: list[list[Chance]]) -> SmallestBlanket:
-        """Return the blanket of a channel given column by column."""
+        """Return the blanket of a channel from the exact chances of each output (column), one for each record."""
         least = [chances[extremes(chances)[1]] for chances in columns]
         minima = [above / below for above, below in least]
         minima = [value if value >= LEAST_MASS else 0.0 for value in minima]
@@ -211,7 +213,10 @@ class SmallestBlanket:
         return cls(gamma, columns, masses, ratios)
 
     def both_ways(self, first: int, second: int) -> tuple[tuple[object, PairBlanket], tuple[object, PairBlanket]]:
-        """Return a pair of records and its mirror image, each with a key that equal pairs share."""
+        """Return the pair of records `first`, `second` relative to the blanket, and its mirror image, with keys.
+
+        The key of a pair is equal for pairs with the same cells.
+        """
         cells: dict[_Cell, list[float]] = {}
         left: tuple[_Parts, _Parts] = ({}, {})
         for chances, mass, ratios in zip(self.columns, self.masses, self.ratios, strict=True):
@@ -244,7 +249,7 @@ class SmallestBlanket:
 
 
 def extremes(chances: list[Chance]) -> tuple[int, int]:
-    """Return the positions of the largest and of the smallest chance, compared exactly."""
+    """Return the indices of the largest and of the smallest of some exact chances, compared exactly."""
     high = low = 0
     for index, (above, below) in enumerate(chances):
         if above * chances[high][1] > chances[high][0] * below:
@@ -255,7 +260,7 @@ def extremes(chances: list[Chance]) -> tuple[int, int]:
 
 
 def log_ratio(one: Chance, two: Chance) -> float:
-    """Log of the ratio of two chances to LOSS_ULPS, odd in its arguments; 0 for 0/0, inf at 0."""
+    """Return log(one/two) of exact chances, to `LOSS_ULPS` ulps, odd in its arguments; 0 for 0/0, inf for two = 0."""
     above, below = one[0] * two[1], two[0] * one[1]
     if above == below:
         return 0.0

@@ -1,4 +1,4 @@
-"""Added noise: on a grid, with exact integer sampling."""
+"""Laplace and Gaussian noise added to a number in a public range: drawn on a grid, by exact integer sampling."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ROUNDING_VARIANCE = 0.25
 
 
 def unit_fractions(records: ArrayLike, low: float, high: float) -> FloatArray:
-    """Return (x - low)/(high - low) of each value, in [0, 1], exactly 0 and 1 at the ends.
+    """Return the position (x - low)/(high - low) of each value in its range: in [0, 1], exact at both ends.
 
     Parameters
     ----------
     records : array_like of float, shape (n,)
         Values in [low, high].
     low, high : float
-        The range.
+        Ends of the range.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def round_at_random(positions: FloatArray, random: Randomness) -> NDArray[np.int
     Parameters
     ----------
     positions : ndarray, shape (n,)
-        At least 0, below 2^52.
+        Positions p, at least 0, below 2^52.
     random : Randomness
         Source of the bits.
 
@@ -80,14 +80,14 @@ def round_at_random(positions: FloatArray, random: Randomness) -> NDArray[np.int
 
 
 def uniform_below_each(bounds: Words, random: Randomness) -> Words:
-    """Independent integers, entry i exactly uniform on [0, bounds[i]).
+    """Return independent integers of which entry i is exactly uniform on [0, bounds[i]).
 
     Parameters
     ----------
     bounds : ndarray of uint64, shape (n,)
-        From 1 to 2^63.
+        Numbers of possible values, from 1 to 2^63.
     random : Randomness
-        Source of the words; one that would bias the remainder is drawn again.
+        Source of 64-bit words; a word that would bias the remainder is drawn again.
     """
     words = random.words(bounds.size)
     highest = ~((~bounds + np.uint64(1)) % bounds)  # 2^64 - 1 less 2^64 modulo the bound
@@ -112,7 +112,7 @@ _FINE = 3.0
 
 
 class GridNoise(ABC):
-    """A number plus noise, drawn on a grid; a subclass is a frozen dataclass that gives scale and noise.
+    """A number in a public range plus noise, reported on a grid; a subclass states scale and kind of the noise.
 
     Attributes
     ----------
@@ -134,34 +134,34 @@ class GridNoise(ABC):
 
     @abstractmethod
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Raise InvalidInput if the family cannot serve one of these budgets."""
+        """Raise InvalidInput if the family cannot serve one of the budgets (epsilon0 in nats, delta0 in [0, 1))."""
 
     @abstractmethod
     def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Noise scale of each budget, in units of the range's width; inf where no finite noise serves."""
+        """Return the noise scale of each budget, in units of the range's width; inf where no finite noise serves."""
 
     @abstractmethod
     def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
-        """Draw continuous noise of the scale in steps, shape () or (n,), rounded to whole steps."""
+        """Draw n values of continuous noise, rounded to whole grid steps; `scale`, in steps, has shape () or (n,)."""
 
     @abstractmethod
     def noise_variance(self, scale: FloatArray) -> FloatArray:
-        """Variance of `draw_noise`, in squared steps."""
+        """Return the variance of `draw_noise` for each scale (in grid steps), in squared steps."""
 
     @property
     def steps(self) -> int:
-        """Steps of the grid over the range, a power of two: the scale in steps is exact."""
+        """Number of grid steps over the range, 2^bits: as a power of two it keeps the scale in steps exact."""
         return 1 << self.bits
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: 52."""
         return REPORT_BITS
 
     def randomize(
         self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
     ) -> NDArray[np.int64]:
-        """One report per value, each under its own budget.
+        """Return one report per value, value plus noise in grid steps, each drawn with its own budget.
 
         Parameters
         ----------
@@ -175,8 +175,8 @@ class GridNoise(ABC):
         Returns
         -------
         ndarray of int64, shape (n,)
-            The value in steps from low, plus noise; within -2^51 and 2^51 - 1. Where no finite noise serves the
-            budget, the middle of the range, whatever the value is.
+            The value in steps from low, plus noise; from -2^51 to 2^51 - 1. For a budget that no finite noise serves,
+            the report is the middle of the range, whatever the value is.
 
         Raises
         ------
@@ -202,13 +202,13 @@ class GridNoise(ABC):
         return reports
 
     def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
-        """Return the reports as they are, in steps."""
+        """Return the reports as floats: positions in grid steps from the lower end of the range."""
         return reports.astype(np.float64)
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
-        """Mean and variance of a report in steps.
+        """Return mean and variance of a report in grid steps, given the value's position t in [0, 1], at each budget.
 
-        The variance is an upper bound, above the true one by at most 1/4: where the value falls between two grid
+        The variance is an upper bound, above the true one by at most 1/4, as the position of the value between two grid
         points is not known.
 
         Parameters
@@ -228,15 +228,15 @@ class GridNoise(ABC):
         )
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports + FARTHEST, REPORT_BITS)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`: reports from bytes."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return unpack_integers(rows, REPORT_BITS).view(np.int64) - FARTHEST
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, REPORT_BITS, 2**REPORT_BITS)
 
     def _grid_scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
@@ -258,14 +258,14 @@ class GridNoise(ABC):
 
 
 def laplace_variance(scale: FloatArray) -> FloatArray:
-    """Variance of Laplace noise rounded to whole numbers.
+    """Return the variance of Laplace noise rounded to whole numbers, for each scale.
 
     With r = exp(-1/(2 scale)), P(|X| >= k) = r^(2k-1), and sum (2k-1) r^(2k-1) = r (1 + r^2)/(1 - r^2)^2.
 
     Parameters
     ----------
     scale : ndarray
-        Of the continuous noise, positive.
+        Scale of the continuous noise, positive.
     """
     r = np.exp(-0.5 / scale)
     with np.errstate(divide="ignore"):  # of a scale beyond 1e162 the variance leaves double precision: inf
@@ -273,14 +273,15 @@ def laplace_variance(scale: FloatArray) -> FloatArray:
 
 
 def normal_variance(sigma: FloatArray) -> FloatArray:
-    """Variance of normal noise rounded to whole numbers.
+    """Return the variance of normal noise rounded to whole numbers, for each sigma.
 
-    sum over k >= 1 of 2 (2k-1) P(Z > (k - 1/2)/sigma); from 3 on, sigma^2 + 1/12 (Poisson's sum formula).
+    It is the sum over k >= 1 of 2 (2k-1) P(Z > (k - 1/2)/sigma); for sigma >= 3, sigma^2 + 1/12 (Poisson's sum
+    formula).
 
     Parameters
     ----------
     sigma : ndarray
-        Of the continuous noise, positive.
+        Standard deviation of the continuous noise, positive.
     """
     k = np.arange(1.0, 40.0 * _FINE)
     fine = sigma >= _FINE
@@ -301,7 +302,8 @@ def normal_variance(sigma: FloatArray) -> FloatArray:
 class Laplace(GridNoise):
     """Laplace noise: the report of x is x + (high - low) b Z, Z of density exp(-|z|)/2, b = 1/epsilon0.
 
-    Exactly epsilon0-LDP (Dwork, McSherry, Nissim, Smith 2006). The noise tells the budget: no mixture family.
+    Exactly epsilon0-LDP (Dwork, McSherry, Nissim, Smith 2006). The noise scale reveals the budget, so this is not a
+    mixture family.
 
     Parameters
     ----------
@@ -327,20 +329,20 @@ class Laplace(GridNoise):
 
     @property
     def name(self) -> str:
-        """The spelling ``"laplace"``."""
+        """Name of the family on the command line: ``"laplace"``."""
         return "laplace"
 
     @property
     def noise(self) -> str:
-        """The spelling ``"laplace"``."""
+        """Kind of the noise: ``"laplace"``."""
         return "laplace"
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Any pure budget is served, and an approximate one by its pure part."""
+        """Accept every local budget: reports are (epsilon0, 0)-LDP, which satisfies any delta0 as well."""
         del epsilon0, delta0
 
     def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Scale b = 1/epsilon0 of each budget, rounded up, so that no double exceeds its budget.
+        """Return the scale b = 1/epsilon0 of each budget, rounded up, so that the noise never exceeds its budget.
 
         Parameters
         ----------
@@ -352,17 +354,17 @@ class Laplace(GridNoise):
         Returns
         -------
         ndarray
-            In units of the range's width; inf where epsilon0 is 0.
+            Scales, in units of the range's width; inf where epsilon0 is 0.
         """
         budgets, deltas = local_budgets(epsilon0), local_deltas(delta0)
         return np.broadcast_to(_one_over(budgets), np.broadcast_shapes(budgets.shape, deltas.shape)).copy()
 
     def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
-        """Continuous Laplace noise, rounded."""
+        """Draw n values of continuous Laplace noise, rounded to whole steps; `scale`, in steps, is one or n numbers."""
         return rounded_laplace(scale, n, random)
 
     def noise_variance(self, scale: FloatArray) -> FloatArray:
-        """Variance of `draw_noise`."""
+        """Return the variance of `draw_noise` for each scale (in grid steps), in squared steps."""
         return laplace_variance(scale)
 
 
@@ -370,9 +372,9 @@ class Laplace(GridNoise):
 class Gaussian(GridNoise):
     """Gaussian noise: the report of x is x + (high - low) sigma Z, Z standard normal.
 
-    (epsilon0, delta0)-LDP exactly if Phi(1/(2 sigma) - epsilon0 sigma) - e^epsilon0 Phi(-1/(2 sigma) - epsilon0
-    sigma) <= delta0 (Balle and Wang 2018, Theorem 8), and never with delta0 = 0. The noise tells the budget: no
-    mixture family.
+    (epsilon0, delta0)-LDP exactly if Phi(1/(2 sigma) - epsilon0 sigma) - e^epsilon0 Phi(-1/(2 sigma) - epsilon0 sigma)
+    <= delta0 (Balle and Wang 2018, Theorem 8), and never with delta0 = 0. The noise scale reveals the budget, so this
+    is not a mixture family.
 
     Parameters
     ----------
@@ -414,16 +416,16 @@ class Gaussian(GridNoise):
 
     @property
     def name(self) -> str:
-        """The spelling ``"gaussian"``."""
+        """Name of the family on the command line: ``"gaussian"``."""
         return "gaussian"
 
     @property
     def noise(self) -> str:
-        """The spelling ``"gaussian"``."""
+        """Kind of the noise: ``"gaussian"``."""
         return "gaussian"
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Refuse pure budgets, and those that a stated sigma exceeds.
+        """Raise InvalidInput for a pure budget (delta0 = 0), and for one that a stated sigma does not keep.
 
         Parameters
         ----------
@@ -433,7 +435,7 @@ class Gaussian(GridNoise):
         Raises
         ------
         InvalidInput
-            Naming the first such budget.
+            If a budget cannot be served; the message names the first one.
         """
         budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
         budgets, deltas = budgets.ravel(), deltas.ravel()
@@ -453,7 +455,7 @@ class Gaussian(GridNoise):
             )
 
     def scale(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Smallest sigma for which the budget certainly holds, or the stated one.
+        """Return for each budget the smallest sigma that certainly keeps it, or the stated sigma.
 
         Parameters
         ----------
@@ -465,8 +467,8 @@ class Gaussian(GridNoise):
         Returns
         -------
         ndarray
-            In units of the range's width; above the exact solution by about 1e-12 relative. inf where delta0 is
-            0, which no finite noise serves.
+            Standard deviations, in units of the range's width; above the exact solution by about 1e-12 relative. inf
+            where delta0 is 0, which no finite noise serves.
         """
         budgets, deltas = np.broadcast_arrays(local_budgets(epsilon0), local_deltas(delta0))
         if self.sigma is not None:
@@ -476,11 +478,11 @@ class Gaussian(GridNoise):
         return np.frombuffer(_needed_sigmas(pairs.tobytes()))[place].reshape(budgets.shape)
 
     def draw_noise(self, scale: FloatArray, n: int, random: Randomness) -> Integers:
-        """Continuous normal noise, rounded."""
+        """Draw n values of continuous normal noise, rounded to whole steps; `scale`, in steps, is one or n numbers."""
         return rounded_gaussian(scale, n, random)
 
     def noise_variance(self, scale: FloatArray) -> FloatArray:
-        """Variance of `draw_noise`."""
+        """Return the variance of `draw_noise` for each sigma (in grid steps), in squared steps."""
         return normal_variance(scale)
 
 
