@@ -1,4 +1,4 @@
-"""Randomizers of a number in a known range."""
+"""Randomizers of a number in a public range: one bit, a cell near the number, either of them, or two moments."""
 
 from __future__ import annotations
 
@@ -61,11 +61,13 @@ class OneBit:
 
     @property
     def name(self) -> str:
-        """The spelling ``"one-bit"``."""
+        """Name of the family on the command line: ``"one-bit"``."""
         return "one-bit"
 
     def channel(self, epsilon0: float) -> FloatArray:
-        """P(report | value) for the two end points; a value at fraction t mixes the rows by (1-t, t).
+        """Return the chances P(report | value) for both ends of the range, shape (2, 2).
+
+        A value at the position t in [0, 1] of the range mixes the two rows by (1-t, t).
 
         Parameters
         ----------
@@ -76,29 +78,29 @@ class OneBit:
 
     @property
     def mixture(self) -> bool:
-        """One blanket, the fair bit, for every budget."""
+        """Whether one blanket serves every budget: True, it is the fair bit."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """Whether a report takes two values: it is a bit."""
+        """Whether a report takes two values only: True, it is a bit."""
         return True
 
     @property
     def report_sets(self) -> ReportSets:
-        """One bit for each end of the range."""
+        """The sets of likely reports of the two ends of the range: one bit each, so they are disjoint."""
         return ReportSets(2, disjoint=True)
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Any pure budget is served, and an approximate one by its pure part."""
+        """Accept every local budget: reports are (epsilon0, 0)-LDP, which satisfies any delta0 as well."""
         del epsilon0, delta0
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Set the end points against the uniform blanket on {0, 1}: that of binary randomized response.
+        """Return the pair of the two ends of the range, relative to the uniform blanket on {0, 1}.
 
-        No pair inside the range is worse: a value's law is a mixture of the end points' laws, so every
-        value's report contains the blanket, and the hockey-stick divergence is jointly convex, so that a
-        victim's pair (x0, x1) is at most as distinguishable as the worst pair of end points.
+        No pair inside the range is worse: a value's law is a mixture of the end points' laws, so every value's report
+        contains the blanket, and the hockey-stick divergence is jointly convex, so that a victim's pair (x0, x1) is at
+        most as distinguishable as the worst pair of end points.
 
         Parameters
         ----------
@@ -108,21 +110,21 @@ class OneBit:
         return _BINARY.pair_blankets(epsilon0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: the two outcomes are all there is."""
+        """Return None: a report has two outcomes only, so that no third record exists."""
         return _BINARY.pair_counts(epsilon0)
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """None: counting ones is all an attacker can do."""
+        """Return None: with two outcomes no attack is stronger than counting ones."""
         return _BINARY.witness_pairs(epsilon0)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Chance of a uniformly random bit at each budget: that of binary randomized response."""
+        """Return gamma, the chance of a uniformly random bit, at each budget epsilon0 (nats)."""
         return _BINARY.blanket_mass(epsilon0)
 
     def randomize(
         self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
     ) -> NDArray[np.int64]:
-        """One bit per value, each under its own budget.
+        """Return one bit per value, each drawn with its own budget.
 
         Parameters
         ----------
@@ -133,7 +135,7 @@ class OneBit:
         random : Randomness
             `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
         delta0 : float or array_like, shape (n,)
-            Not needed, and not used.
+            Accepted for a common signature and not used.
 
         Returns
         -------
@@ -159,20 +161,21 @@ class OneBit:
         return _BINARY.randomize(bits, epsilon0, random)
 
     def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
-        """Return the bits themselves."""
+        """Return the bits as floats, 0.0 or 1.0, shape (n,)."""
         return reports.astype(np.float64)
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
-        """Mean and variance of the bit, as drawn: it is 1 with probability p = gamma/2 + (1 - gamma) t.
+        """Return mean and variance of the bit given the value, as drawn: P(1) = p = gamma/2 + (1 - gamma) t.
 
-        p (1 - p) = 1/4 - ((1 - gamma) (t - 1/2))^2 is exact.
+        t in [0, 1] is the value's position in the range. The variance p (1 - p) = 1/4 - ((1 - gamma) (t - 1/2))^2 is
+        exact.
 
         Parameters
         ----------
         epsilon0 : array_like
             Local budgets, nats, at least 0.
         delta0 : array_like
-            Not needed, and not used.
+            Accepted for a common signature and not used.
         """
         del delta0
         law = _BINARY.sampled_law(epsilon0)
@@ -182,19 +185,19 @@ class OneBit:
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: 1."""
         return _BINARY.report_bits
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return _BINARY.pack(reports)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`: reports from bytes."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return _BINARY.unpack(rows)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return _BINARY.possible(rows)
 
 
@@ -203,21 +206,21 @@ class OneBit:
 
 @dataclass(frozen=True)
 class Piecewise(WindowFamily):
-    """Report a cell near the value likely, any other cell less likely (Wang et al. 2019, on whole cells).
+    """Piecewise mechanism on K cells: cells near the value are likely reports (Wang et al. 2019, on whole cells).
 
-    K cells 0..K-1; the value is rounded at random to a window of w cells, whose cells are e^epsilon0 times likelier
-    than the others. Exactly epsilon0-LDP. The paper's width is K/(e^(epsilon0/2) + 1); the one taken here has the
-    least variance in the worst case, which is 2 % less at epsilon0 = 1 and a third less at 4.
+    The value is rounded at random to a window of w cells of 0..K-1, which are e^epsilon0 times likelier than the
+    others. Exactly epsilon0-LDP. The paper's width is K/(e^(epsilon0/2) + 1); the one taken here has the least variance
+    in the worst case, which is 2 % less at epsilon0 = 1 and a third less at 4.
 
     Parameters
     ----------
     low, high : float
         The range of the values, finite, low < high. It is public: choose it without looking at the records.
     cells : int
-        K, from 4 to 2^20; an odd one is raised by one. Default 4096.
+        Number K of cells, from 4 to 2^20; an odd number is raised by one. Default 4096.
     window : int, optional
-        Cells w of the window, from 1 to K - 1, one for every budget: a mixture family. By default the best one for
-        each budget; then the spread of the reports tells the budget: no mixture family.
+        Number w of cells of the window, from 1 to K - 1, for every budget: a mixture family. By default the best
+        number for each budget; then the spread of the reports reveals the budget: no mixture family.
 
     Raises
     ------
@@ -243,16 +246,16 @@ class Piecewise(WindowFamily):
 
     @property
     def name(self) -> str:
-        """``"piecewise:K"``, or ``"piecewise:K:W"`` with a fixed window."""
+        """Name on the command line: ``"piecewise:K"``, or ``"piecewise:K:W"`` with a fixed window."""
         return f"piecewise:{self.cells}" + ("" if self.window is None else f":{self.window}")
 
     @property
     def mixture(self) -> bool:
-        """Whether the window is the same for every budget."""
+        """Whether one blanket serves every budget: True if the window is fixed."""
         return self.window is not None
 
     def shape(self, epsilon0: ArrayLike) -> Shape:
-        """Return the shape of the reports at each budget: cells only.
+        """Return the shape of the reports at each budget: the width of the window; all reports are cells.
 
         Parameters
         ----------
@@ -278,12 +281,12 @@ class Piecewise(WindowFamily):
         return Shape(window, np.full(budgets.shape, WHOLE), np.zeros(budgets.shape, dtype=np.int64))
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> Piecewise:
-        """Return the member with one window for all these budgets, of the least error in their mean.
+        """Return the member of the family with the one window of least error in the mean of these users' values.
 
         Parameters
         ----------
         epsilon0, counts : array_like, shape (levels,)
-            Local budgets, nats from 0 to 700, and how many users have each.
+            Local budgets, nats from 0 to 700, and the number of users with each.
         """
         if self.window is not None:
             return self
@@ -326,19 +329,19 @@ three are interpolated. Only the error depends on it; tests compare it with a fr
 
 @dataclass(frozen=True)
 class Hybrid(WindowFamily):
-    """Report a cell near the value, or one bit about it (Wang et al. 2019, with shares and widths of least variance).
+    """Hybrid mechanism: report a cell near the value, or one bit about it (Wang et al. 2019, least variance).
 
-    The report says which of the two it is. Omega gives a cell with chance beta, else a bit, and outputs that fit the
-    value, of either kind, are e^epsilon0 times likelier than under omega to the same constant: so the hybrid is one
-    family of two levels of likelihood, exactly epsilon0-LDP. Below epsilon0 = 0.6 it is the one-bit mechanism. Its
-    worst variance is 0.5 % below the paper's at epsilon0 = 1, 6 % at 2, 29 % at 4.
+    The report says whether it is a cell or a bit. The blanket omega gives a cell with chance beta, else a bit, and
+    outputs that fit the value, of either kind, are e^epsilon0 times likelier than under omega to the same constant: so
+    the hybrid is one family of two levels of likelihood, exactly epsilon0-LDP. Below epsilon0 = 0.6 it is the one-bit
+    mechanism. Its worst variance is 0.5 % below the paper's at epsilon0 = 1, 6 % at 2, 29 % at 4.
 
     Parameters
     ----------
     low, high : float
         The range of the values, finite, low < high. It is public: choose it without looking at the records.
     cells : int
-        K, from 4 to 2^20; an odd one is raised by one. Default 4096.
+        Number K of cells, from 4 to 2^20; an odd number is raised by one. Default 4096.
     fixed : tuple of int, optional
         Window (1 to K - 1 cells), share of the cells (0 to 2^24, in units of 2^-24) and inset of a bit's readings
         (0 to K/2 - 1 cells), the same for every budget: a mixture family. By default the best ones for each budget.
@@ -372,16 +375,16 @@ class Hybrid(WindowFamily):
 
     @property
     def name(self) -> str:
-        """``"hybrid:K"``, or ``"hybrid:K:W:B:C"`` with a fixed shape."""
+        """Name on the command line: ``"hybrid:K"``, or ``"hybrid:K:W:B:C"`` with a fixed shape (W, B, C)."""
         return f"hybrid:{self.cells}" + "".join(f":{part}" for part in self.fixed or ())
 
     @property
     def mixture(self) -> bool:
-        """Whether the shape is the same for every budget."""
+        """Whether one blanket serves every budget: True if the shape is fixed."""
         return self.fixed is not None
 
     def shape(self, epsilon0: ArrayLike) -> Shape:
-        """Return the shape of the reports at each budget.
+        """Return the shape of the reports at each budget: window, share of cells, and how a bit is read.
 
         Parameters
         ----------
@@ -400,12 +403,12 @@ class Hybrid(WindowFamily):
         )
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> Hybrid:
-        """Return the member with one shape for all these budgets, of the least error in their mean.
+        """Return the member of the family with the one shape of least error in the mean of these users' values.
 
         Parameters
         ----------
         epsilon0, counts : array_like, shape (levels,)
-            Local budgets, nats from 0 to 700, and how many users have each.
+            Local budgets, nats from 0 to 700, and the number of users with each.
         """
         if self.fixed is not None:
             return self
@@ -418,12 +421,12 @@ class Hybrid(WindowFamily):
 
 @dataclass(frozen=True)
 class TwoMoments:
-    """One of two bits about a number, chosen by a fair coin, through binary randomized response.
+    """One of two bits about a number, for its mean or its variance, through binary randomized response.
 
-    With t = (x - low)/(high - low), the first bit is 1 with probability t, the second with probability (2t - 1)^2. The
-    report says which of the two it is, and its value. As a family over pairs of bits, it is binary randomized response
-    to an analyst: the coin is independent of the record, and the worst pair differs in both bits. Numbers give such
-    pairs only in part, so that what is certified is safe for them.
+    A fair coin chooses the bit. With t = (x - low)/(high - low), the first bit is 1 with probability t, the second with
+    probability (2t - 1)^2. The report says which of the two it is, and its value. As a family over pairs of bits, it is
+    binary randomized response to an analyst: the coin is independent of the record, and the worst pair differs in both
+    bits. Numbers give such pairs only in part, so that what is certified is safe for them.
 
     Parameters
     ----------
@@ -451,28 +454,28 @@ class TwoMoments:
 
     @property
     def name(self) -> str:
-        """The spelling ``"two-moments"``."""
+        """Name of the family in messages: ``"two-moments"``."""
         return "two-moments"
 
     @property
     def mixture(self) -> bool:
-        """One blanket, two fair bits, for every budget."""
+        """Whether one blanket serves every budget: True, it is the fair coin and a fair bit."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """Whether the bit was a lie is all that tells records apart."""
+        """Whether two records differ on two outcomes only, the true and the turned bit: True."""
         return True
 
     def check_budgets(self, epsilon0: ArrayLike, delta0: ArrayLike) -> None:
-        """Any pure budget is served, and an approximate one by its pure part."""
+        """Accept every local budget: reports are (epsilon0, 0)-LDP, which satisfies any delta0 as well."""
         del epsilon0, delta0
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return the pair that differs in both bits: that of binary randomized response.
+        """Return the worst pair, two records that differ in both bits: that of binary randomized response.
 
-        It is (T) of docs/theorems/randomizers.md with two of four reports in A_x, and pairs that differ in one bit
-        overlap more.
+        It is (T) of docs/theorems/randomizers.md with two of four reports in A_x, the set of likely reports; pairs that
+        differ in one bit only overlap more.
 
         Parameters
         ----------
@@ -482,23 +485,23 @@ class TwoMoments:
         return _BINARY.pair_blankets(epsilon0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: the two outcomes are all there is."""
+        """Return None: a pair has two outcomes only, so that no third record exists."""
         return _BINARY.pair_counts(epsilon0)
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """None: counting lies is all an attacker can do."""
+        """Return None: with two outcomes no attack is stronger than counting turned bits."""
         return _BINARY.witness_pairs(epsilon0)
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Chance of a fair bit at each budget: that of binary randomized response."""
+        """Return gamma, the chance of a uniformly random bit, at each budget epsilon0 (nats)."""
         return _BINARY.blanket_mass(epsilon0)
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
-        """Chances that the bit is kept, and that it is a fair one, as drawn."""
+        """Return the chances, as drawn, that the true bit is kept, and that a fair bit replaces it, at each budget."""
         return _BINARY.sampled_law(epsilon0)
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One report per value, each under its own budget.
+        """Return one report per value, the number of a bit and its value, each drawn with its own budget.
 
         Parameters
         ----------
@@ -512,7 +515,7 @@ class TwoMoments:
         Returns
         -------
         ndarray of int64, shape (n,)
-            0 or 1, the first bit; 2 or 3, the second one plus 2.
+            0 or 1: the first bit; 2 or 3: the second bit plus 2.
 
         Raises
         ------
@@ -527,17 +530,17 @@ class TwoMoments:
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: 2."""
         return 2
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, 2)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; those that are no possible report are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return checked_reports(unpack_integers(rows, 2).view(np.int64), 4)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, 2, 4)

@@ -1,13 +1,14 @@
-"""Families whose report is a random seed and one of the M codewords that it stands for.
+"""Families whose report is a random seed and the index of one of the M codewords that the seed stands for.
 
 The user draws a seed; of the seed's M codewords exactly `likely` are close to the record, and each of these is
-e^epsilon0 times as likely to be reported as each other one. Which ones they are is a matter of geometry, computed in
-floating point; that they are `likely` out of M is counted. So the law is
+e^epsilon0 times as likely to be reported as each other one. Which codewords are close is a matter of geometry, computed
+in floating point; that they are `likely` out of M is counted. With A_x the reports of close codewords the law is
 
     R(x)(seed, index)/omega = e^epsilon0 gamma on A_x, gamma elsewhere,   omega uniform,   omega(A_x) = likely/M = f,
 
 two levels of likelihood (`shuffledp.randomizers.two_level`), exactly, whatever the codewords are and however they were
-computed: neither privacy nor its accounting asks whether the seed's codewords look random. Only the estimate does.
+computed: neither privacy nor its accounting depends on whether the seed's codewords look random. Only the estimate
+does.
 
 **Worst pair.** Of all pairs of sets with omega-mass f <= 1/2 disjoint ones are the worst
 (docs/theorems/randomizers.md), and opposite records have disjoint sets: codewords come in opposite pairs, at most one
@@ -39,7 +40,7 @@ REPORT_BITS = 63
 
 
 class SeededFamily(TwoLevelFamily):
-    """A family of this kind over vectors: a subclass gives the geometry, the rest is here.
+    """A family over vectors whose report is a seed and one of its codewords; a subclass states the geometry.
 
     Attributes
     ----------
@@ -55,45 +56,45 @@ class SeededFamily(TwoLevelFamily):
     @property
     @abstractmethod
     def codewords(self) -> int:
-        """M, even: how many codewords a seed stands for."""
+        """Number M of codewords that a seed stands for; even."""
 
     @property
     @abstractmethod
     def likely(self) -> int:
-        """How many of them are close to a record: at most M/2."""
+        """Number of codewords that are close to a record, and so likelier: at most M/2."""
 
     @property
     @abstractmethod
     def norm(self) -> str:
-        """``"l1"`` or ``"l2"``: in which norm records are bounded."""
+        """The norm that bounds records: ``"l1"`` or ``"l2"``."""
 
     @abstractmethod
     def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
-        """Return the indices of the close codewords of each record, shape (n, likely), all different.
+        """Return the indices of the codewords close to each record, shape (n, likely), different within a row.
 
         Parameters
         ----------
         vectors : ndarray, shape (n, dimension)
-            Records over `bound`, of norm at most 1.
+            Records divided by `bound`, of norm at most 1.
         seeds : ndarray of uint64, shape (n,)
-            One a record.
+            One seed per record.
         random : Randomness
-            For records inside the ball, which are first moved to its surface at random.
+            Source of randomness for records inside the ball, which are first moved to its surface at random.
         """
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """How many records are worked on at a time, so that temporaries stay small."""
+        """Number of records processed at a time, so that temporary arrays stay small."""
 
     @property
     @abstractmethod
     def value_rows(self) -> int:
-        """How many reports are read at a time."""
+        """Number of reports read at a time, so that temporary arrays stay small."""
 
     @abstractmethod
     def values(self, reports: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the vector that each report stands for, shape (n, dimension).
+        """Return the codeword that each report stands for, its value, shape (n, dimension).
 
         Parameters
         ----------
@@ -104,20 +105,20 @@ class SeededFamily(TwoLevelFamily):
     @property
     @abstractmethod
     def typical_square(self) -> float:
-        """Mean square of an entry of a value."""
+        """Mean square of an entry of a report's value, in units in which `bound` is 1."""
 
     @property
     def mixture(self) -> bool:
-        """One blanket, a random seed and a random index, for every budget."""
+        """Whether one blanket serves every budget: True, it is a random seed and a random index."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """Whether a codeword is either close to x or to -x: then opposite records have just two outcomes."""
+        """Whether opposite records x, -x differ on two outcomes only: True if half of the codewords are close to x."""
         return 2 * self.likely == self.codewords
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of opposite records, whose sets are disjoint.
+        """Return the report laws of two opposite records, the worst pair, whose sets of likely reports are disjoint.
 
         Parameters
         ----------
@@ -127,15 +128,17 @@ class SeededFamily(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), float(self.likely), 0.0, float(self.codewords - 2 * self.likely))
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: of no third record it is certain how its codewords lie to those of two others."""
+        """Return None: the overlap of a third record's codewords with those of two others is not certain."""
         del epsilon0
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Refused: how three sets overlap depends on the codewords, of which nothing is supposed."""
+        """Raise OutOfRegime: how the sets of three records overlap depends on unspecified codewords."""
         raise OutOfRegime(f"{self.name} states no third record; got epsilon0 = {epsilon0}; use witness_pairs")
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """Return opposite records x0, x1 (and x1, x0) against others who hold x1; None for two outcomes.
+        """Return the attack on opposite records x0, x1 among users who hold x1, then with x0 and x1 exchanged.
+
+        None if half of the codewords are close, as there are two outcomes only.
 
         Parameters
         ----------
@@ -155,7 +158,7 @@ class SeededFamily(TwoLevelFamily):
         return PairBlanket(1.0, masses, ratios, same, losses), PairBlanket(1.0, masses, same, ratios, -losses)
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: with probability K/2^64 the index is a random close one, else any one.
+        """Return integers K: the sampler draws a random close index with probability K/2^64, else any index.
 
         Parameters
         ----------
@@ -165,7 +168,7 @@ class SeededFamily(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.likely / self.codewords))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
-        """Chances of a random close index and of any index, as drawn.
+        """Return the chances, as drawn, of a random close index and of any random index, at each budget.
 
         Parameters
         ----------
@@ -176,14 +179,14 @@ class SeededFamily(TwoLevelFamily):
 
     @property
     def index_bits(self) -> int:
-        """Lowest bits of a report, which hold the index; the others hold the seed."""
+        """Number of a report's lowest bits, which hold the index of a codeword; the bits above hold the seed."""
         return (self.codewords - 1).bit_length()
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One seed and index per vector, each under its own budget.
+        """Return one report per vector, a seed and an index, each drawn with its own budget.
 
-        Every report has a seed of its own, drawn from `random`: one made from a public task seed and the user's number
-        would tell who sent the report, and undo the shuffle.
+        Every report has a seed of its own, drawn from `random`: a seed made from a public task seed and the user's
+        number would reveal who sent the report, and undo the shuffle.
 
         Parameters
         ----------
@@ -197,7 +200,7 @@ class SeededFamily(TwoLevelFamily):
         Returns
         -------
         ndarray of int64, shape (n,)
-            2^index_bits seed + index.
+            Reports 2^index_bits seed + index, below 2^63.
 
         Raises
         ------
@@ -222,12 +225,12 @@ class SeededFamily(TwoLevelFamily):
         return reports
 
     def read(self, reports: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
-        """Return seed and index of each report.
+        """Return the seeds (uint64) and the indices (int64) of reports, each of shape (n,).
 
         Raises
         ------
         InvalidInput
-            If a report is no such pair (the first such row is named).
+            If a report is no seed and index of a codeword (the first such row is named).
         """
         report_rows(reports, "iu", None, "one whole number below 2^63 each")
         checked_reports(reports, 2**REPORT_BITS)
@@ -238,23 +241,23 @@ class SeededFamily(TwoLevelFamily):
 
     @property
     def unit(self) -> float:
-        """What values are whole multiples of in `whole_values`: 1, where they are whole."""
+        """The number of which `whole_values` counts multiples: 1 unless a subclass needs a finer unit."""
         return 1.0
 
     @property
     def square_unit(self) -> float:
-        """What their squares are whole multiples of in `whole_squares`."""
+        """The number of which `whole_squares` counts multiples: 1 unless a subclass needs a finer unit."""
         return 1.0
 
     @property
     def bits(self) -> tuple[int, int]:
-        """`whole_values` are at most 2 to the first in absolute value, and `whole_squares` 2 to the second."""
+        """Bounds (a, b): |`whole_values`| is at most 2^a, and `whole_squares` at most 2^b."""
         return 0, 0
 
     def whole_values(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return `values` in whole multiples of `unit`, shape (n, dimension): what is added up.
+        """Return the values of reports in whole multiples of `unit`, shape (n, dimension), for exact sums.
 
-        A function of each report alone, to the last bit, whatever its place among the others.
+        The result for a report is the same to the last bit whatever its place among the others.
 
         Parameters
         ----------
@@ -264,26 +267,26 @@ class SeededFamily(TwoLevelFamily):
         return self.values(reports).astype(np.int64)
 
     def whole_squares(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the squares of `whole_values` in whole multiples of `square_unit`."""
+        """Return the squares of given `whole_values` in whole multiples of `square_unit`, in the same shape."""
         return values * values
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: 63."""
         return REPORT_BITS
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, REPORT_BITS)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; an index that is no codeword is refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         reports = unpack_integers(rows, REPORT_BITS).view(np.int64)
         self.read(reports)
         return reports
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         own = rows.copy()
         own[:, -1] &= 0x7F  # the index is in the low bits, and the seed above them may be anything
         index = unpack_integers(own, REPORT_BITS) & np.uint64(2**self.index_bits - 1)
@@ -297,14 +300,14 @@ _CHUNK = 1 << 16
 
 
 class AffineHash(NamedTuple):
-    """All h(x) = A x xor b from u bits to r bits, with a uniformly random matrix A and uniformly random b.
+    """The hashes h(x) = A x xor b from u bits to r bits, with a uniformly random matrix A and uniformly random b.
 
     Three different records are affinely independent over the field of two elements (x1 xor x0 and x2 xor x0 are
     different and not 0, hence linearly independent), so their hashes are independent and uniform on r bits; four may
     not be.
 
-    With y the reported value, (A, c = b xor y) says as much as (A, b, y): it supports x if A x = c. It is stored row
-    by row, u bits of A and above them one bit of c, from the lowest bit of a word on.
+    A report is (A, c) with c = b xor y, y the reported value; it supports x if A x = c, and says as much as (A, b, y).
+    It is stored row by row, u bits of A and above them one bit of c, from the lowest bit of a word on.
 
     Parameters
     ----------
@@ -319,20 +322,20 @@ class AffineHash(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """The number of bits of a report."""
+        """Size of a report (A, c), in bits: r (u + 1)."""
         return self.r * (self.u + 1)
 
     def include(self, words: Words, records: NDArray[np.int64], kept: NDArray[np.bool_]) -> Words:
-        """Return reports, changed in c where `kept` so that they support their records.
+        """Return reports with c changed where `kept` is true, so that these reports support their records.
 
         Parameters
         ----------
         words : ndarray of uint64, shape (n,)
             Uniform reports: draws of the blanket.
         records : ndarray of int64, shape (n,)
-            Below 2^u.
+            The records, below 2^u.
         kept : ndarray of bool, shape (n,)
-            Which are to support their record.
+            Which reports are to support their record.
         """
         point = records.view(np.uint64) | np.uint64(1 << self.u)
         out = words.copy()
@@ -343,20 +346,20 @@ class AffineHash(NamedTuple):
         return out
 
     def support_counts(self, reports: Words, k: int, weights: FloatArray | None) -> FloatArray:
-        """Sum of the weights of the reports that support each of the records 0..k-1; exact without weights.
+        """Return for each record 0..k-1 the sum of the weights of the reports that support it, shape (k,).
 
-        With rows a_i of A,  1[A x = c] = 2^-r sum_s (-1)^(s.c) (-1)^((xor_(i in s) a_i).x)  over all s of r bits: for
-        each s one count of signed cells, then one Walsh-Hadamard transform. Where r k is smaller than 2^r, every
-        record is tried instead.
+        The sums are exact without weights. With rows a_i of A, 1[A x = c] = 2^-r sum_s (-1)^(s.c) (-1)^((xor_(i in s)
+        a_i).x) over all s of r bits: for each s one count of signed cells, then one Walsh-Hadamard transform. Where r k
+        is smaller than 2^r, every record is tried instead.
 
         Parameters
         ----------
         reports : ndarray of uint64, shape (n,)
-            Each below 2^bits.
+            Reports (A, c), each below 2^bits.
         k : int
-            At most 2^u.
+            Number of records, at most 2^u.
         weights : ndarray, shape (n,), or None
-            None: 1 each.
+            Weight of each report; None: 1 each.
         """
         count = self._by_trial if k * self.r < 2**self.r else self._by_transform
         total = np.zeros(k)
