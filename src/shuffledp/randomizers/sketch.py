@@ -1,8 +1,8 @@
-"""Vectors in the l1 ball: one signed coordinate stands for the record, hashed to few signed buckets.
+"""Randomizers of vectors bounded in the l1 norm (a signed sketch) or the l-infinity norm (one coordinate).
 
-The ball is the convex hull of the unit vectors and their opposites. A record is moved to one of these at random with
-its mean kept, and that one is randomized; so every law is a mixture of theirs, and no pair of records is worse than two
-of them.
+The l1 ball is the convex hull of the unit vectors and their opposites. A record is moved to one of these at random with
+its mean kept, and that vector is randomized; so every law is a mixture of theirs, and no pair of records is worse than
+two of them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _WORK = 1 << 17  # hashes at a time: temporaries stay in cache
 class SignedSketch(SeededFamily):
     """A vector of l1 norm at most `bound`: one signed coordinate, hashed to few signed buckets.
 
-    The record becomes j, with the sign of x_j, with chance |x_j|/bound; with what is left of the chance, a random j and
-    sign. The seed gives every coordinate a bucket h(j) < g and a sign s(j); (h(j), sign s(j)) is one of the M = 2 g
-    signed buckets, reported by randomized response. The value of a report (b, r) is s(i) r at the coordinates with h(i)
-    = b and 0 elsewhere: its mean is (1 - gamma) x/bound, as signs of different coordinates are independent. This is
-    local hashing of signed coordinates, and a count sketch; g = 1 is one Hadamard-like bit, the best for epsilon0 below
-    log 3.
+    The record becomes a coordinate j, with the sign of x_j, with chance |x_j|/bound; with what is left of the chance, a
+    random j and sign. The seed gives every coordinate a bucket h(j) < g and a sign s(j); (h(j), sign s(j)) is one of
+    the M = 2 g signed buckets, reported by randomized response. The value of a report (b, r) is s(i) r at the
+    coordinates with h(i) = b and 0 elsewhere: its mean is (1 - gamma) x/bound, gamma the blanket mass, as signs of
+    different coordinates are independent. This is local hashing of signed coordinates, and a count sketch; g = 1 is one
+    Hadamard-like bit, the best for epsilon0 below log 3.
 
     Parameters
     ----------
@@ -74,16 +74,16 @@ class SignedSketch(SeededFamily):
 
     @classmethod
     def design(cls, dimension: int, epsilon0: ArrayLike, counts: ArrayLike = 1, *, bound: float = 1.0) -> SignedSketch:
-        """Return the sketch of least predicted error.
+        """Return the sketch whose number of buckets has the least predicted error for the given users.
 
         Parameters
         ----------
         dimension : int
-            Length of the vectors.
+            Length of the vectors, from 1 to 1e7.
         epsilon0, counts : array_like, shape () or (levels,)
             Budgets (nats, 0 to 700), and how many users hold each: one sketch for all of them, a mixture family.
         bound : float
-            Largest l1 norm of a vector.
+            Largest l1 norm of a vector, positive.
         """
         budgets, users = population(epsilon0, counts)
         single = cls(dimension, 1, bound)
@@ -96,7 +96,7 @@ class SignedSketch(SeededFamily):
 
     @property
     def name(self) -> str:
-        """The spelling ``"sketch:D:G"``."""
+        """Name of the family on the command line: ``"sketch:D:G"``, dimension and number of buckets."""
         return f"sketch:{self.dimension}:{self.buckets}"
 
     @property
@@ -106,26 +106,26 @@ class SignedSketch(SeededFamily):
 
     @property
     def codewords(self) -> int:
-        """M = 2 g: the signed buckets."""
+        """Number M = 2 g of codewords of a seed, the signed buckets."""
         return 2 * self.buckets
 
     @property
     def likely(self) -> int:
-        """One: the record's own signed bucket."""
+        """Number of codewords close to a record: 1, its own signed bucket."""
         return 1
 
     @property
     def rows(self) -> int:
-        """How many records are worked on at a time."""
+        """Number of records processed at a time, so that temporary arrays stay small."""
         return max(_WORK // self.dimension, 1)
 
     @property
     def value_rows(self) -> int:
-        """How many reports are read at a time."""
+        """Number of reports read at a time, so that temporary arrays stay small."""
         return self.rows
 
     def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
-        """Return c with E(value of a report | x) = c x/bound, as drawn: 1 - gamma.
+        """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget: 1 - gamma.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class SignedSketch(SeededFamily):
         return self.sampled_law(epsilon0).keep
 
     def close_codewords(self, vectors: FloatArray, seeds: Words, random: Randomness) -> NDArray[np.int64]:
-        """See `SeededFamily.close_codewords`."""
+        """Return the index of the signed bucket of each record, shape (n, 1) (`SeededFamily.close_codewords`)."""
         n = seeds.size
         reach = np.cumsum(np.abs(vectors), axis=1)
         aim = (random.words(n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -173,17 +173,17 @@ class SignedSketch(SeededFamily):
 
     @property
     def typical_square(self) -> float:
-        """Mean square of an entry of a value, up to the record's own coordinate: 1/g."""
+        """Mean square of an entry of a report's value, apart from the record's own coordinate: 1/g."""
         return 1.0 / self.buckets
 
     @property
     def value_energy(self) -> float:
-        """Mean squared length of a report's value, at most: the own coordinate, and others that share its bucket."""
+        """Upper bound on the mean squared length of a report's value: own coordinate, and others in its bucket."""
         return 1.0 + (self.dimension - 1) / self.buckets
 
     @property
     def largest(self) -> float:
-        """Largest entry of a value: 1."""
+        """Largest absolute entry of a report's value: 1."""
         return 1.0
 
 
@@ -199,10 +199,11 @@ def _sketch_error(dimension: int, buckets: FloatArray | int, keep: FloatArray) -
 class CoordinateSampling(TwoLevelFamily):
     """One random coordinate of a vector whose entries lie in [-bound, bound], as one bit by randomized response.
 
-    The report is (j, b): j uniform, b = 1 with chance (1 + x_j/bound)/2 and then binary randomized response. The j
-    tells nothing, so of two opposite sign vectors it is exactly binary randomized response. No pair is worse: the law
-    of x is linear in every x_j, hence a mixture of those of sign vectors; of these A_x = {(j, b) with b the sign of
-    x_j} has omega-mass 1/2, and any but opposite ones share some of it.
+    The report is (j, b): j uniform, b = 1 with chance (1 + x_j/bound)/2 and then binary randomized response. j is
+    independent of the record, so for two opposite sign vectors this is exactly binary randomized response. No pair is
+    worse: the law of x is linear in every x_j, hence a mixture of those of sign vectors; of these the set of likely
+    reports A_x = {(j, b) with b the sign of x_j} has mass 1/2 under the blanket omega, and any two but opposite ones
+    share some of it.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"coordinates:D"``."""
+        """Name of the family on the command line: ``"coordinates:D"``, with the dimension."""
         return f"coordinates:{self.dimension}"
 
     @property
@@ -242,16 +243,16 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """One blanket, a random coordinate and a fair bit, for every budget."""
+        """Whether one blanket serves every budget: True, it is a random coordinate and a fair bit."""
         return True
 
     @property
     def two_point(self) -> bool:
-        """Opposite sign vectors have just two outcomes."""
+        """Whether the worst pair differs on two outcomes only: True, for opposite sign vectors."""
         return True
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of opposite sign vectors: binary randomized response.
+        """Return the report laws of two opposite sign vectors, the worst pair: binary randomized response.
 
         Parameters
         ----------
@@ -261,19 +262,19 @@ class CoordinateSampling(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), 1.0, 0.0, 0.0)
 
     def pair_counts(self, epsilon0: ArrayLike) -> PairCounts | None:
-        """None: the two outcomes are all there is."""
+        """Return None: the worst pair has two outcomes only, so that no third record is considered."""
         del epsilon0
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
-        """None: counting is all an attacker can do."""
+        """Return None: with two outcomes no attack is stronger than counting."""
         del epsilon0
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Refused: a third vector sides with one of two opposite ones at every coordinate."""
+        """Raise OutOfRegime: at every coordinate a third vector agrees with one of two opposite ones."""
         raise OutOfRegime(f"{self.name} states no third record; got epsilon0 = {epsilon0}; see two_point")
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the bit is reported with probability K/2^64, else a fair one (`mixing`).
+        """Return integers K: the sampler keeps the bit with probability K/2^64, else draws a fair one.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class CoordinateSampling(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
-        """Chances of the true bit and of a fair one, as drawn.
+        """Return the chances, as drawn, that the true bit is kept, and that a fair bit replaces it, at each budget.
 
         Parameters
         ----------
@@ -293,7 +294,7 @@ class CoordinateSampling(TwoLevelFamily):
         return sampled_law(self.keep_thresholds(epsilon0))
 
     def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
-        """Return c with E(value of a report | x) = c x/bound, as drawn: (1 - gamma)/d.
+        """Return c with E(value of a report | x) = c x/bound, as drawn, at each budget: (1 - gamma)/d.
 
         Parameters
         ----------
@@ -303,7 +304,7 @@ class CoordinateSampling(TwoLevelFamily):
         return self.sampled_law(epsilon0).keep / self.dimension
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One coordinate and bit per vector, each under its own budget.
+        """Return one report per vector, a coordinate and a bit, each drawn with its own budget.
 
         Parameters
         ----------
@@ -317,7 +318,7 @@ class CoordinateSampling(TwoLevelFamily):
         Returns
         -------
         ndarray of int64, shape (n,)
-            2 j + b.
+            2 j + b, with coordinate j and bit b.
 
         Raises
         ------
@@ -337,18 +338,18 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def value_energy(self) -> float:
-        """Mean squared length of a report's value: 1."""
+        """Mean squared length of a report's value, the vector it stands for: 1."""
         return 1.0
 
     @property
     def largest(self) -> float:
-        """Largest entry of a value: 1."""
+        """Largest absolute entry of a report's value: 1."""
         return 1.0
 
     def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return reports if each is a coordinate and bit (the first other one is refused, with its row).
+        """Return reports unchanged if each is a coordinate j and bit b; InvalidInput names the first row that is not.
 
-        The value of 2 j + b is -1 or 1 at the coordinate j, and 0 elsewhere.
+        The value of a report 2 j + b is -1 (b = 0) or 1 (b = 1) at the coordinate j, and 0 elsewhere.
         """
         report_rows(reports, "iu", None, f"whole numbers from 0 to {2 * self.dimension - 1}, one each")
         return checked_reports(reports, 2 * self.dimension)
@@ -359,13 +360,13 @@ class CoordinateSampling(TwoLevelFamily):
         return (2 * self.dimension - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; those that are none are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.dimension)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, 2 * self.dimension)

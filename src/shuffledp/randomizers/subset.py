@@ -42,8 +42,8 @@ def draw_subsets(
 ) -> NDArray[np.bool_]:
     """Draw subsets of `size` of k categories, exactly uniform, or uniform among those with the record.
 
-    Every category gets a random 32-bit key, and the smallest keys are in; a kept record has the key 0. Where the
-    last one in ties with the first one out, all the row's keys are drawn again: what is accepted is invariant under
+    Every category gets a random 32-bit key, and the smallest keys are members; a kept record has the key 0. Where the
+    last member ties with the first non-member, all the row's keys are drawn again: what is accepted is invariant under
     exchanging the (other) categories, hence uniform.
 
     Parameters
@@ -51,16 +51,16 @@ def draw_subsets(
     records : ndarray of int64, shape (n,)
         Categories, 0..k-1.
     kept : ndarray of bool, shape (n,)
-        Which subsets must have their record.
+        Which subsets must contain their record.
     k, size : int
-        1 <= size < k.
+        Numbers of categories and of members, 1 <= size < k.
     random : Randomness
         Source of the keys.
 
     Returns
     -------
     ndarray of bool, shape (n, k)
-        Membership.
+        Whether the category (column) is in the subset (row).
     """
     members = np.empty((records.size, k), dtype=np.bool_)
     rows = np.arange(records.size)
@@ -76,14 +76,14 @@ def draw_subsets(
 
 
 class SubsetReports(NamedTuple):
-    """Subsets as arrays: packed bits, or a list of the members in ascending order, whichever needs fewer bits.
+    """Encoding of subsets as arrays: packed bits, or ascending lists of members, whichever needs fewer bits.
 
     Parameters
     ----------
     k, size : int
-        Categories, and members of each subset.
+        Number of categories, and of members of each subset.
     listed : bool
-        Whether reports are lists.
+        Whether reports are lists of members.
     """
 
     k: int
@@ -92,12 +92,12 @@ class SubsetReports(NamedTuple):
 
     @classmethod
     def of(cls, k: int, size: int) -> SubsetReports:
-        """Return the shorter way of writing."""
+        """Return the shorter of the two encodings, for subsets of `size` of k categories."""
         return cls(counted(k), size, size * (k - 1).bit_length() < k)
 
     @property
     def bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits."""
         return self.size * self._each if self.listed else self.k
 
     @property
@@ -109,17 +109,17 @@ class SubsetReports(NamedTuple):
         return self.size if self.listed else bytes_for(self.k)
 
     def empty(self, n: int) -> NDArray[Any]:
-        """Return room for n reports."""
+        """Return an uninitialised array for n reports, of the encoding's shape and type."""
         return np.empty((n, self._columns), dtype=np.uint32 if self.listed else np.uint8)
 
     def write(self, members: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the reports of given memberships, shape (n, k)."""
+        """Return the encoded reports of subsets, given as membership of categories: bool, shape (n, k)."""
         if self.listed:
             return (np.flatnonzero(members) % self.k).astype(np.uint32).reshape(members.shape[0], self.size)
         return np.packbits(members, axis=1, bitorder="little")
 
     def support_counts(self, reports: NDArray[Any], weights: FloatArray | None) -> FloatArray:
-        """Sum of the weights of the subsets with each category, shape (k,); exact without weights."""
+        """Return for each category the sum of the weights (None: 1 each, exact) of subsets with it, shape (k,)."""
         self._check(reports)
         if self.listed:
             repeated = None if weights is None else np.repeat(weights, self.size)
@@ -132,7 +132,7 @@ class SubsetReports(NamedTuple):
         return weighted_column_counts(reports, self.k, weights)
 
     def pack(self, reports: NDArray[Any]) -> PackedBits:
-        """Rows of bytes; each member of a list takes ceil(log2 k) bits."""
+        """Return reports as rows of bytes for transport; each member of a list takes ceil(log2 k) bits."""
         self._check(reports)
         if not self.listed:
             return np.ascontiguousarray(reports)
@@ -141,7 +141,7 @@ class SubsetReports(NamedTuple):
         return np.packbits(bits.reshape(reports.shape[0], self.bits), axis=1, bitorder="little")
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """Return the reports `pack` was given; InvalidInput names the first row that is no subset of that size."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no such subset."""
         check_padding(rows, self.bits)
         reports, right = self._read(rows)
         if not right.all():
@@ -151,7 +151,7 @@ class SubsetReports(NamedTuple):
         return reports
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a subset of that size; see `WireFormat`."""
+        """Return for each row of bytes whether it encodes a subset of `size` categories: bool, shape (n,)."""
         return possible_padding(rows, self.bits) & self._read(rows)[1]
 
     def _read(self, rows: PackedBits) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -179,9 +179,9 @@ class SubsetSelection(TwoLevelFamily):
     """Subset selection over k categories: a subset of d categories, e^epsilon0 times likelier if it has the record.
 
     The record is in the subset with chance d e^epsilon0/(d e^epsilon0 + k - d); the other members are a uniformly
-    random choice. Exactly epsilon0-LDP (Ye and Barg 2018). omega is uniform on the subsets of d categories, and
-    A_x those that contain x: gamma omega is the least likely law of every subset, so nothing of the blanket is given
-    away. d = 1 is k-ary randomized response.
+    random choice. Exactly epsilon0-LDP (Ye and Barg 2018). The blanket omega is uniform on the subsets of d categories,
+    and the reports that x makes likely, A_x, are those that contain x: gamma omega is the least likely law of every
+    subset, so this blanket is the largest one. d = 1 is k-ary randomized response.
 
     Parameters
     ----------
@@ -215,21 +215,21 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"subset:K"``, or ``"subset:K:D"`` with a fixed size."""
+        """Name on the command line: ``"subset:K"``, or ``"subset:K:D"`` with a fixed size."""
         return f"subset:{self.k}" if self.size is None else f"subset:{self.k}:{self.size}"
 
     @property
     def mixture(self) -> bool:
-        """Whether the size is the same for every budget."""
+        """Whether one blanket serves every budget: True if the size of the subset is the same at all budgets."""
         return self.size is not None or int(self.subset_size(0.0)) == 1
 
     @property
     def two_point(self) -> bool:
-        """Whether there are two categories: then it is binary randomized response."""
+        """Whether two records differ on two outcomes only: True for k = 2, binary randomized response."""
         return self.k == 2
 
     def subset_size(self, epsilon0: ArrayLike) -> NDArray[np.int64]:
-        """Return the size d of the subset at each budget.
+        """Return the size d of the subset at each budget, int64 in the shape of epsilon0.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class SubsetSelection(TwoLevelFamily):
         return np.clip(best, 1, self.k // 2).astype(np.int64)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of any pair of inputs (a permutation of categories maps each onto every other).
+        """Return the report laws of any two records (a permutation of categories maps each pair onto every other).
 
         Parameters
         ----------
@@ -258,11 +258,14 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Alike: categories may be renamed."""
+        """Statement about any three records: "alike", as categories may be renamed."""
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Numbers of subsets with none, one, two, three of three given categories, over C(k, d)/(k (k-1) (k-2))."""
+        """Return the relative numbers of subsets with none, a given one, a given two, and all of three categories.
+
+        The unit is C(k, d)/(k (k-1) (k-2)).
+        """
         d = float(self.subset_size(epsilon0))
         rest = self.k - d
         return (
@@ -273,12 +276,15 @@ class SubsetSelection(TwoLevelFamily):
         )
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """P(x0 in, x1 not | x2): under omega x2 takes one of d - 1 places in, or k - d - 1 out, of k - 2."""
+        """Return P(x0 in, x1 not in the subset | record x2), at each budget.
+
+        Under omega x2 takes one of the d - 1 other places in the subset, or one of k - d - 1 places outside, of k - 2.
+        """
         d = self.subset_size(epsilon0)
         return law.only * (law.top * ((d - 1) / (self.k - 2)) + law.gamma * ((self.k - d - 1) / (self.k - 2)))
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the subset is one with the record with probability K/2^64, else any (`mixing`).
+        """Return integers K: the subset is drawn among those with the record with probability K/2^64, else among all.
 
         Parameters
         ----------
@@ -288,7 +294,7 @@ class SubsetSelection(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.subset_size(epsilon0) / self.k))
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances that the subset has the record, and that it has a given other category: as drawn.
+        """Return the chances, as drawn, that the subset has the record, and that it has a given other category.
 
         Parameters
         ----------
@@ -299,11 +305,13 @@ class SubsetSelection(TwoLevelFamily):
         return support_of(sampled_law(self.keep_thresholds(epsilon0)), size / self.k, (size - 1) / (self.k - 1))
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> SubsetSelection:
-        """Return the family with the size fixed that has the least predicted variance for these users.
+        """Return the family with the size fixed to that of least predicted variance for these users.
 
-        The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal coefficients; see
-        `FrequencyOracle.for_budgets`. Itself if the size is fixed already. The least over 512 sizes evenly spread
-        in their logarithm between the best ones of the smallest and the largest budget, and these two.
+        The family itself is returned if its size is fixed already. epsilon0 are budgets in nats, counts the numbers of
+        users with each. The variance of a rare category's estimate is sum q (1-q)/(sum (p-q))^2 with equal
+        coefficients, p and q the chances that a subset has its record and another category. The least is taken over 512
+        sizes evenly spread in their logarithm between the best ones of the smallest and the largest budget, and these
+        two.
         """
         if self.size is not None:
             return self
@@ -322,7 +330,7 @@ class SubsetSelection(TwoLevelFamily):
         return float(np.sum(users * other * (1.0 - other))) / apart**2 if apart > 1e-150 else np.inf
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
-        """One subset per record, each under its own budget.
+        """Return one subset per record, each drawn with its own budget.
 
         Parameters
         ----------
@@ -362,24 +370,24 @@ class SubsetSelection(TwoLevelFamily):
         return out
 
     def support_counts(self, reports: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
-        """How many subsets have each category; see `FrequencyOracle.support_counts`."""
+        """Return the number (or sum of `weights`) of the subsets that have each category, shape (k,)."""
         return self._reports().support_counts(reports, weights)
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire, the smaller of k and d ceil(log2 k); the size must be fixed."""
+        """Size of an encoded report, in bits: the smaller of k and d ceil(log2 k); the size must be fixed."""
         return self._reports().bits
 
     def pack(self, reports: NDArray[Any]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return self._reports().pack(reports)
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """Undo `pack`; those that are no subset of that size are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return self._reports().unpack(rows)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return self._reports().possible(rows)
 
     def _reports(self) -> SubsetReports:

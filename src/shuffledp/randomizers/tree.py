@@ -21,17 +21,18 @@ MAX_BINS = 1 << 22
 
 @dataclass(frozen=True)
 class RangeTree(TwoLevelFamily):
-    """A tree over ordered bins, for range queries and quantiles.
+    """A tree over ordered bins, for range queries and quantiles: a random level's node, by Hadamard response.
 
     Level l = 1..h of the tree has a node for every branching^(h-l) neighbouring bins, h the smallest depth with
     branching^h >= bins. The user draws a level, uniformly, then a column j of Sylvester's Hadamard matrix of that
     level's order (the smallest power of two that has a row for every node, at least 2), and reports level, column and
     the sign there of the row of the record's ancestor, kept with chance e^epsilon0/(1 + e^epsilon0), else turned.
 
-    omega is uniform on levels, then columns, then signs, and A_x the reports with the true sign, of omega-mass 1/2: a
-    mixture family. On a level where the ancestors of two records differ their rows are orthogonal, so the records share
-    half of the columns; where they have one ancestor they share all. So pairs that differ at every level have the
-    smallest overlap, 1/4, and are the worst: the pair of Hadamard response (docs/theorems/randomizers.md).
+    The blanket omega is uniform on levels, then columns, then signs, and the same for every budget: a mixture family.
+    The reports that x makes likely, A_x, are those with the true sign, of omega-mass 1/2. On a level where the
+    ancestors of two records differ their rows are orthogonal, so the records share half of the columns; where they have
+    one ancestor they share all. So pairs that differ at every level have the smallest overlap, 1/4, and are the worst:
+    the pair of Hadamard response (docs/theorems/randomizers.md).
 
     Parameters
     ----------
@@ -66,12 +67,12 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"tree:BINS:BRANCHING"``."""
+        """Name of the family on the command line: ``"tree:BINS:BRANCHING"``."""
         return f"tree:{self.bins}:{self.branching}"
 
     @property
     def mixture(self) -> bool:
-        """One blanket, uniform on levels, columns and signs, for every budget."""
+        """Whether one blanket serves every budget: True, it is uniform on levels, columns and signs."""
         return True
 
     @property
@@ -84,21 +85,21 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """Number of columns of each level's matrix."""
+        """Number of columns of the Hadamard matrix of each level, from the topmost level down."""
         return tuple(1 << max((count - 1).bit_length(), 1) for count in self.nodes)
 
     @property
     def depth(self) -> int:
-        """The number h of levels of the tree."""
+        """Number h of levels of the tree."""
         return len(self.nodes)
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """First report of each level, and the number of all reports: shape (depth + 1,)."""
+        """Number of the first report of each level, then the number of all reports: shape (depth + 1,)."""
         return np.concatenate(([0], 2 * np.cumsum(self.orders))).astype(np.int64)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of two records that differ at every level.
+        """Return the report laws of two records that differ at every level, the worst pair, at each budget.
 
         Parameters
         ----------
@@ -109,21 +110,25 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def sums_supports(self) -> str:
-        """What a released sum counts; the support of every node follows from it."""
+        """What the released sum counts, as words for a message; the support of every node follows from it."""
         return "signs by level and column"
 
     @property
     def triples(self) -> Triples:
-        """Alike on a level, where they are below different nodes: three rows and a sign."""
+        """Statement about any three records, "alike by parts": alike at a level if below different nodes."""
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Three records below different topmost nodes: at every level three rows and a sign, eight patterns alike."""
+        """Return the relative masses of the reports in none, one, two or three of three records' sets: all equal.
+
+        For three records below different topmost nodes: at every level the eight sign patterns of three rows, with the
+        sign of the report, are equally frequent.
+        """
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers K: the true sign is reported with probability K/2^64, else a fair one (`mixing`).
+        """Return integers K: the sampler keeps the true sign with probability K/2^64, else draws a fair one.
 
         Parameters
         ----------
@@ -133,7 +138,7 @@ class RangeTree(TwoLevelFamily):
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), 0.5))
 
     def sampled_law(self, epsilon0: ArrayLike) -> SampledLaw:
-        """Chances of the true sign and of a fair one, as drawn.
+        """Return the chances, as drawn, that the true sign is kept, and that a fair one replaces it, at each budget.
 
         Parameters
         ----------
@@ -143,7 +148,7 @@ class RangeTree(TwoLevelFamily):
         return sampled_law(self.keep_thresholds(epsilon0))
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """One level, column and sign per record, each under its own budget.
+        """Return one report per record, a level, a column and a sign, each drawn with its own budget.
 
         Parameters
         ----------
@@ -157,7 +162,7 @@ class RangeTree(TwoLevelFamily):
         Returns
         -------
         ndarray of int64, shape (n,)
-            The level's offset + 2 j + (0 for the sign 1, 1 for the sign -1).
+            The level's offset + 2 j + b for column j, with b = 0 for the sign 1 and b = 1 for the sign -1.
 
         Raises
         ------
@@ -181,15 +186,16 @@ class RangeTree(TwoLevelFamily):
         return codes
 
     def checked(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return reports if each is one of this tree (the first other one is refused, with its row)."""
+        """Return reports unchanged if all are of this tree; InvalidInput names the first row that is not."""
         size = int(self.offsets[-1])
         report_rows(reports, "iu", None, f"whole numbers from 0 to {size - 1}, one each")
         return checked_reports(reports, size)
 
     def node_sums(self, counts: FloatArray) -> tuple[FloatArray, ...]:
-        """Return per level the sum over its reports of weight sign H[node, column], shape (nodes,) each.
+        """Return for each level an array of shape (nodes,): the sum over its reports of weight sign H[node, column].
 
-        A report of the record's own ancestor adds (1 - gamma) in the mean, one of another node 0.
+        H is the level's Hadamard matrix. A report of a record below the node adds 1 - gamma in the mean, any other one
+        0.
 
         Parameters
         ----------
@@ -208,14 +214,14 @@ class RangeTree(TwoLevelFamily):
         return (int(self.offsets[-1]) - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; those that are none are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         reports = unpack_integers(rows, self.report_bits).view(np.int64)
         return checked_reports(reports, int(self.offsets[-1]))
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, int(self.offsets[-1]))
