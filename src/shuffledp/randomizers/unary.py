@@ -39,7 +39,7 @@ _CHUNK_BYTES = 1 << 18
 
 
 class BitChances(NamedTuple):
-    """Chances of a 1, shape of the budgets asked for, each to a few ulps.
+    """The chances of a 1 in the record's own bit and in any other bit, in the shape of the budgets, to a few ulps.
 
     Parameters
     ----------
@@ -57,20 +57,21 @@ class BitChances(NamedTuple):
 class UnaryEncoding(TwoLevelFamily):
     """Unary encoding over k categories: k independent bits, 1 with chance p on the record's place, else q.
 
-    Symmetric (SUE, Google's basic RAPPOR): p = 1/(1 + e^{-epsilon0/2}), q = 1 - p. Optimized (OUE): p = 1/2,
-    q = 1/(e^epsilon0 + 1), the least variance for frequencies (Wang, Blocki, Li, Jha 2017). Both are exactly
-    epsilon0-LDP. The chances depend on the budget, so reports give their sender's level away: no mixture family.
+    Symmetric (SUE, Google's basic RAPPOR): p = 1/(1 + e^{-epsilon0/2}), q = 1 - p. Optimized (OUE): p = 1/2, q =
+    1/(e^epsilon0 + 1), the least variance for frequencies (Wang, Blocki, Li, Jha 2017). Both are exactly epsilon0-LDP.
+    The chances depend on the budget, so reports reveal their sender's level: this is not a mixture family.
 
-    omega is k independent bits of chance q, A_x the vectors with a 1 on the place of x: gamma omega is the least
-    likely law of every vector but the all-ones one, on which some blanket is given away. For k = 2 nothing is
-    given away: omega is the smaller of the two laws, and A_x the vector with that bit only.
+    The blanket omega is k independent bits of chance q, and the reports that x makes likely, A_x, are the vectors with
+    a 1 on the place of x: gamma omega is the least likely law of every vector but the all-ones one, on which the
+    blanket is smaller than it could be. For k = 2 it is the largest blanket: omega is the smaller of the two laws, and
+    A_x the vector with that bit only.
 
     Parameters
     ----------
     k : int
         Number of categories, from 2 to 1e9.
     optimized : bool
-        OUE (default), or SUE.
+        True (default) for OUE, False for SUE.
 
     Raises
     ------
@@ -95,16 +96,16 @@ class UnaryEncoding(TwoLevelFamily):
 
     @property
     def name(self) -> str:
-        """``"oue:K"`` or ``"sue:K"``."""
+        """Name of the family on the command line: ``"oue:K"`` (optimized) or ``"sue:K"`` (symmetric)."""
         return f"{'oue' if self.optimized else 'sue'}:{self.k}"
 
     @property
     def mixture(self) -> bool:
-        """False: the chances of other bits tell the budget."""
+        """Whether one blanket serves every budget: False, as the chances of other bits depend on the budget."""
         return False
 
     def chances(self, epsilon0: ArrayLike) -> BitChances:
-        """Chances of a 1 at each budget.
+        """Return the chances p and q of a 1 in the record's own bit and in any other bit, at each budget.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class UnaryEncoding(TwoLevelFamily):
         return BitChances(np.full_like(other, 0.5) if self.optimized else 1.0 / (1.0 + odds), other)
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of any pair of inputs (a permutation of places maps each onto every other).
+        """Return the report laws of any two records (a permutation of places maps each pair onto every other).
 
         Parameters
         ----------
@@ -133,20 +134,20 @@ class UnaryEncoding(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Alike: bits are independent, and look the same for every record."""
+        """Statement about any three records: "alike", as bits are independent and look the same for every record."""
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Three independent bits of chance q each."""
+        """Return the relative masses of the bits of three records with no, a given one, a given two, and three ones."""
         odds = float(self._odds(np.asarray(epsilon0)))
         return 1.0, odds, odds**2, odds**3
 
     def flip_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Integers Q such that every other bit is 1 with probability exactly q' = Q / 2^64.
+        """Return integers Q, uint64: the sampler sets every other bit to 1 with probability exactly q' = Q / 2^64.
 
         Rounded up with a relative margin of 2^-46, never above 1/2 and never 0, so that q' >= q. SUE flips each bit
-        with chance q', its own bit too; OUE reports its own bit as a fair one. The drawn e^epsilon0, (1/q' - 1)^2
-        or 1/q' - 1, is then never above the stated one. At epsilon0 = 0 all bits are fair.
+        with chance q', its own bit too; OUE reports its own bit as a fair one. The drawn e^epsilon0, (1/q' - 1)^2 or
+        1/q' - 1, is then never above the stated one. At epsilon0 = 0 all bits are fair.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class UnaryEncoding(TwoLevelFamily):
         return np.maximum(np.minimum(lifted, 2.0**63), 1.0).astype(np.uint64)
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
-        """Chances of a 1 on the record's place and on any other one: as drawn.
+        """Return the chances, as drawn, of a 1 on the record's place and on any other place.
 
         Parameters
         ----------
@@ -171,7 +172,7 @@ class UnaryEncoding(TwoLevelFamily):
         return SupportLaw(own, other)
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> PackedBits:
-        """One vector of bits per record, each under its own budget.
+        """Return one vector of k bits per record, packed into bytes, each drawn with its own budget.
 
         Parameters
         ----------
@@ -228,33 +229,33 @@ class UnaryEncoding(TwoLevelFamily):
             flat[place] ^= own
 
     def support_counts(self, reports: PackedBits, weights: FloatArray | None = None) -> FloatArray:
-        """How often each bit is 1; see `FrequencyOracle.support_counts`."""
+        """Return for each category the number (or sum of `weights`) of the reports with a 1 in its bit, shape (k,)."""
         self._check(reports)
         if weights is None:
             return column_counts(reports, self.k).astype(np.float64)
         return weighted_column_counts(reports, self.k, weights)
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> UnaryEncoding:
-        """Itself: reports have k bits at every budget (though their ones tell the budget)."""
+        """Return the family itself, as reports have k bits at every budget (their ones still reveal the budget)."""
         del epsilon0, counts
         return self
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire: k."""
+        """Size of an encoded report, in bits: k."""
         return self.k
 
     def pack(self, reports: PackedBits) -> PackedBits:
-        """Encode reports as they travel: as they are; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         self._check(reports)
         return np.ascontiguousarray(reports)
 
     def unpack(self, rows: PackedBits) -> PackedBits:
-        """Undo `pack`; those with a bit beyond k are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return check_padding(rows, self.k).copy()
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_padding(rows, self.k)
 
     def _check(self, reports: PackedBits) -> None:

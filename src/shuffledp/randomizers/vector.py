@@ -1,4 +1,4 @@
-"""Vectors in the l2 ball: the seed's random directions, of which those close to the record are likelier."""
+"""Vectors bounded in the l2 norm: a seed's random directions, of which those close to the record are likelier."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ _NEGLIGIBLE = 45.0  # e^-45 < 3e-20: tails left out of the quadrature
 
 
 def mix(words: Words) -> Words:
-    """Return a bijection of 64-bit words whose output bits look independent (Stafford's variant 13 of MurmurHash3).
+    """Return 64-bit words scrambled by a bijection whose output bits look independent.
 
-    Frozen: reports drawn by one version are read by another. Test vectors stand in the tests.
+    It is Stafford's variant 13 of MurmurHash3. The function is frozen: reports drawn by one version are read by
+    another. Test vectors stand in the tests.
 
     Parameters
     ----------
     words : ndarray of uint64
-        Left as they are.
+        Words to scramble; not changed.
     """
     mixed = words >> np.uint64(30)
     mixed ^= words
@@ -66,7 +67,7 @@ def mix(words: Words) -> Words:
 
 
 def seeded_words(seeds: Words, places: Words) -> Words:
-    """Word mix(mix(seed + golden) + golden (place + 1)) of each seed at each place, shape (seeds, places)."""
+    """Return the 64-bit word mix(mix(seed + golden) + golden (place + 1)) of each seed at each place, as a matrix."""
     keys = mix(seeds + np.uint64(_GOLDEN))
     return mix(keys[:, None] + np.uint64(_GOLDEN) * (places + np.uint64(1)))
 
@@ -79,7 +80,7 @@ def normals(words: Words, width: int, precision: type[np.float32] | type[np.floa
     words : ndarray of uint64, shape (..., ceil(width / 2))
         Each gives two normals: entry w of the row, and entry ceil(width / 2) + w.
     width : int
-        Normals per row.
+        Number of normals in a row.
     precision : float32 or float64
         Of the result, and of all work. Each entry depends on its own word alone.
 
@@ -107,14 +108,14 @@ def normals(words: Words, width: int, precision: type[np.float32] | type[np.floa
 
 
 def fixed_sum(terms: FloatArray) -> FloatArray:
-    """Return sums along the second axis, added in an order that depends on its length alone.
+    """Return sums along the second axis, added in an order that depends on that axis's length alone.
 
-    What NumPy's own sums and products of matrices give for one row may depend on how many rows there are.
+    NumPy's own sums and products of matrices may differ in the last bit with the number of rows.
 
     Parameters
     ----------
     terms : ndarray, shape (n, m, ...)
-        m at least 1.
+        The terms; m, the length of the second axis, is at least 1.
     """
     while terms.shape[1] > 1:
         half = terms.shape[1] // 2
@@ -152,28 +153,28 @@ def _frame_derivative(t: FloatArray, dimension: int, inner: int) -> FloatArray:
 
 
 def topmost_slope(dimension: int, inner: int, bases: int, likely: int) -> float:
-    """Mean component along the record of the `likely` codewords that are closest to it.
+    """Return the mean component along the record of the `likely` codewords that are closest to it.
 
     The codewords are +-a_j, j < bases, with a_j uniform on the sphere of R^inner and independent, so the closest ones
     are those of the largest |T_j|, T_j the component of a_j along the record. With N(t) ~ Bin(bases, P(|T| > t)),
 
         m = 1/likely int_0^1 F'(t) E min(likely, N(t)) dt,      P(|T| > t) = I_{1-t^2}((inner-1)/2, 1/2).
 
-    inner = dimension: the record itself lies there, F(t) = t. Else the record u is seen through y = G u, G a matrix of
-    inner x dimension normals, and a_j stands for the direction of G^T a_j, whose component along u is t/sqrt(t^2 +
-    (1-b)/b) with b = |y|^2/(|y|^2 + chi^2_{dimension-1}) ~ Beta(inner/2, (dimension-1)/2); F is its mean.
+    For inner = dimension the record itself lies in R^inner, and F(t) = t. Else the record u is seen through y = G u, G
+    a matrix of inner x dimension normals, and a_j stands for the direction of G^T a_j, whose component along u is
+    t/sqrt(t^2 + (1-b)/b) with b = |y|^2/(|y|^2 + chi^2_{dimension-1}) ~ Beta(inner/2, (dimension-1)/2); F is its mean.
 
     Parameters
     ----------
     dimension, inner : int
-        inner = dimension, or 2 <= inner <= dimension/2.
+        Length of a record, and of the directions: inner = dimension, or 2 <= inner <= dimension/2.
     bases, likely : int
-        1 <= likely <= bases.
+        Numbers of pairs of codewords and of close codewords, 1 <= likely <= bases.
 
     Returns
     -------
     float
-        In (0, 1]; by quadrature, to about 1e-9.
+        The mean component m, in (0, 1]; by quadrature, to about 1e-9.
     """
     tail, weights = _quadrature(dimension, inner)
     below = bases * tail * bdtr(likely - 2, bases - 1, tail) if likely >= 2 else 0.0  # E(N; N < likely)
@@ -194,16 +195,17 @@ def _caps(dimension: int) -> tuple[FloatArray, FloatArray]:
 
 
 def cap_slope(dimension: int, epsilon0: FloatArray, counts: FloatArray) -> tuple[float, float]:
-    """Return PrivUnit2's optimum on the sphere: the slope (mean report over record), and the share f of its cap.
+    """Return the optimum of PrivUnit2 on the sphere: its slope (mean report over record), and the share f of its cap.
 
-    A report uniform on the cap {T >= t}, or uniform on the rest, the former e^epsilon0 times as likely, is PrivUnit2
-    (Bhowmick et al. 2018), optimal among all randomizers of the sphere if t is (Asi, Feldman, Talwar 2022). Its mean is
-    slope times the record, slope = (1 - gamma) E(T | T >= t), and with unit reports its error is 1/slope^2 - 1.
+    In PrivUnit2 (Bhowmick et al. 2018) a report is uniform on the cap {T >= t}, T its component along the record, or
+    uniform on the rest, the former e^epsilon0 times as likely. It is optimal among all randomizers of the sphere if t
+    is (Asi, Feldman, Talwar 2022). Its mean is slope times the record, slope = (1 - gamma) E(T | T >= t), and with unit
+    reports its error is 1/slope^2 - 1.
 
     Parameters
     ----------
     dimension : int
-        At least 1.
+        Length of a record, at least 1.
     epsilon0, counts : ndarray
         Budgets (nats) and how many users hold each: the slope is the users' mean for one cap.
     """
@@ -232,8 +234,8 @@ class DirectionCodebook(SeededFamily):
     """A random codebook of directions for vectors of length at most `bound`.
 
     A seed stands for M = `size` codewords: M/2 directions a_j, uniform on the sphere and independent, and their
-    opposites. The `close` ones nearest to the record are e^epsilon0 times as likely as the others. With T_j the
-    component of a_j along the record those are sign(T_j) a_j of the largest |T_j|; the mean of the reported codeword is
+    opposites. The `close` codewords nearest to the record are e^epsilon0 times as likely as the others. With T_j the
+    component of a_j along the record these are sign(T_j) a_j of the largest |T_j|; the mean of the reported codeword is
 
         E(codeword | x) = (1 - gamma) m x/bound,       m = E(mean of the `close` largest |T_j|).
 
@@ -252,7 +254,7 @@ class DirectionCodebook(SeededFamily):
     size : int
         Number M of codewords, even, from 2 to 16384.
     close : int
-        How many of them are likelier, from 1 to M/2.
+        Number of codewords that are likelier, from 1 to M/2.
     inner : int, optional
         Dimension of the subspace, from 2 to d/2; by default there is none.
     bound : float
@@ -296,18 +298,18 @@ class DirectionCodebook(SeededFamily):
     def design(
         cls, dimension: int, epsilon0: ArrayLike, counts: ArrayLike = 1, *, bound: float = 1.0, slack: float = _SLACK
     ) -> DirectionCodebook:
-        """Return the cheapest codebook whose predicted error is within `slack` of the optimum, or else the best one.
+        """Return the cheapest codebook whose predicted error is within `slack` of the optimum, or the best one.
 
         Parameters
         ----------
         dimension : int
-            Length of the vectors.
+            Length of the vectors, from 1 to 1e7.
         epsilon0, counts : array_like, shape () or (levels,)
             Budgets (nats, 0 to 700), and how many users hold each: one codebook for all of them, a mixture family.
         bound : float
-            Largest l2 norm of a vector.
+            Largest l2 norm of a vector, positive.
         slack : float
-            How much larger than PrivUnit2's the error 1/slope^2 - 1 may be, relative; 0.03 by default.
+            Allowed relative excess of the error 1/slope^2 - 1 over that of PrivUnit2 (`cap_slope`); 0.03 by default.
         """
         budgets, users = population(epsilon0, counts)
         d = whole_number(dimension, "a codebook of directions takes a whole dimension", 1, MAX_DIMENSION)
@@ -315,43 +317,43 @@ class DirectionCodebook(SeededFamily):
         return cls(d, size, close, inner, bound)
 
     def for_budgets(self, epsilon0: ArrayLike, counts: ArrayLike) -> DirectionCodebook:
-        """Itself: reports look the same at every budget; `design` chooses."""
+        """Return the codebook itself, as reports have the same shape at every budget; `design` adapts it to budgets."""
         del epsilon0, counts
         return self
 
     @property
     def name(self) -> str:
-        """``"directions:D:M:CLOSE"``, with ``":INNER"`` if there is a subspace."""
+        """Name on the command line: ``"directions:D:M:CLOSE"``, with ``":INNER"`` if there is a subspace."""
         return f"directions:{self.dimension}:{self.size}:{self.close}" + (f":{self.inner}" if self.inner else "")
 
     @property
     def norm(self) -> str:
-        """The norm that bounds records, ``"l2"``."""
+        """The norm that bounds records: ``"l2"``."""
         return "l2"
 
     @property
     def codewords(self) -> int:
-        """The number M of codewords."""
+        """Number M of codewords of a seed."""
         return self.size
 
     @property
     def likely(self) -> int:
-        """How many codewords are likelier."""
+        """Number of codewords that are close to a record, and so likelier."""
         return self.close
 
     @property
     def normals_per_user(self) -> int:
-        """How many normals one user's codebook takes: what a report costs."""
+        """Number of normal variates that make one user's codebook: the cost of a report."""
         return _cost(self.dimension, self.size // 2, self.inner)
 
     @property
     def rows(self) -> int:
-        """How many records are worked on at a time."""
+        """Number of records processed at a time, so that temporary arrays stay small."""
         return max(_WORK // self.normals_per_user, 1)
 
     @property
     def value_rows(self) -> int:
-        """How many reports are read at a time."""
+        """Number of reports read at a time, so that temporary arrays stay small."""
         return max(_WORK // (self.dimension * ((self.inner or 0) + 1)), 1)
 
     def report_slope(self, epsilon0: ArrayLike) -> FloatArray:
@@ -366,10 +368,11 @@ class DirectionCodebook(SeededFamily):
         return self.sampled_law(epsilon0).keep * reach
 
     def close_codewords(self, vectors: FloatArray, seeds: RandomWords, random: Randomness) -> NDArray[np.int64]:
-        """See `SeededFamily.close_codewords`; opposite records have opposite codewords, exactly.
+        """Return the indices of the `close` codewords nearest to each record, shape (n, close).
 
-        Which are closest is decided in single precision. That is no matter of privacy, for which any such set will do;
-        where two codewords are as close up to 2^-20 or so, another processor may take the other one.
+        They are in ascending order of pairs of codewords. Opposite records have exactly opposite codewords. Which are
+        closest is decided in single precision. That is no matter of privacy, for which any such set will do; where two
+        codewords are as close up to 2^-20 or so, another processor may take the other one.
         """
         lengths = norms(vectors, "l2")
         # x and -x are projected as one vector, whose first entry that is not 0 is positive: so their sets are disjoint
@@ -436,25 +439,25 @@ class DirectionCodebook(SeededFamily):
 
     @property
     def unit(self) -> float:
-        """At most 2^-10 of the typical size 1/sqrt(d) of an entry, so that rounding adds no noise to speak of."""
+        """Power of two of which `whole_values` counts multiples: at most 2^-10/sqrt(d), to make rounding negligible."""
         return 2.0 ** -self.bits[0]
 
     @property
     def square_unit(self) -> float:
-        """A 64th of the typical square."""
+        """The number of which `whole_squares` counts multiples: a 64th of the typical square of an entry."""
         return self.typical_square / 64.0
 
     @property
     def bits(self) -> tuple[int, int]:
-        """See `SeededFamily.bits`."""
+        """Bounds (a, b): |`whole_values`| is at most 2^a, and `whole_squares` at most 2^b."""
         size = math.log2(self.dimension)
         return 10 + math.ceil(size / 2.0), 6 + math.ceil(size)
 
     def whole_values(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """See `SeededFamily.whole_values`: the codeword in doubles, rounded to whole units.
+        """Return the codeword of each report in doubles, rounded to whole multiples of `unit`, shape (n, dimension).
 
-        All work is element by element, but for sums in a fixed order. Where two kinds of processor round a logarithm
-        or a sine differently, in the last bit of a double, entries differ with chance 2^-30.
+        All work is element by element, but for sums in a fixed order. Where two kinds of processor round a logarithm or
+        a sine differently, in the last bit of a double, entries differ with chance 2^-30.
         """
         seeds, index = self.read(reports)
         found = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None], np.float64)[:, 0]
@@ -464,22 +467,22 @@ class DirectionCodebook(SeededFamily):
         return np.rint(found / self.unit).astype(np.int64)
 
     def whole_squares(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """See `SeededFamily.whole_squares`."""
+        """Return the squares of given `whole_values` in whole multiples of `square_unit`, in the same shape."""
         return np.rint((values * self.unit) ** 2 / self.square_unit).astype(np.int64)
 
     @property
     def typical_square(self) -> float:
-        """Mean square of an entry of a codeword: 1/d."""
+        """Mean square of an entry of a codeword: 1/d, d the dimension."""
         return 1.0 / self.dimension
 
     @property
     def value_energy(self) -> float:
-        """Mean squared length of a report's value: 1."""
+        """Mean squared length of a report's value, a codeword: 1."""
         return 1.0
 
     @property
     def largest(self) -> float:
-        """Bound on an entry of a codeword; for many dimensions, of all but one in 1e8 of them."""
+        """Bound on the absolute entries of a codeword; in many dimensions it holds for all but one in 1e8 entries."""
         return min(1.0, 6.0 / math.sqrt(self.dimension))
 
 

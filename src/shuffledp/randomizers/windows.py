@@ -1,9 +1,9 @@
-"""Numbers told by a window of cells, by a bit, or by either: two levels of likelihood on 2K outputs.
+"""Families for numbers that report a cell in a window, a bit, or either: two levels of likelihood on 2K outputs.
 
-The outputs are K cells in a row (0..K-1), and K to 2K-1 for the two bits. omega gives a cell with chance beta, uniform
-on the K, else a fair bit. A record t in [0, 1] is rounded at random to a pair of a window [s, s + w) of cells, s near
-(K - w) t, and of a bit near t; A_x is that window and that bit, its outputs e^epsilon0 times likelier. With f =
-beta w/K + (1 - beta)/2 this is (T) of docs/theorems/randomizers.md:
+The outputs are K cells in a row (0..K-1), and K to 2K-1 for the two bits. The blanket omega gives a cell with chance
+beta, uniform on the K, else a fair bit. A record t in [0, 1] is rounded at random to a pair of a window [s, s + w) of
+cells, s near (K - w) t, and of a bit near t; A_x is that window and that bit, its outputs e^epsilon0 times likelier.
+With f = beta w/K + (1 - beta)/2 this is (T) of docs/theorems/randomizers.md:
 
     R(x)(y) = omega(y) gamma (e^epsilon0 on A_x, 1 elsewhere),    gamma = 1/(f e^epsilon0 + 1 - f).
 
@@ -37,16 +37,16 @@ _MANY, _TRIED = 1000, 33
 
 
 class Shape(NamedTuple):
-    """How reports look at each budget.
+    """The shape of reports at each budget: width of the window, share of the cells, and reading of a bit.
 
     Parameters
     ----------
     window : ndarray of int64
-        Cells w of a window, from 1 to K - 1.
+        Number w of cells of a window, from 1 to K - 1.
     share : ndarray of int64
-        beta, the omega-mass of the cells, in units of 2^-24; from 0 to 2^24.
+        beta, the blanket's mass on the cells, in units of 2^-24; from 0 to 2^24.
     inset : ndarray of int64
-        Cells c from either end at which a bit is read, from 0 to K/2 - 1.
+        Distance c in cells from either end of the cell as which a bit is read, from 0 to K/2 - 1.
     """
 
     window: NDArray[np.int64]
@@ -55,14 +55,14 @@ class Shape(NamedTuple):
 
 
 class WindowFamily(TwoLevelFamily):
-    """A family of this kind; a subclass is a frozen dataclass that chooses the shape.
+    """A family that reports a cell or a bit near a number; a subclass is a frozen dataclass that chooses the shape.
 
     Attributes
     ----------
     low, high : float
         The range of the values, finite, low < high.
     cells : int
-        K, even, from 4 to 2^20.
+        Number K of cells, even, from 4 to 2^20.
     """
 
     k = 3  # more than two records: besides the outputs that separate two there are others
@@ -79,10 +79,10 @@ class WindowFamily(TwoLevelFamily):
 
     @abstractmethod
     def shape(self, epsilon0: ArrayLike) -> Shape:
-        """Return the shape of the reports at each budget."""
+        """Return the shape of the reports at each budget epsilon0 (nats): window, share of the cells, inset."""
 
     def law(self, epsilon0: ArrayLike) -> TwoLevelLaw:
-        """Return the law of the ends of the range, which is the worst pair: their windows overlap least.
+        """Return the report laws of the two ends of the range, the worst pair, as their windows overlap least.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class WindowFamily(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), *(weight.astype(np.float64) for weight in weights))
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """P(own outputs of either end | the middle of the range), the same for both ends by symmetry."""
+        """Return P(report likely for one end of the range only | middle of the range), the same for both ends."""
         window, share, _ = self.shape(epsilon0)
         own = np.minimum(window, self.cells - window)
         start = (self.cells - window) // 2  # where K - w is odd, half of the windows start one further
@@ -110,22 +110,22 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """State "listed": `worst_places` holds the triples of records with the largest convex moments."""
+        """Statement about any three records, "listed": `worst_places` lists the worst triples."""
         return "listed"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Not defined: three records here are not alike; `witness_pairs` lists the outputs of those it takes."""
+        """Raise NotImplementedError: triples of numbers are not alike; see `worst_places` and `witness_pairs`."""
         raise NotImplementedError("records on a line are not alike")
 
     def worst_places(self, epsilon0: float) -> LikelyShares:
-        """Return all triples of the records 0, T, 2T, 1, 1 - T, 1 - 2T on [0, 1], T = w/(K - w).
+        """Return all triples of the positions 0, T, 2T, 1, 1 - T, 1 - 2T on [0, 1], T = w/(K - w).
 
-        Let phi be convex and homogeneous. The sum of phi(R(x0), R(x1), R(x2))(y) over all reports y is largest at one
-        of these triples. The roundings of the three starts of windows may be coupled, floor(s_i + U) with one U: a
-        mixture of triples of whole starts, with s_i - s_j on the same side of 0, of w and of -w as before. Where these
-        sides do not change, the shares of the cells in given windows are affine in the starts, and what the bits add is
-        convex in t. So the sum is at most a convex function there, which is largest at a corner; and at a corner each
-        t_i is 0 or 1, or is another one, or differs from it by T.
+        The worst triple of records is among them. Let phi be convex and homogeneous. The sum of phi(R(x0), R(x1),
+        R(x2))(y) over all reports y is largest at one of these triples. The roundings of the three starts of windows
+        may be coupled, floor(s_i + U) with one U: a mixture of triples of whole starts, with s_i - s_j on the same side
+        of 0, of w and of -w as before. Where these sides do not change, the shares of the cells in given windows are
+        affine in the starts, and what the bits add is convex in t. So the sum is at most a convex function there, which
+        is largest at a corner; and at a corner each t_i is 0 or 1, or is another one, or differs from it by T.
 
         Parameters
         ----------
@@ -150,7 +150,9 @@ class WindowFamily(TwoLevelFamily):
         return LikelyShares(omega, likely, free)
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket]:
-        """Return the triple of `worst_places` that shows most among many users, in both orders.
+        """Return the strongest attack among many users: two records relative to a third one, in both orders.
+
+        The three records are the triple of `worst_places` with the largest sum of (R(x0) - R(x1))^2/R(x2).
 
         Parameters
         ----------
@@ -178,7 +180,7 @@ class WindowFamily(TwoLevelFamily):
     def randomize(
         self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness, *, delta0: ArrayLike = 0.0
     ) -> NDArray[np.int64]:
-        """One report per value, each under its own budget.
+        """Return one report per value, a cell or a bit, each drawn with its own budget.
 
         Parameters
         ----------
@@ -189,12 +191,12 @@ class WindowFamily(TwoLevelFamily):
         random : Randomness
             `secure_random()`, or `simulation_random(seed)` where no privacy is wanted.
         delta0 : float or array_like, shape (n,)
-            Not needed, and not used.
+            Accepted for a common signature and not used.
 
         Returns
         -------
         ndarray of int64, shape (n,)
-            0 to K-1, a cell; K to 2K-1, the cell as which a bit is read, plus K.
+            0 to K-1: a cell; K to 2K-1: a bit, as K plus the cell as which it is read.
 
         Raises
         ------
@@ -230,21 +232,21 @@ class WindowFamily(TwoLevelFamily):
         return np.where(is_cell, as_cell, cells + inset + bit * (cells - 1 - 2 * inset))
 
     def report_values(self, reports: NDArray[np.int64]) -> FloatArray:
-        """Read every report as a cell, 0 to K-1."""
+        """Return the cell as which each report is read, 0 to K-1, as floats, shape (n,)."""
         return (reports % self.cells).astype(np.float64)
 
     def number_law(self, epsilon0: ArrayLike, delta0: ArrayLike = 0.0) -> NumberLaw:
-        """Mean and variance of a report read as a cell, as drawn.
+        """Return mean and variance of a report read as a cell, given the position t in [0, 1] of the value, as drawn.
 
-        The variance is an upper bound, above the true one by at most 1/4 squared cell: where the window's start
-        falls between two cells is not known.
+        The variance is an upper bound, above the true one by at most 1/4 squared cell, as the position of the window's
+        start between two cells is not known.
 
         Parameters
         ----------
         epsilon0 : array_like
             Local budgets, nats from 0 to 700.
         delta0 : array_like
-            Not needed, and not used.
+            Accepted for a common signature and not used.
         """
         del delta0
         budgets = local_budgets(epsilon0)
@@ -254,19 +256,19 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: enough for the numbers 0, ..., 2K - 1."""
         return (2 * self.cells - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
-        """Encode reports as they travel; see `shuffledp.randomizers.wire.WireFormat`."""
+        """Encode reports as rows of bytes for transport, the inverse of `unpack`: shape (n, ceil(report_bits/8))."""
         return pack_integers(reports, self.report_bits)
 
     def unpack(self, rows: PackedBits) -> NDArray[np.int64]:
-        """Undo `pack`; those that are no possible report are refused."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no report."""
         return checked_reports(unpack_integers(rows, self.report_bits).view(np.int64), 2 * self.cells)
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row is a report of this family; see `WireFormat`."""
+        """Return for each row of bytes whether it is a possible encoded report of this family: bool, shape (n,)."""
         return possible_integers(rows, self.report_bits, 2 * self.cells)
 
     def _plan(self, budgets: FloatArray) -> tuple[Shape, NDArray[np.uint64]]:
@@ -275,26 +277,25 @@ class WindowFamily(TwoLevelFamily):
 
 
 def own_mass(cells: int, window: NDArray[np.int64], share: NDArray[np.int64]) -> FloatArray:
-    """omega(A_x) of (T): a quotient of whole numbers."""
+    """Return f = omega(A_x), the blanket's mass on a record's likely outputs, from K, w and beta in units of 2^-24."""
     return (2 * share * window + (WHOLE - share) * cells) / (2.0 * WHOLE * cells)
 
 
 def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> NumberLaw:
-    """Mean and variance of a report read as a cell.
+    """Return mean and variance of a report read as a cell, given the position t in [0, 1] of the value.
 
-    With D = K - 1 - 2c, rho the chance of a cell within A_x and u = t - 1/2, a report of A_x has mean (K-1)/2 + (rho
-    (K - w) + (1 - rho) D) u and, around (K-1)/2, the second moment rho ((w^2 - 1)/12 + e + (K - w)^2 u^2) +
-    (1 - rho) D^2/4, e <= 1/4 from the rounding of the start; a report of omega has beta (K^2 - 1)/12 + (1 - beta)
-    D^2/4.
+    With D = K - 1 - 2c, rho the chance of a cell within A_x and u = t - 1/2, a report of A_x has mean (K-1)/2 + (rho (K
+    - w) + (1 - rho) D) u and, around (K-1)/2, the second moment rho ((w^2 - 1)/12 + e + (K - w)^2 u^2) + (1 - rho)
+    D^2/4, e <= 1/4 from the rounding of the start; a report of omega has beta (K^2 - 1)/12 + (1 - beta) D^2/4.
 
     Parameters
     ----------
     cells : int
-        K.
+        Number K of cells.
     shape : Shape
-        At each budget.
+        Shape of the reports at each budget: w, beta and c.
     keep, blanket : ndarray
-        1 - gamma and gamma at each budget.
+        1 - gamma and gamma at each budget: the chances of A_x and of omega.
     """
     window, inset = shape.window.astype(np.float64), shape.inset.astype(np.float64)
     beta = shape.share / WHOLE
@@ -311,18 +312,18 @@ def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> 
 
 
 def ideal_law(cells: int, shape: Shape, epsilon0: FloatArray) -> NumberLaw:
-    """Return `reading` at the chances of the formula, for the choice of a shape."""
+    """Return mean and variance of a report read as a cell, from the formula's chances, without rounding."""
     return reading(cells, shape, *keep_masses(epsilon0, own_mass(cells, shape.window, shape.share)))
 
 
 def worst_variance(law: NumberLaw) -> FloatArray:
-    """Largest variance of one unbiased reading of t; inf where the slope is 0."""
+    """Return the largest variance, over records, of the unbiased estimate of t from one report; inf for slope 0."""
     with np.errstate(divide="ignore"):
         return largest_variance(law) / law.slope**2
 
 
 def largest_variance(law: NumberLaw) -> FloatArray:
-    """Largest variance of the reading; symmetric around t = 1/2: at an end, or in the middle."""
+    """Return the largest variance, over t, of a reading symmetric around t = 1/2: at an end, or in the middle."""
     flat, tilt, curved = law.variance
     return np.maximum(flat, flat + tilt / 2.0 + curved / 4.0)
 
@@ -330,19 +331,19 @@ def largest_variance(law: NumberLaw) -> FloatArray:
 def best_member(
     cells: int, shape: Callable[[FloatArray], Shape], budgets: FloatArray, users: FloatArray
 ) -> tuple[int, int, int]:
-    """Return the shape, among those that suit some budget in the range, of the least error in the mean of all.
+    """Return the shape (window, share, inset) of least error in the mean of all values, if all users share it.
 
-    With coefficients all equal, as where budgets are withheld: sum n_i Var_i / (sum n_i slope_i)^2, each Var_i the
-    largest over records.
+    The candidates are the best shapes for budgets in the range of the users' ones. The error is that with coefficients
+    all equal, as where budgets are withheld: sum n_i Var_i / (sum n_i slope_i)^2, each Var_i the largest over records.
 
     Parameters
     ----------
     cells : int
-        K.
+        Number K of cells.
     shape : callable
-        The family's best shape at each budget.
+        Returns the family's best shape at each budget.
     budgets, users : ndarray, shape (levels,)
-        The population, as `checks.population` gives it.
+        Local budgets (nats) of the levels, and numbers of users.
     """
     some = budgets[(users > 0.0) & (budgets > 0.0)]
     if not some.size:

@@ -1,6 +1,6 @@
 """Reports as bytes: a header that names the task, and reports of one fixed size (docs/wire.md).
 
-A family takes part by saying how many bits a report has and how it is written: `WireFormat`.
+A family takes part by stating how many bits a report has and how it is written: `WireFormat`.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _DENSE = 7
 
 
 def bytes_for(bits: int) -> int:
-    """Bytes that hold so many bits."""
+    """Return the least number of bytes that hold `bits` bits."""
     return -(-bits // 8)
 
 
 def bernoulli_bytes(thresholds: Words, width: int, random: Randomness) -> PackedBits:
-    """Bytes of independent bits, each 1 with probability exactly thresholds / 2^64, one threshold a column.
+    """Return bytes of independent bits, each 1 with probability exactly thresholds / 2^64, one threshold per column.
 
-    Random bits are compared with the threshold's bits from the highest on, eight places to a byte at a time: a
-    place is decided where they first differ, and is 1 if the threshold's bit is the larger. Places that agree in
-    all 64 bits are 0. Only bytes with an open place are gone on with.
+    Random bits are compared with the threshold's bits from the highest on, eight places to a byte at a time: a place is
+    decided where they first differ, and is 1 if the threshold's bit is the larger. Places that agree in all 64 bits are
+    0. Only bytes with an undecided place are compared further.
 
     Parameters
     ----------
     thresholds : ndarray of uint64, shape () or (n,)
-        In [0, 2^64).
+        Whole numbers in [0, 2^64).
     width : int
-        Bytes of each column.
+        Number of bytes in each column.
     random : Randomness
         Source of the bits.
 
     Returns
     -------
     ndarray of uint8, shape (width, 1) or (width, n)
-        For shape () the caller says how many bytes by `width` alone.
+        The bytes; their number is `width` for thresholds of shape ().
     """
     level = np.atleast_1d(thresholds)
     shape = (width, level.size)
@@ -87,22 +87,22 @@ def _random_bytes(random: Randomness, n: int) -> PackedBits:
 
 
 def fair_bits(n: int, random: Randomness) -> PackedBits:
-    """Fair bits, one to a byte, shape (n,)."""
+    """Return n independent fair bits, one in each byte (0 or 1), shape (n,)."""
     return np.unpackbits(_random_bytes(random, bytes_for(n)), count=n)
 
 
 def column_counts(packed: PackedBits, k: int) -> NDArray[np.int64]:
-    """Return the number of ones on each of the first k places, over all rows.
+    """Return the number of ones in each of the first k bit positions, over all rows; exact, shape (k,).
 
     By carry-save adders: three rows of one weight become a row of sums and a row of carries, of twice the weight
-    (positional population count: Klarqvist, Mula, Lemire 2019). Exact.
+    (positional population count: Klarqvist, Mula, Lemire 2019).
 
     Parameters
     ----------
     packed : ndarray of uint8, shape (n, width)
         Rows of bits, the lowest bit of a byte first.
     k : int
-        At most 8 width.
+        Number of bit positions, at most 8 width.
     """
     total = np.zeros(k, dtype=np.int64)
     rows, weight = packed, 1
@@ -123,16 +123,16 @@ def column_counts(packed: PackedBits, k: int) -> NDArray[np.int64]:
 
 
 def weighted_column_counts(packed: PackedBits, k: int, weights: FloatArray) -> FloatArray:
-    """Sum of the weights of the rows with a one, on each of the first k places.
+    """Return for each of the first k bit positions the sum of the weights of the rows with a one there, shape (k,).
 
     Parameters
     ----------
     packed : ndarray of uint8, shape (n, width)
         Rows of bits, the lowest bit of a byte first.
     k : int
-        At most 8 width.
+        Number of bit positions, at most 8 width.
     weights : ndarray, shape (n,)
-        One a row.
+        One weight per row.
     """
     if packed.shape[0] < 256:
         bits = np.unpackbits(packed, axis=1, count=k, bitorder="little")
@@ -152,33 +152,36 @@ _HEADER = struct.Struct("<4sBBHIQ16s")  # magic, version, reserved: 0, bytes of 
 
 @runtime_checkable
 class WireFormat(Protocol):
-    """What a family states so that its reports can travel; the family's `repr` names all its parameters."""
+    """How a family's reports are encoded for transport; the family's `repr` names all its parameters."""
 
     @property
     def name(self) -> str:
-        """The name the command line uses, with every parameter that shapes a report, such as ``"olh:100:4"``."""
+        """Name on the command line, with every parameter that shapes a report, such as ``"olh:100:4"``."""
         ...
 
     @property
     def report_bits(self) -> int:
-        """Bits of one report, the same for all reports and budgets of a task."""
+        """Size of one encoded report in bits, the same for all reports and budgets of a task."""
         ...
 
     def pack(self, reports: NDArray[Any]) -> PackedBits:
-        """One row of bytes a report, shape (n, bytes), lowest bit first, the bits beyond `report_bits` 0."""
+        """Return reports as rows of bytes, shape (n, ceil(report_bits/8)).
+
+        The lowest bit comes first, and the bits beyond `report_bits` are 0.
+        """
         ...
 
     def unpack(self, rows: PackedBits) -> NDArray[Any]:
-        """Return the reports that `pack` was given; InvalidInput names the first row that is no possible report."""
+        """Return the reports encoded in rows of bytes; InvalidInput names the first row that is no possible report."""
         ...
 
     def possible(self, rows: PackedBits) -> NDArray[np.bool_]:
-        """Whether each row of bytes is a report that `unpack` reads, shape (n,); nothing is refused."""
+        """Return for each row of bytes whether `unpack` reads it as a report: bool, shape (n,); nothing is refused."""
         ...
 
 
 def encode(reports: NDArray[Any], family: WireFormat, *, task: str = "") -> bytes:
-    """Write reports as bytes.
+    """Return reports as one message of bytes: a header that names family and task, and the encoded reports.
 
     Parameters
     ----------
@@ -215,16 +218,16 @@ def encode(reports: NDArray[Any], family: WireFormat, *, task: str = "") -> byte
 
 
 def decode(data: bytes | bytearray | memoryview, family: WireFormat, *, task: str = "") -> NDArray[Any]:
-    """Read reports that `encode` wrote.
+    """Return the reports of a message that `encode` wrote.
 
     Parameters
     ----------
     data : bytes
-        One message, whole.
+        One complete message.
     family : WireFormat
         The member of the family that drew them.
     task : str
-        As it was written.
+        The task's name, as in `encode`.
 
     Returns
     -------
@@ -243,7 +246,7 @@ def decode(data: bytes | bytearray | memoryview, family: WireFormat, *, task: st
 def decode_each(
     data: bytes | bytearray | memoryview, family: WireFormat, *, task: str = ""
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Read a message row by row: reports that cannot be are left out instead of spoiling the others.
+    """Return the possible reports of a message, leaving out rows that are no report instead of refusing them all.
 
     Parameters
     ----------
@@ -274,7 +277,7 @@ def decode_each(
 
 
 def unpack_each(rows: PackedBits, family: WireFormat) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Read rows of bytes one by one, as `decode_each` reads those of a message.
+    """Return the possible reports of rows of bytes, leaving out rows that are no report.
 
     Parameters
     ----------
@@ -285,8 +288,10 @@ def unpack_each(rows: PackedBits, family: WireFormat) -> tuple[NDArray[Any], NDA
 
     Returns
     -------
-    reports, possible
-        As for `decode_each`.
+    reports : ndarray, first axis m <= n
+        The reports of the rows that hold one, in their order.
+    possible : ndarray of bool, shape (n,)
+        Whether each row holds a report.
 
     Raises
     ------
@@ -332,12 +337,12 @@ def _rows(data: bytes | bytearray | memoryview, family: WireFormat, task: str) -
 
 
 def fingerprint(family: WireFormat, task: str) -> bytes:
-    """Return the first 16 bytes of the SHA-256 of version, family with all its parameters, and task."""
+    """Return the digest of a task: 16 bytes of the SHA-256 of wire version, family with parameters, and task."""
     return hashlib.sha256("\0".join(("shuffledp wire", str(VERSION), repr(family), task)).encode()).digest()[:16]
 
 
 def pack_integers(values: NDArray[Any], bits: int) -> PackedBits:
-    """Whole numbers below 2^bits (at most 64) as rows of bytes, lowest byte first.
+    """Return whole numbers below 2^bits (bits at most 64) as rows of ceil(bits/8) bytes, lowest byte first.
 
     Raises
     ------
@@ -350,7 +355,7 @@ def pack_integers(values: NDArray[Any], bits: int) -> PackedBits:
 
 
 def unpack_integers(rows: PackedBits, bits: int) -> NDArray[np.uint64]:
-    """Return the whole numbers `pack_integers` was given, as uint64.
+    """Return the whole numbers encoded by `pack_integers`, as uint64, shape (n,).
 
     Raises
     ------
@@ -363,23 +368,23 @@ def unpack_integers(rows: PackedBits, bits: int) -> NDArray[np.uint64]:
 
 
 def possible_integers(rows: PackedBits, bits: int, bound: int) -> NDArray[np.bool_]:
-    """Whether each row is a whole number below a bound that `unpack_integers` reads.
+    """Return for each row of bytes whether it encodes a whole number below `bound`: bool, shape (n,).
 
     Parameters
     ----------
     rows : ndarray of uint8, shape (n, S)
         One number a row, lowest byte first.
     bits : int
-        Bits of a report, at most 64.
+        Number of bits of a report, at most 64.
     bound : int
-        At most 2^bits.
+        Number of possible reports, at most 2^bits.
     """
     values = _integers(rows)
     return values <= np.uint64(min(bound, 2**bits) - 1)
 
 
 def possible_padding(rows: PackedBits, bits: int) -> NDArray[np.bool_]:
-    """Whether the bits of each row beyond `bits` are 0."""
+    """Return for each row of bytes whether its bits beyond the first `bits` are all 0: bool, shape (n,)."""
     used = bits % 8
     if used == 0:
         return np.ones(rows.shape[0], dtype=np.bool_)
@@ -387,12 +392,12 @@ def possible_padding(rows: PackedBits, bits: int) -> NDArray[np.bool_]:
 
 
 def checked_reports(values: NDArray[Any], bound: int) -> NDArray[Any]:
-    """Return whole numbers if all lie in [0, bound).
+    """Return whole numbers unchanged if all lie in [0, bound).
 
     Raises
     ------
     InvalidInput
-        If one does not (the first such row is named).
+        If a number does not (the first such row is named).
     """
     if values.size and (values.min() < 0 or values.max() >= bound):
         row = int(np.argmax((values < 0) | (values >= bound)))
@@ -401,12 +406,12 @@ def checked_reports(values: NDArray[Any], bound: int) -> NDArray[Any]:
 
 
 def check_padding(rows: PackedBits, bits: int) -> PackedBits:
-    """Return rows of packed bits if the bits beyond their number are 0.
+    """Return rows of packed bits unchanged if in each the bits beyond the first `bits` are 0.
 
     Raises
     ------
     InvalidInput
-        If one is not (the first such row is named).
+        If such a bit is 1 (the first such row is named).
     """
     possible = possible_padding(rows, bits)
     if not possible.all():
