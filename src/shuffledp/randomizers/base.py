@@ -234,7 +234,7 @@ class MadeFromMemo(Protocol):
 
 @runtime_checkable
 class NoiseLaw(Protocol):
-    """A family that adds noise of a symmetric log-concave density to a number in a known range.
+    """A family that adds noise of a symmetric log-concave density to a number in a public range.
 
     Records are x in [0, 1] here (the range scaled to unit width); the report is x + scale * (standard noise).
     """

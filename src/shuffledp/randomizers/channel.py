@@ -62,7 +62,7 @@ class Channel:
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Channel:
-        """Read a matrix from a file of numbers with commas between them, one record per line, no header.
+        """Return the channel whose matrix stands in a file: comma-separated numbers, one record per line, no header.
 
         Parameters
         ----------

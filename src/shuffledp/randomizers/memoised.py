@@ -23,11 +23,11 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True)
 class Memoised:
-    """Reports of one bit made from one permanent report, the memo, in every round.
+    """Reports of one bit made in every round from one permanent report, the memo.
 
-    Each user draws the memo once, by randomized response of her record with the permanent budget, keeps it, and sends
-    it in every round; if ``fresh`` is stated, she sends randomized response of the memo with that budget, drawn anew
-    in each round. Her reports of all rounds together are (permanent)-LDP. The library accounts for such reports
+    Each user draws the memo once, by binary randomized response of her record with the permanent budget, keeps it, and
+    sends it in every round; if ``fresh`` is stated, she sends randomized response of the memo with that budget, drawn
+    anew in each round. Her reports of all rounds together are (permanent)-LDP. The library accounts for such reports
     (docs/theorems/linked.md) and does not draw them.
 
     Parameters

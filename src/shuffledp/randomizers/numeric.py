@@ -30,10 +30,10 @@ _BINARY = RandomizedResponse(2)
 
 @dataclass(frozen=True)
 class OneBit:
-    """One bit about a number: round it at random to an end of its range, then randomized response.
+    """One bit about a number: the number is rounded at random to an end of its range, then randomized response.
 
-    A value x becomes 1 with probability t = (x - low)/(high - low), else 0, and the bit goes through binary
-    randomized response. The report's law is linear in t.
+    A value x becomes 1 with probability t = (x - low)/(high - low), else 0, and the bit goes through binary randomized
+    response. The report's law is linear in t.
 
     Parameters
     ----------

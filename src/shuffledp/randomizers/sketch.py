@@ -356,7 +356,7 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: enough for the numbers 0, ..., 2d - 1."""
         return (2 * self.dimension - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:

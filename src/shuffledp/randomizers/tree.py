@@ -210,7 +210,7 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report on the wire."""
+        """Size of an encoded report, in bits: enough to number all reports of the tree."""
         return (int(self.offsets[-1]) - 1).bit_length()
 
     def pack(self, reports: NDArray[np.int64]) -> PackedBits:
