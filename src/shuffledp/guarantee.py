@@ -16,7 +16,10 @@ from shuffledp.setting import Setting
 
 
 class Kind(StrEnum):
-    """What the number of a bound means; the direction of rounding and the side of the search follow from it."""
+    """What the number of a bound means: a certified upper or lower end of epsilon, or an asymptotic value.
+
+    The direction of rounding and the side from which a search approaches follow from it.
+    """
 
     CERTIFIED_UPPER = "certified-upper"
     CERTIFIED_LOWER = "certified-lower"

@@ -282,7 +282,7 @@ class StatesTriples(Protocol):
 
     @property
     def triples(self) -> Triples | None:
-        """The statement about any three records, one of `Triples`; None if nothing is stated."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`; None if nothing is stated."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:

@@ -99,7 +99,7 @@ class RandomizedResponse:
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget, as in a mixture family: True, it is uniform on the categories."""
+        """Whether one privacy blanket serves every budget: True, it is uniform on the categories."""
         return True
 
     @property

@@ -105,7 +105,7 @@ class Channel:
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, as the law is the same at every budget."""
+        """Whether one privacy blanket serves every budget: True, as the law is the same at every budget."""
         return True
 
     @property

@@ -65,7 +65,7 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is uniform on columns and signs."""
+        """Whether one privacy blanket serves every budget: True, it is uniform on columns and signs."""
         return True
 
     @property
@@ -93,7 +93,10 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records, "alike": the eight sign patterns of three rows are equally frequent."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+
+        The eight sign patterns of three rows are equally frequent.
+        """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:

@@ -133,7 +133,7 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True if the range g of the hash is fixed."""
+        """Whether one privacy blanket serves every budget: True if the range g of the hash is fixed."""
         return self.g is not None
 
     def hash_range(self, epsilon0: ArrayLike) -> NDArray[np.int64]:
@@ -173,7 +173,11 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records: "alike" as their hashes are independent and uniform; "free" if unknown."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike" or "free".
+
+        "alike" for exact collisions, as hashes of three records are independent and uniform; "free" for unknown
+        collisions.
+        """
         return "alike" if self.collision == "exact" else "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
@@ -381,7 +385,7 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is uniform on levels, hashes and values."""
+        """Whether one privacy blanket serves every budget: True, it is uniform on levels, hashes and values."""
         return True
 
     @property
@@ -406,7 +410,10 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records, "alike by parts": records with different codes on a level are alike."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike by parts".
+
+        On each level, records with different codes overlap alike.
+        """
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:

@@ -240,7 +240,7 @@ class WordItems:
         states : ndarray of uint64
             Hash states of the prefixes of that level; the last two levels have the same states.
         level : int
-            From 0 to levels - 1.
+            Level of the search, from 0 to levels - 1.
         """
         key = mix(np.array([level + 1], dtype=np.uint64) * _GOLDEN)[0]
         return (mix(states ^ key) >> np.uint64(64 - self.bits)).astype(np.uint32)

@@ -64,7 +64,7 @@ class Memoised:
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, all draw reports alike whatever the stated budget."""
+        """Whether one privacy blanket serves every budget: True, all draw reports alike whatever the stated budget."""
         return True
 
     @property

@@ -382,7 +382,9 @@ class Gaussian(GridNoise):
         The range of the values, finite, low < high. It is public: choose it without looking at the records.
     sigma : float, optional
         One standard deviation for every budget, in units of the range's width, positive and finite; the budgets
-        must then allow it. By default each budget gets the smallest that serves it.
+        must then allow it. By default each budget gets the smallest sigma that keeps it.
+    bits : int
+        Reports lie on a grid of 2^bits steps over the range; from 1 to 24, default 16. Public.
 
     Raises
     ------

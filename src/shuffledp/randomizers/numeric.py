@@ -78,7 +78,7 @@ class OneBit:
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is the fair bit."""
+        """Whether one privacy blanket serves every budget: True, it is the fair bit."""
         return True
 
     @property
@@ -251,7 +251,7 @@ class Piecewise(WindowFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True if the window is fixed."""
+        """Whether one privacy blanket serves every budget: True if the window is fixed."""
         return self.window is not None
 
     def shape(self, epsilon0: ArrayLike) -> Shape:
@@ -380,7 +380,7 @@ class Hybrid(WindowFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True if the shape is fixed."""
+        """Whether one privacy blanket serves every budget: True if the shape is fixed."""
         return self.fixed is not None
 
     def shape(self, epsilon0: ArrayLike) -> Shape:
@@ -459,7 +459,7 @@ class TwoMoments:
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is the fair coin and a fair bit."""
+        """Whether one privacy blanket serves every budget: True, it is the fair coin and a fair bit."""
         return True
 
     @property

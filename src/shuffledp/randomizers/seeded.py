@@ -109,7 +109,7 @@ class SeededFamily(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is a random seed and a random index."""
+        """Whether one privacy blanket serves every budget: True, it is a random seed and a random index."""
         return True
 
     @property
@@ -132,7 +132,7 @@ class SeededFamily(TwoLevelFamily):
         del epsilon0
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Raise OutOfRegime: how the sets of three records overlap depends on unspecified codewords."""
+        """Raise OutOfRegime: how the report sets of three records overlap depends on unspecified codewords."""
         raise OutOfRegime(f"{self.name} states no third record; got epsilon0 = {epsilon0}; use witness_pairs")
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:

@@ -243,7 +243,7 @@ class CoordinateSampling(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is a random coordinate and a fair bit."""
+        """Whether one privacy blanket serves every budget: True, it is a random coordinate and a fair bit."""
         return True
 
     @property

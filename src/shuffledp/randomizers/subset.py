@@ -220,7 +220,7 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True if the size of the subset is the same at all budgets."""
+        """Whether one privacy blanket serves every budget: True if the subset's size is the same at all budgets."""
         return self.size is not None or int(self.subset_size(0.0)) == 1
 
     @property
@@ -258,7 +258,10 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records: "alike", as categories may be renamed."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+
+        Categories may be renamed.
+        """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:

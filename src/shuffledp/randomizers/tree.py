@@ -72,7 +72,7 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: True, it is uniform on levels, columns and signs."""
+        """Whether one privacy blanket serves every budget: True, it is uniform on levels, columns and signs."""
         return True
 
     @property
@@ -115,7 +115,10 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records, "alike by parts": alike at a level if below different nodes."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike by parts".
+
+        On each level, records below different nodes overlap alike.
+        """
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:

@@ -85,7 +85,7 @@ def _pair(law: TwoLevelLaw, epsilon0: float) -> PairBlanket:
 
 
 def third_record(epsilon0: float, weights: tuple[float, float, float, float]) -> PairBlanket:
-    """Return the laws of two records relative to the report of a third one, with gamma = 1.
+    """Return the laws of two records x0, x1 relative to the report of a third record x2, with gamma = 1.
 
     R(x0)/R(x2) = e^(epsilon0 (1_A0 - 1_A2)), cell by cell, where 1_Ab says whether the report is in the set of x_b.
 
@@ -121,7 +121,7 @@ class TwoLevelFamily(ABC):
     @property
     @abstractmethod
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget, that is, the sets A_x are the same at all budgets."""
+        """Whether one privacy blanket serves every budget, that is, the sets A_x are the same at all budgets."""
 
     @property
     def two_point(self) -> bool:
@@ -130,7 +130,7 @@ class TwoLevelFamily(ABC):
 
     @property
     def triples(self) -> Triples | None:
-        """What the family states about any three records, one of `Triples`; None unless a subclass states it.
+        """Overlap of any three records' sets of likely reports, one of `Triples`; None unless a subclass states it.
 
         With a statement an upper bound may be derived from triples, not only an attack.
         """

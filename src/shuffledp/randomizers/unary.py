@@ -101,7 +101,7 @@ class UnaryEncoding(TwoLevelFamily):
 
     @property
     def mixture(self) -> bool:
-        """Whether one blanket serves every budget: False, as the chances of other bits depend on the budget."""
+        """Whether one privacy blanket serves every budget: False, as the chances of other bits depend on the budget."""
         return False
 
     def chances(self, epsilon0: ArrayLike) -> BitChances:
@@ -134,11 +134,14 @@ class UnaryEncoding(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records: "alike", as bits are independent and look the same for every record."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+
+        Bits are independent and look the same for every record.
+        """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of the bits of three records with no, a given one, a given two, and three ones."""
+        """Return the relative masses of reports with a 1 in none, a given one, two, all of three records' bits."""
         odds = float(self._odds(np.asarray(epsilon0)))
         return 1.0, odds, odds**2, odds**3
 

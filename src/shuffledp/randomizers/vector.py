@@ -82,12 +82,12 @@ def normals(words: Words, width: int, precision: type[np.float32] | type[np.floa
     width : int
         Number of normals in a row.
     precision : float32 or float64
-        Of the result, and of all work. Each entry depends on its own word alone.
+        Type of the result, and of all work. Each entry depends on its own word alone.
 
     Returns
     -------
     ndarray, shape (..., width)
-        At most 6.8 in absolute value, and normal up to the 2^-24 (2^-32) of the format (of the words).
+        Normal variates: at most 6.8 in absolute value, and normal up to the 2^-24 (2^-32) of the format (of the words).
     """
     half, one_less = words.shape[-1], largest_below_one(precision)
     radius = (words & np.uint64(0xFFFFFFFF)).astype(precision)

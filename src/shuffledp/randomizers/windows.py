@@ -110,7 +110,10 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Statement about any three records, "listed": `worst_places` lists the worst triples."""
+        """Overlap of any three records' sets of likely reports, one of `Triples`: "listed".
+
+        `worst_places` lists the worst triples.
+        """
         return "listed"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
